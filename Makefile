@@ -1,0 +1,60 @@
+# The two commands are `make demo` and `make test`; everything else is made on the way.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: demo test test-fast lint format check benchmark lock clean
+
+demo: $(VENV)/.core
+	@$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-fast: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: lint test
+
+benchmark: $(VENV)/.dev
+	$(BIN)/python benchmarks/road.py
+
+# Bytecode is compiled once at the install, so that the first command is as quick as the second.
+INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
+
+$(VENV)/.uv: requirements/bootstrap.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sfumato needs Python 3.11 or later; try: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.lock
+	@touch $@
+
+$(VENV)/.core: $(VENV)/.uv requirements/core.lock pyproject.toml
+	$(INSTALL) --compile-bytecode --require-hashes -r requirements/core.lock
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core requirements/dev.lock
+	$(INSTALL) --compile-bytecode --require-hashes --no-deps -r requirements/dev.lock
+	@touch $@
+
+# Newest versions that fit pyproject.toml, with hashes and without naming a package host.
+COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
+lock: $(VENV)/.uv
+	$(COMPILE) requirements/bootstrap.in --output-file requirements/bootstrap.lock
+	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/core.lock
+	$(COMPILE) --override requirements/overrides.txt --constraint requirements/core.lock --extra test --extra lint \
+		pyproject.toml requirements/build.in --output-file requirements/dev.lock
+
+clean:
+	rm -rf $(VENV) demo

@@ -1,0 +1,27 @@
+"""sfumato: releases tables in which nobody can be singled out, and checks it on what it wrote."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.engine.run import Release, run
+    from sfumato.policy.model import Column, Policy
+
+__all__ = ["Column", "Policy", "Release", "run"]
+
+_HOMES = {
+    "Column": "sfumato.policy.model",
+    "Policy": "sfumato.policy.model",
+    "Release": "sfumato.engine.run",
+    "run": "sfumato.engine.run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is: ``sfumato --help`` needs none of it."""
+    if name not in _HOMES:
+        raise AttributeError(name)
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,0 +1,168 @@
+"""All commands, and what every one of them does with errors: one clear sentence, an exit status, never a traceback or a cell value."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from sfumato.errors import SfumatoError
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="sfumato",
+    help="Release tables in which nobody can be singled out, and check it on what was written.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+class Format(StrEnum):
+    """How a command answers."""
+
+    text = "text"
+    json = "json"
+
+
+PolicyArgument = Annotated[Path, typer.Argument(help="the policy file", show_default=False)]
+FormatOption = Annotated[Format, typer.Option("--format", help="answer in words or as JSON")]
+
+
+@app.command()
+def check(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
+    """Say everything that is wrong with a policy, with line and key."""
+    from sfumato.cli.check import check as command
+
+    command(policy, format.value)
+
+
+@app.command()
+def plan(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
+    """Say in words what a run would do. Writes nothing."""
+    from sfumato.cli.plan import plan as command
+
+    command(policy, format.value)
+
+
+@app.command()
+def run(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
+    """Anonymise, verify what was written, and publish it with its record."""
+    from sfumato.cli.run import run as command
+
+    command(policy, format.value)
+
+
+@app.command()
+def components(
+    kind: Annotated[str | None, typer.Argument(help="one kind only: sources, promises, algorithms, ...")] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """List what there is, with settings and meaning."""
+    from sfumato.cli.components import components as command
+
+    command(kind, format.value)
+
+
+@app.command()
+def schema(format: FormatOption = Format.json) -> None:
+    """Print the JSON Schema of policies, for editors."""
+    from sfumato.cli.schema import schema as command
+
+    command(format.value)
+
+
+@app.command()
+def generate(
+    kind: Annotated[str, typer.Argument(help="what to generate: hospital or census")],
+    rows: Annotated[int, typer.Option(help="how many rows", min=1)] = 1000,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same rows")] = 0,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the file to write; standard output where it is not given")] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Generate demonstration data."""
+    from sfumato.cli.generate import generate as command
+
+    command(kind, rows, seed, output, format.value)
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit status."""
+    interrupts: list[int] = []
+
+    def interrupt(number: int, frame: Any) -> NoReturn:
+        del frame
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        status = app(args=list(arguments), standalone_mode=False) or 0
+    except BaseException as error:  # noqa: BLE001 - the last place that can keep a value out of a traceback
+        status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else _failed(arguments, error, bool(interrupts))
+    # an interrupt within a library can come out as any error, or as none
+    if status == INTERRUPTED or (interrupts and status != 0):
+        return _say(arguments, "interrupted; nothing has been published", INTERRUPTED)
+    return int(status)
+
+
+def _failed(arguments: Sequence[str], error: BaseException, interrupted: bool) -> int:
+    if interrupted:
+        return INTERRUPTED
+    if isinstance(error, SfumatoError):
+        return _say_error(arguments, error)
+    if isinstance(error, BrokenPipeError):
+        # whoever read our output has gone away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else 0
+    if isinstance(error, MemoryError):
+        return _say(arguments, "there is not enough memory; nothing has been published [memory]\n  try: a machine with more, or fewer columns", 5)
+    words = getattr(error, "format_message", None)
+    if words is not None and getattr(error, "exit_code", None) == 2:
+        # typer's own errors of usage; without arguments it says how to use the program
+        hint = "" if type(error).__name__ == "NoArgsIsHelpError" else " [usage]\n  try: sfumato --help"
+        return _say(arguments, f"{words()}{hint}", 2)
+    # the message of a foreign error may quote a cell: its kind and place say enough
+    return _say(arguments, f"this is our fault: {type(error).__name__} at {_place(error)} [internal]\n  try: report it with this line", 1)
+
+
+def _place(error: BaseException) -> str:
+    trace = error.__traceback__
+    place = "unknown"
+    while trace is not None:
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if "sfumato" in file.parts:
+            place = f"{'/'.join(file.parts[-2:])}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _say_error(arguments: Sequence[str], error: SfumatoError) -> int:
+    if _wants_json(arguments):
+        sys.stdout.write(json.dumps({"error": error.as_mapping()}, indent=1) + "\n")
+    sys.stderr.write(f"{error.sentence()}\n")
+    return error.status
+
+
+def _say(arguments: Sequence[str], sentence: str, status: int) -> int:
+    if _wants_json(arguments):
+        sys.stdout.write(json.dumps({"error": {"status": status, "message": sentence}}, indent=1) + "\n")
+    sys.stderr.write(f"{sentence}\n")
+    return status
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    return "--format=json" in arguments or any(one == "--format" and other == "json" for one, other in pairwise(arguments))

@@ -1,0 +1,41 @@
+"""``sfumato components``: what there is, with settings and one-line meaning."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from typing import Any
+
+from sfumato.errors import UsageError, suggestion
+from sfumato.registry import KINDS, find, names
+
+
+def components(kind: str | None, format: str) -> None:
+    """List the components of one kind or of all."""
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"there is no kind {kind!r}", code="kind-unknown", hint=suggestion(kind, KINDS))
+    found = {one: {name: _described(one, name) for name in names(one)} for one in ([kind] if kind else KINDS)}
+    if format == "json":
+        sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        return
+    for one, members in found.items():
+        sys.stdout.write(f"{one}\n")
+        for name, described in members.items():
+            sys.stdout.write(f"  {name:<14} {described['meaning']}\n")
+            for setting, about in described["settings"].items():
+                default = "needed" if about["needed"] else f"default {about['default']}"
+                sys.stdout.write(f"    {setting:<14} {about['meaning']} ({default})\n")
+
+
+def _described(kind: str, name: str) -> dict[str, Any]:
+    component = find(kind, name)
+    settings = {
+        field: {
+            "meaning": about.description or "",
+            "needed": about.is_required(),
+            "default": None if about.is_required() else about.default,
+        }
+        for field, about in component.model_fields.items()
+    }
+    return {"meaning": (inspect.getdoc(component) or "").split("\n")[0], "settings": settings}

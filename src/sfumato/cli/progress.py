@@ -1,0 +1,73 @@
+"""Progress on a terminal: a bar with rate and time left for what takes longer than a second, nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
+    from rich.progress import TaskID
+
+_PATIENCE = 1.0
+
+
+class Bars:
+    """Shows one bar a stage. Names stages and counts, never values."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._progress: RichProgress | None = None
+        self._task: TaskID | None = None
+        self._name = ""
+        self._total: int | None = None
+        self._done = 0
+        self._since = time.monotonic()
+
+    def __enter__(self) -> Bars:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._end()
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        """Begin a stage; its bar appears when it has taken a second."""
+        self._end()
+        self._name, self._total, self._done = name, total, 0
+        self._since = time.monotonic()
+
+    def advance(self, rows: int) -> None:
+        """Move the bar."""
+        self._done += rows
+        if not self._shown or time.monotonic() - self._since < _PATIENCE:
+            return
+        if self._progress is None:
+            self._begin()
+        if self._progress is not None and self._task is not None:
+            rate = self._done / (time.monotonic() - self._since)
+            self._progress.update(self._task, completed=self._done, rate=f"{rate:,.0f} rows/s")
+
+    def _begin(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description:<10}"),
+            BarColumn(),
+            TextColumn("{task.completed:,} rows"),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._progress.start()
+        self._task = self._progress.add_task(self._name, total=self._total, rate="")
+
+    def _end(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None

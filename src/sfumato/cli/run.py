@@ -1,0 +1,53 @@
+"""``sfumato run``: the whole road, and a short account of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.cli.progress import Bars
+from sfumato.errors import Mistake, PolicyError
+
+if TYPE_CHECKING:
+    from sfumato.core.record import RunRecord
+
+
+def run(policy: Path, format: str) -> None:
+    """Run the policy and print the record, in short or as JSON."""
+    from sfumato.core.kernels import is_warm
+    from sfumato.engine.publish import record_path
+    from sfumato.engine.run import run as run_policy
+    from sfumato.policy.load import load
+
+    if load(policy).policy.sink is None:
+        raise PolicyError([Mistake("sink", "the policy names no sink", "policy-no-sink", "sink: release.csv")], name=policy.name)
+    if not is_warm():
+        sys.stderr.write("compiling for this machine; this happens once and takes some seconds\n")
+    with Bars() as progress:
+        record = run_policy(policy, progress=progress).record
+    if format == "json":
+        sys.stdout.write(json.dumps(record.as_mapping(), indent=1, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(summary(record, record_path(record.files[0])))
+
+
+def summary(record: RunRecord, record_file: str) -> str:
+    """Return what was promised, measured and lost, in a few lines."""
+    after = record.measures["after"]
+    lines = ["promised and measured on the written release"]
+    for promise in record.promises:
+        settings = ", ".join(f"{key} {value}" for key, value in promise.settings.items() if value not in (None, []))
+        lines.append(f"  {promise.promise:<14} {settings:<34} measured {promise.measured:<10.6g} {'holds' if promise.holds else 'BROKEN'}")
+    if not record.promises:
+        lines.append("  nothing was promised")
+    rows = record.rows
+    lines += [
+        f"rows      {rows.in_} in, {rows.out} out, {rows.suppressed} suppressed",
+        f"classes   {after['classes']}, of {after['smallest_class']} to {after['largest_class']} rows",
+        f"lost      {after['loss']:.1%} of the detail; global certainty penalty {after['gcp']:.4f}",
+        f"release   {', '.join(record.files)}",
+        f"record    {record_file}",
+    ]
+    return "\n".join(lines) + "\n"

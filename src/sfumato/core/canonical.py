@@ -1,0 +1,176 @@
+"""One canonical form for each type of value, the same on every engine.
+
+Text is kept byte for byte (no trimming, no normalisation) and ordered by its bytes. Integers lose their plus sign; decimals are written
+at the column's scale, so that ``5`` and ``5.0`` are one value; minus zero is zero. Dates are ISO dates, instants ISO timestamps in UTC.
+A number with leading zeros (``01234``) is text: it is a code, not a quantity.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+ValueType = Literal["text", "integer", "decimal", "date", "timestamp", "ip"]
+
+_INTEGER = r"^[+-]?(0|[1-9][0-9]{0,17})$"
+_DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$"
+_FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,2})?$"
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
+
+
+def infer(values: pa.Array) -> ValueType:
+    """Return the narrowest type that every value of a column has. Looks at all of them, never at a sample.
+
+    >>> infer(pa.array(["17", "42"])), infer(pa.array(["17", "4.5"])), infer(pa.array(["017", "42"]))
+    ('integer', 'decimal', 'text')
+    """
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        return _of_arrow(values.type)
+    if len(values) == values.null_count:
+        return "text"
+    if _all_match(values, _INTEGER):
+        return "integer"
+    if _all_match(values, _DECIMAL) or _all_match(values, _FLOAT):
+        return "decimal"
+    for pattern, name in ((_DATE, "date"), (_TIMESTAMP, "timestamp")):
+        if _all_match(values, pattern) and parse(values, name).null_count == values.null_count:  # type: ignore[arg-type]
+            return name  # type: ignore[return-value]
+    return "text"
+
+
+def parse(values: pa.Array, kind: ValueType) -> pa.Array:
+    """Return the values as that type; what is not of the type becomes null.
+
+    >>> parse(pa.array(["+7", "x"]), "integer").to_pylist()
+    [7, None]
+    """
+    if kind == "text":
+        return pc.cast(values, pa.string())
+    if kind == "decimal" and pa.types.is_floating(values.type):
+        return _parse_float(values)
+    if not pa.types.is_string(values.type):
+        values = _as_text(values)
+    if kind == "integer":
+        return pc.cast(_matching(pc.replace_substring_regex(values, r"^\+", ""), _INTEGER), pa.int64())
+    if kind == "decimal":
+        return _parse_decimal(values)
+    if kind == "date":
+        return _cast_or_null(_matching(values, _DATE), pa.date32())
+    if kind == "timestamp":
+        return _parse_timestamp(_matching(values, _TIMESTAMP))
+    raise ValueError(kind)
+
+
+def render(values: pa.Array) -> pa.Array:
+    """Return the canonical text of typed values.
+
+    >>> render(parse(pa.array(["5", "-0.0", "7.25"]), "decimal")).to_pylist()
+    ['5.00', '0.00', '7.25']
+    """
+    if pa.types.is_timestamp(values.type):
+        # strftime writes the fraction at the type's unit; what it adds in zeros is dropped
+        text = pc.replace_substring_regex(pc.strftime(values, format="%Y-%m-%dT%H:%M:%S"), r"\.0+$", "")
+        text = pc.replace_substring_regex(text, r"(\.[0-9]*[1-9])0+$", r"\1")
+        return pc.binary_join_element_wise(text, "Z", "")
+    return as_text(values)
+
+
+def positions(values: pa.Array) -> NDArray[np.float64]:
+    """Return where each typed value stands on the line of its type: the number, the day, the microsecond."""
+    if pa.types.is_date32(values.type):
+        values = pc.cast(values, pa.int32())
+    elif pa.types.is_timestamp(values.type):
+        values = pc.cast(values, pa.int64())
+    result: NDArray[np.float64] = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return result
+
+
+def is_ordered(kind: ValueType) -> bool:
+    """Return whether values of the type have an order that people read, so that an interval of them means something.
+
+    >>> is_ordered("date"), is_ordered("text")
+    (True, False)
+    """
+    return kind in ("integer", "decimal", "date", "timestamp")
+
+
+def as_text(values: pa.Array) -> pa.Array:
+    """Return values of any Arrow type as the text by which they are counted and compared."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return values if pa.types.is_string(values.type) else _as_text(values)
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.equal(values, 0.0), 0.0, values)
+        text = pc.cast(values, pa.string())
+        return pc.replace_substring_regex(text, r"\.0$", "")
+    return pc.cast(values, pa.string())
+
+
+def _of_arrow(kind: pa.DataType) -> ValueType:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "decimal"
+    if pa.types.is_date(kind):
+        return "date"
+    return "timestamp" if pa.types.is_timestamp(kind) else "text"
+
+
+def _all_match(values: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
+
+
+def _matching(values: pa.Array, pattern: str) -> pa.Array:
+    return pc.if_else(pc.match_substring_regex(values, pattern), values, pa.scalar(None, pa.string()))
+
+
+def _parse_decimal(values: pa.Array) -> pa.Array:
+    exact = _matching(values, _DECIMAL)
+    if exact.null_count > values.null_count:
+        text = pc.replace_substring_regex(_matching(values, _FLOAT), r"^\+", "")
+        return _parse_float(pc.cast(text, pa.float64()))
+    text = pc.replace_substring_regex(exact, r"^\+", "")
+    scale = pc.max(pc.utf8_length(pc.replace_substring_regex(text, r"^[^.]*\.?", ""))).as_py() or 0
+    return pc.cast(text, pa.decimal128(38, scale))
+
+
+def _parse_float(values: pa.Array) -> pa.Array:
+    finite = pc.if_else(pc.is_finite(values), pc.cast(values, pa.float64()), pa.scalar(None, pa.float64()))
+    return pc.if_else(pc.equal(finite, 0.0), 0.0, finite)
+
+
+def _parse_timestamp(values: pa.Array) -> pa.Array:
+    text = pc.replace_substring(values, " ", "T")
+    zoned = pc.match_substring_regex(text, r"(Z|[+-][0-9]{2}:?[0-9]{2})$")
+    # a timestamp without a zone is taken as UTC: the one reading that is the same on every machine
+    text = pc.if_else(zoned, text, pc.binary_join_element_wise(text, "Z", ""))
+    return _cast_or_null(text, pa.timestamp("us", tz="UTC"))
+
+
+def _cast_or_null(text: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the text cast to a date or an instant, null where there is no such day or hour."""
+    try:
+        return pc.cast(text, kind)
+    except pa.ArrowInvalid:
+        return pa.array([_one_or_none(value, kind) for value in text.to_pylist()], kind)
+
+
+def _one_or_none(text: str | None, kind: pa.DataType) -> object:
+    if text is None:
+        return None
+    try:
+        return pc.cast(pa.scalar(text), kind).as_py()
+    except pa.ArrowInvalid:
+        return None

@@ -1,0 +1,65 @@
+"""From the distinct values of a column, as they were read, to the leaf codes of its hierarchy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core import canonical
+from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.interfaces import Encoding
+
+
+def encode(hierarchy: Hierarchy, values: pa.Array, missing: Sequence[str] = ()) -> Encoding:
+    """Return the leaf code of each distinct value; texts of ``missing`` become the missing value, unknown ones ``outside``.
+
+    >>> colours = Hierarchy.of_paths("colour", [["red"], ["blue"]])
+    >>> encode(colours, pa.array(["blue", "?", "green"]), missing=["?"]).codes.tolist()
+    [1, 2, 3]
+    """
+    text = canonical.as_text(values)
+    is_missing = pc.is_in(text, value_set=pa.array(list(missing), pa.string()))
+    typed = typed_values(values, hierarchy.kind)
+    found = pc.index_in(canonical.render(typed), value_set=hierarchy.leaves)
+    codes = pc.fill_null(found, hierarchy.outside).to_numpy(zero_copy_only=False).astype(np.int32)
+    codes[is_missing.to_numpy(zero_copy_only=False)] = hierarchy.missing
+    return Encoding(hierarchy.column, codes, null_code=hierarchy.missing, size=hierarchy.size + 2)
+
+
+def typed_values(values: pa.Array, kind: canonical.ValueType) -> pa.Array:
+    """Return the values in their type; what is not of the type is null."""
+    return canonical.as_text(values) if kind == "text" else canonical.parse(values, kind)
+
+
+def distinct_typed(
+    values: pa.Array, counts: NDArray[np.int64], kind: canonical.ValueType, missing: Sequence[str]
+) -> tuple[pa.Array, NDArray[np.int64], int]:
+    """Return the distinct typed values in order, how many rows have each, and how many rows are neither of the type nor missing."""
+    text = canonical.as_text(values)
+    present = pc.invert(pc.is_in(text, value_set=pa.array(list(missing), pa.string())))
+    typed = typed_values(values.filter(present), kind)
+    rows = counts[present.to_numpy(zero_copy_only=False)]
+    known = typed.is_valid().to_numpy(zero_copy_only=False)
+    grouped = pa.table({"value": typed.filter(pa.array(known)), "rows": rows[known]}).group_by("value").aggregate([("rows", "sum")])
+    grouped = grouped.sort_by("value").combine_chunks()
+    return _one(grouped["value"]), _one(grouped["rows_sum"]).to_numpy().astype(np.int64), int(rows[~known].sum())
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def identity(column: str, size: int, missing_codes: NDArray[np.int32] | None = None) -> Encoding:
+    """Return the encoding that keeps the codes of a dictionary: each distinct value its own, null one more.
+
+    >>> identity("illness", 2).codes.tolist(), identity("illness", 2).null_code
+    ([0, 1], 2)
+    """
+    codes = np.arange(size, dtype=np.int32)
+    if missing_codes is not None:
+        codes[missing_codes] = size
+    return Encoding(column, codes, null_code=size, size=size + 1)

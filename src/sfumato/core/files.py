@@ -1,0 +1,83 @@
+"""Files as sources and sinks see them: paths of a policy, tokens of their state, errors without cell values."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, ValidationInfo
+
+from sfumato.errors import DataError, UnreachableError
+
+
+def _resolve(path: str, info: ValidationInfo) -> str:
+    folder = (info.context or {}).get("folder") if isinstance(info.context, dict) else None
+    return str(Path(folder) / path) if folder else path
+
+
+PolicyPath = Annotated[str, AfterValidator(_resolve)]
+"""A path as a policy writes it: relative to the policy's own folder."""
+
+
+def state_of(path: str | Path) -> str:
+    """Return a token that changes when the file does."""
+    with file_errors(path):
+        status = Path(path).stat()
+    return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+
+
+@contextmanager
+def unchanged(path: str | Path) -> Iterator[None]:
+    """Refuse what was read from a file that somebody wrote to meanwhile."""
+    before = state_of(path)
+    yield
+    if state_of(path) != before:
+        raise source_changed(str(path))
+
+
+def source_changed(name: str) -> DataError:
+    """Return the error for a source that did not stay the same from the first read to the last."""
+    return DataError(
+        f"{name} changed while it was read; nothing has been published",
+        code="source-changed",
+        hint="run again when nothing writes to it, or on a copy",
+    )
+
+
+@contextmanager
+def file_errors(path: str | Path, doing: str = "read") -> Iterator[None]:
+    """Turn what the operating system says about a file into one clear error."""
+    try:
+        yield
+    except OSError as error:
+        raise unreachable(path, error, doing) from None
+
+
+def unreachable(path: str | Path, error: OSError, doing: str) -> UnreachableError:
+    """Return the error for a file that cannot be read or written."""
+    if isinstance(error, FileNotFoundError):
+        return UnreachableError(f"{path} is not there", code="file-missing", hint="look at the path; it is relative to the policy file")
+    if isinstance(error, IsADirectoryError):
+        return UnreachableError(f"{path} is a folder", code="file-is-folder", hint="name a file")
+    if isinstance(error, PermissionError):
+        return UnreachableError(
+            f"{path} may not be {'read' if doing == 'read' else 'written'}",
+            code="file-permission",
+            hint="ask for the permission, or name another file",
+        )
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return UnreachableError(
+            f"there is no space left to write {path}; nothing has been published",
+            code="disk-full",
+            hint="free some space or choose another place, then run again",
+        )
+    reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
+    return UnreachableError(
+        f"{path} cannot be {'read' if doing == 'read' else 'written'}: {reason}",
+        code="file-unreachable",
+        hint="look at the path and the disk",
+    )

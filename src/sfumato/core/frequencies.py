@@ -1,0 +1,57 @@
+"""Frequencies: how often each combination of leaf codes occurs, and with which sensitive values and people.
+
+Searches work on these, so rows never leave the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.classes import Classes
+
+
+@dataclass(frozen=True, eq=False)
+class Frequencies:
+    """Distinct combinations of quasi-identifiers, and sparse rows (combination, sensitive values, person, number of rows).
+
+    ``combinations`` has one row a distinct combination and one column a quasi-identifier. ``combination``, ``sensitive``, ``subject`` and
+    ``counts`` run side by side, one entry a distinct (combination, sensitive values, subject). ``references`` is, for each sensitive
+    column, how many people (rows where no subject is named) of the table as read have each value.
+    """
+
+    combinations: NDArray[Any]
+    combination: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    sensitive: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    subject: NDArray[np.int64] | None = None
+    references: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the table."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def combination_rows(self) -> NDArray[np.int64]:
+        """How many rows each combination has."""
+        return np.bincount(self.combination, self.counts, minlength=len(self.combinations)).astype(np.int64)
+
+    def classes(self, class_of: NDArray[np.int32]) -> Classes:
+        """Return the classes that come about when each combination is put into a class; -1 is left out."""
+        of_row = class_of[self.combination]
+        kept = np.flatnonzero(of_row >= 0)
+        places = slice(None) if len(kept) == len(of_row) else kept
+        return Classes(
+            number=int(class_of.max(initial=-1)) + 1,
+            class_of=of_row[places],
+            counts=self.counts[places],
+            sensitive={name: codes[places] for name, codes in self.sensitive.items()},
+            subject=None if self.subject is None else self.subject[places],
+            references=self.references,
+        )

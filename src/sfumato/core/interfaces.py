@@ -1,0 +1,420 @@
+"""The interfaces between the stages. Replacing an algorithm, a data source or a store means one file that has one of these shapes.
+
+A component is its frozen settings class; state lives in the sessions, writers and handles that settings start.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.settings import Settings
+
+if TYPE_CHECKING:
+    import ibis
+
+    from sfumato.core.classes import Classes
+    from sfumato.core.frequencies import Frequencies
+    from sfumato.core.hierarchy import Hierarchy
+    from sfumato.core.problem import Problem
+    from sfumato.core.publication import Publication
+    from sfumato.core.reading import Reading
+    from sfumato.core.recoding import Recoding
+    from sfumato.core.text_classes import TextClasses
+    from sfumato.core.workplace import Workplace
+
+
+# --- where rows come from and go to -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scan:
+    """How a store can read a source natively: the format, the places, the options of the format."""
+
+    format: str
+    places: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Where rows come from. Reading it again gives the same rows in the same order, or an error that says it has changed."""
+
+    def describe(self) -> pa.Schema:
+        """Return the columns and their types, without reading the rows."""
+        ...
+
+    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Read the rows of some columns in order; those of ``coded`` may come as dictionary arrays, where that is cheaper."""
+        ...
+
+    def state(self) -> str:
+        """Return a token that changes when the source does."""
+        ...
+
+    def scan(self) -> Scan | None:
+        """Return how a store can read the source natively; None where it cannot."""
+        ...
+
+
+class Writer(Protocol):
+    """A release that is being written and that nobody can see yet."""
+
+    @property
+    def staging(self) -> Sequence[str]:
+        """The private files in which it is written, to be cleared away should the process die."""
+        ...
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write further rows."""
+        ...
+
+    def finish(self) -> Source:
+        """Close and sync what was written, and return the source that reads it back, still unpublished."""
+        ...
+
+    def publish(self) -> Sequence[str]:
+        """Make the release visible in one step, in place of what was there before, and say where it is."""
+        ...
+
+    def abort(self) -> None:
+        """Leave nothing behind."""
+        ...
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Where rows go. Nothing is visible before it is published."""
+
+    def open(self, schema: pa.Schema) -> Writer:
+        """Begin a release under a private name."""
+        ...
+
+    def places(self) -> Sequence[str]:
+        """Return the files it will replace, so that no run writes over what it reads."""
+        ...
+
+
+# --- where the work is done -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AttachPlan:
+    """Which columns a store takes: those that will be counted, those that leave as they are or masked, and whose rows they are."""
+
+    coded: Sequence[str]
+    kept: Sequence[str] = ()
+    subject: str | None = None
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """The distinct values of one column as they were read, and how many rows have each; null is not among them."""
+
+    values: pa.Array
+    counts: NDArray[np.int64]
+    nulls: int
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How the distinct values of a column, in the order of its dictionary, become codes; ``null_code`` is that of a missing value."""
+
+    column: str
+    codes: NDArray[np.int32]
+    null_code: int
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class CountPlan:
+    """What is to be counted: the encoded quasi-identifiers and sensitive columns, the subject, and the rows to leave out.
+
+    ``refused`` names, for each column where an unknown value suppresses its row, the code of such a value.
+    """
+
+    quasi_identifiers: Sequence[Encoding]
+    sensitive: Sequence[Encoding] = ()
+    subject: str | None = None
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class MaskPlan:
+    """What each published column is: a recoded one, one that a mask makes, or one that is kept.
+
+    ``publications`` has one entry a quasi-identifier, in the order of the recoding's columns; ``masks`` and ``kept`` go by column name.
+    ``order`` is the order of the published columns, ``context`` what masks may need.
+    """
+
+    publications: Sequence[Publication]
+    masks: Mapping[str, Mask]
+    kept: Sequence[str]
+    order: Sequence[str]
+    contexts: Mapping[str, MaskContext] = field(default_factory=dict)
+
+
+class Attached(Protocol):
+    """A source in one state that a store works on until it is released."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        ...
+
+    def dictionary(self, column: str) -> Dictionary:
+        """Return the distinct values of one of the columns to be coded."""
+        ...
+
+    def occurrences(self, column: str) -> tuple[int, int]:
+        """Return how many distinct values a column has, and how many of them occur once."""
+        ...
+
+    def release(self) -> None:
+        """Give back what the store holds for it."""
+        ...
+
+
+class Staged(Protocol):
+    """A written release that nobody can see yet, and the private link from its rows to the rows of the source."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        ...
+
+    @property
+    def written(self) -> Source:
+        """The source that reads back what was written."""
+        ...
+
+    @property
+    def link(self) -> NDArray[np.int64]:
+        """The source row of each staged row. Never published."""
+        ...
+
+    def reading(self, progress: Progress) -> Reading:
+        """Read back what was written: published quasi-identifiers as codes, kept columns as the fingerprint ``kept``."""
+        ...
+
+    def text_classes(self, progress: Progress) -> TextClasses:
+        """Return the class of each staged row by the text of its quasi-identifiers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Published:
+    """Where a release is, and how many rows it has."""
+
+    places: tuple[str, ...]
+    rows: int
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Where the work is done: codes, one count of combinations, staging, classes, publishing."""
+
+    def attach(self, source: Source, plan: AttachPlan, workplace: Workplace, progress: Progress) -> Attached:
+        """Take the source in one state."""
+        ...
+
+    def frequencies(self, attached: Attached, plan: CountPlan) -> Frequencies:
+        """Count the combinations."""
+        ...
+
+    def stage(
+        self,
+        attached: Attached,
+        recoding: Recoding,
+        masks: MaskPlan,
+        sink: Sink,
+        workplace: Workplace,
+        progress: Progress,
+    ) -> Staged:
+        """Write the release where nobody can see it."""
+        ...
+
+    def classes(self, staged: Staged, plan: ClassPlan, progress: Progress) -> Classes:
+        """Group what was written by its text: what verification sees."""
+        ...
+
+    def publish(self, staged: Staged, sink: Sink) -> Published:
+        """Make the staged release visible in one step."""
+        ...
+
+    def discard(self, staged: Staged) -> None:
+        """Leave nothing of the staged release behind."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPlan:
+    """What promises look at beside the written text: sensitive values and people, one entry a staged row, and reference counts."""
+
+    sensitive: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
+    subject: NDArray[np.int64] | None = None
+    references: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+
+# --- ladders, promises, searches --------------------------------------------------------------------------------------
+
+
+@runtime_checkable
+class HierarchyBuilder(Protocol):
+    """Builds the ladder of one column."""
+
+    def build(self, column: str, values: pa.Array, counts: NDArray[np.int64]) -> Hierarchy:
+        """Build the ladder for the distinct values of a column, typed and in order, and how many rows have each.
+
+        Values it does not know are no error here.
+        """
+        ...
+
+
+class Promise(Settings):
+    """A privacy model: arithmetic on class counts."""
+
+    monotone_when_merged: ClassVar[bool]
+    """Two classes that hold, merged, hold: prune when no row may be suppressed."""
+
+    monotone_when_grown: ClassVar[bool]
+    """A class that holds still does with any rows added: needed to prune under a suppression limit."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The sensitive columns that it looks at."""
+        return ()
+
+    @property
+    def asked(self) -> float:
+        """The value that ``measure`` must reach: at least, or at most where ``smaller_is_stricter``."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def holds(self, classes: Classes) -> NDArray[np.bool_]:
+        """Return for each class whether the promise holds in it."""
+
+    @abstractmethod
+    def measure(self, classes: Classes) -> float:
+        """Return the value of the worst class, in the unit of what was asked for."""
+
+    def compiled(self) -> tuple[str, tuple[float, ...]] | None:
+        """Return kind and parameters where a fused kernel knows this promise; None sends searches the slow way."""
+        return None
+
+    def nearest(self, classes: Classes) -> dict[str, Any] | None:
+        """Return the strictest settings that the one class holding everybody would keep; None where there are none."""
+        del classes
+        return None
+
+
+class Progress(Protocol):
+    """Shows how far long work has come. Names stages and counts, never values."""
+
+    def stage(self, name: str, total: int | None = None) -> None:
+        """Begin a stage of ``total`` rows."""
+        ...
+
+    def advance(self, rows: int) -> None:
+        """Say that further rows are done."""
+        ...
+
+
+@runtime_checkable
+class Search(Protocol):
+    """Searches for a recoding that keeps the promises at low loss."""
+
+    def search(self, problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
+        """Return the decision, not the data. Raise a PromiseError where no recoding keeps the promises."""
+        ...
+
+
+class StreamSession(Protocol):
+    """A stream that is being anonymised: rows go in, releases come out when they are safe."""
+
+    def push(self, batch: pa.RecordBatch) -> Sequence[pa.RecordBatch]:
+        """Take further rows and return what can be released now."""
+        ...
+
+    def flush(self) -> Sequence[pa.RecordBatch]:
+        """Return what can still be released at the end."""
+        ...
+
+    def snapshot(self) -> bytes:
+        """Return the state, from which a session goes on elsewhere."""
+        ...
+
+    def restore(self, state: bytes) -> None:
+        """Go on from a state."""
+        ...
+
+
+@runtime_checkable
+class StreamSearch(Protocol):
+    """Anonymises rows as they come."""
+
+    def start(self, problem: Problem) -> StreamSession:
+        """Begin a session."""
+        ...
+
+
+# --- masks ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a mask does to a column, for people who choose one and for the checks that refuse it where it would break a promise."""
+
+    deterministic: bool
+    reversible: bool
+    uniqueness: Literal["preserved", "not guaranteed", "lossy"]
+    changes_type: bool
+    nulls: Literal["kept", "masked"]
+    scope: Literal["value", "row", "group", "table"]
+    engines: tuple[str, ...] = ("arrow", "sql")
+
+
+@dataclass(frozen=True)
+class MaskContext:
+    """What a mask may need beside the columns: the view it works for, the installation's private folder, and named keys."""
+
+    column: str
+    view: str = "default"
+    private: Path | None = None
+    keys: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Mask(Protocol):
+    """Changes one column; may read others."""
+
+    card: ClassVar[Card]
+
+    @classmethod
+    def component_name(cls) -> str:
+        """Return the name by which a policy calls the mask."""
+        ...
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """Further columns it looks at."""
+        ...
+
+    def output_type(self, original: pa.DataType) -> pa.DataType:
+        """Return the type of the masked column."""
+        ...
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the masked column. Group and table scopes get the whole group or table, in a stream the window."""
+        ...
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return the masked column as an expression of a database; None means Arrow batches."""
+        ...

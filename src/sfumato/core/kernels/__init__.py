@@ -1,0 +1,53 @@
+"""The compiled functions over integer arrays, one file each.
+
+A kernel file calls no compiled function of another file and takes no function as an argument: the first goes stale silently in numba's
+cache, the second is never a cache hit. The cache folder is named after the hash of all kernel files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.places import kernel_cache
+
+
+@cache
+def cache_folder() -> Path:
+    """Return the folder of compiled kernels, which changes with any kernel's text."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return kernel_cache() / digest.hexdigest()[:16]
+
+
+def is_warm() -> bool:
+    """Return whether kernels have been compiled before."""
+    folder = cache_folder()
+    return folder.exists() and any(folder.rglob("*.nbi"))
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function when it is first called, and keep it compiled for later processes."""
+    return _compiled(function)
+
+
+def inner_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that only kernels of its own file call: without the wrapper for Python, which costs time to make."""
+    return _compiled(function, no_cpython_wrapper=True)
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    import numba.core.config
+
+    # numba reads its cache folder when a function is decorated; a user's own setting is put back
+    before = numba.core.config.CACHE_DIR
+    numba.core.config.CACHE_DIR = str(cache_folder())
+    try:
+        compile_lazily: Any = numba.njit
+        return compile_lazily(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    finally:
+        numba.core.config.CACHE_DIR = before

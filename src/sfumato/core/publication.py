@@ -1,0 +1,166 @@
+"""Publication: how the generalised values of one column are written, and what a written value covers when it is read back.
+
+Writing starts from intervals of leaf codes; reading starts from the text alone, so that verification sees what a reader will see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core import canonical
+from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.recoding import Recoding
+
+Style = Literal["interval", "bounds", "set", "label"]
+UNREADABLE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Publication:
+    """One quasi-identifier as it is published: as one column, or with the style ``bounds`` as two."""
+
+    column: str
+    hierarchy: Hierarchy
+    style: Style | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the published columns."""
+        return (f"{self.column}_from", f"{self.column}_to") if self.style == "bounds" else (self.column,)
+
+    def render(self, recoding: Recoding, place: int) -> tuple[pa.DictionaryArray, ...]:
+        """Return what each class publishes, one array a published column; ``place`` is the column's place in the recoding."""
+        span = self.hierarchy.size + 2
+        keys = recoding.lows[:, place].astype(np.int64) * span + recoding.highs[:, place]
+        distinct, index = np.unique(keys, return_inverse=True)
+        lows, highs = np.divmod(distinct, span)
+        level = recoding.levels[place] if recoding.levels is not None else None
+        labels = self._level_labels(lows, highs, level) if level else self.hierarchy.labels(lows, highs)
+        return tuple(pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), part) for part in self._styled(lows, highs, level, labels))
+
+    def read(self, *texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the interval of leaf codes that each written value covers, -1 where the text means nothing."""
+        if self.style == "bounds":
+            low, first_high = self._read_one(texts[0])
+            last_low, high = self._read_one(texts[1])
+            whole = (first_high == self.hierarchy.outside) | (low == self.hierarchy.missing)
+            broken = (low < 0) | (last_low < 0) | (high < low)
+            return np.where(broken, UNREADABLE, low), np.where(broken, UNREADABLE, np.where(whole, first_high, high))
+        return self._read_one(texts[0])
+
+    def extents(self, *texts: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return for each written value the share of all leaves it stands for, and how much of the column's range it spans.
+
+        The first is that of the loss measure (one leaf of n is 1/n), the second the normalised certainty penalty (one leaf is 0).
+        """
+        lows, highs = self.read(*texts)
+        hierarchy = self.hierarchy
+        special = highs >= hierarchy.size
+        whole = special & (lows != highs) | (lows == hierarchy.outside)
+        number = max(1, hierarchy.size)
+        share = np.where(whole, 1.0, np.where(special, 1 / number, (highs - lows + 1) / number))
+        if hierarchy.ordered:
+            return share, np.where(whole, 1.0, np.where(special, 0.0, self._spans(lows, highs, texts)))
+        return share, np.where(whole, 1.0, np.where(highs == lows, 0.0, share))
+
+    def _spans(self, lows: NDArray[np.int64], highs: NDArray[np.int64], texts: Sequence[pa.Array]) -> NDArray[np.float64]:
+        positions = self.hierarchy.positions
+        if len(positions) < 2:
+            return np.zeros(len(lows))
+        width = positions[-1] - positions[0]
+        if self.style == "bounds":
+            first, last = texts
+        else:
+            first, last = interval_columns(texts[0])
+        low, high = (_positions(end, self.hierarchy.kind) for end in (first, last))
+        inner = positions[np.clip(highs, 0, len(positions) - 1)] - positions[np.clip(lows, 0, len(positions) - 1)]
+        written = np.where(np.isnan(high - low), inner, high - low)
+        shares: NDArray[np.float64] = np.minimum(1.0, written / width)
+        return shares
+
+    def _level_labels(self, lows: NDArray[np.int64], highs: NDArray[np.int64], level: int) -> pa.Array:
+        """Return the labels of nodes of one level of a full-domain recoding."""
+        names = self.hierarchy.levels[level - 1].labels
+        nodes = np.searchsorted(self.hierarchy.levels[level - 1].starts, lows, side="right") - 1
+        return pa.array(
+            [
+                names[node] if high < self.hierarchy.size else self.hierarchy.label(low, high)
+                for node, low, high in zip(nodes.tolist(), lows.tolist(), highs.tolist(), strict=True)
+            ],
+            pa.string(),
+        )
+
+    def _styled(self, lows: NDArray[np.int64], highs: NDArray[np.int64], level: int | None, labels: pa.Array) -> tuple[pa.Array, ...]:
+        if self.style == "bounds":
+            return interval_columns(labels)
+        if self.style != "set" or self.hierarchy.ordered:
+            return (labels,)
+        sets = [
+            label if label is None or high >= self.hierarchy.size else self._set_text(*self._node(low, high, level))
+            for label, low, high in zip(labels.to_pylist(), lows.tolist(), highs.tolist(), strict=True)
+        ]
+        return (pa.array(sets, pa.string()),)
+
+    def _node(self, low: int, high: int, level: int | None) -> tuple[int, int]:
+        number, node = (level, -1) if level else self.hierarchy.lowest_level(low, high)
+        firsts, lasts = self.hierarchy.nodes(number)
+        if node < 0:
+            node = int(np.searchsorted(firsts, low, side="right") - 1)
+        return int(firsts[node]), int(lasts[node])
+
+    def _set_text(self, low: int, high: int) -> str:
+        if low == high:
+            return str(self.hierarchy.leaves[low].as_py())
+        return "{" + ", ".join(self.hierarchy.leaves[low : high + 1].to_pylist()) + "}"
+
+    def _read_one(self, texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        if self.hierarchy.ordered:
+            lows, highs = self._read_ordered(texts)
+        else:
+            pairs = [self._labels.get(text, (UNREADABLE, UNREADABLE)) for text in texts.to_pylist()]
+            lows, highs = np.array(pairs, np.int64).reshape(-1, 2).T
+        null = texts.is_null().to_numpy(zero_copy_only=False)
+        root = pc.fill_null(pc.equal(texts, self.hierarchy.root), False).to_numpy(zero_copy_only=False)
+        lows = np.where(null, self.hierarchy.missing, np.where(root, 0, lows))
+        highs = np.where(null, self.hierarchy.missing, np.where(root, self.hierarchy.outside, highs))
+        return lows, highs
+
+    def _read_ordered(self, texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        first, last = interval_columns(texts)
+        positions = self.hierarchy.positions
+        low, high = (_positions(end, self.hierarchy.kind) for end in (first, last))
+        lows = np.searchsorted(positions, low, side="left")
+        highs = np.searchsorted(positions, high, side="right") - 1
+        broken = np.isnan(low) | np.isnan(high) | (highs < lows)
+        return np.where(broken, UNREADABLE, lows), np.where(broken, UNREADABLE, highs)
+
+    @cached_property
+    def _labels(self) -> dict[str | None, tuple[int, int]]:
+        """What each label of the tree covers; where a node is called like one of its own descendants, the wider."""
+        known: dict[str | None, tuple[int, int]] = {}
+        for number in range(self.hierarchy.height + 1):
+            firsts, lasts = self.hierarchy.nodes(number)
+            for node, (low, high) in enumerate(zip(firsts.tolist(), lasts.tolist(), strict=True)):
+                if self.style == "set":
+                    known[self._set_text(low, high)] = (low, high)
+                known[self.hierarchy.node_label(number, node)] = (low, high)
+        return known
+
+
+def interval_columns(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the two ends of written intervals; a single value is both."""
+    inner = pc.extract_regex(texts, r"^\[(?P<low>.*), (?P<high>.*)\]$")
+    low, high = (pc.struct_field(inner, part) for part in (0, 1))
+    return pc.coalesce(low, texts), pc.coalesce(high, texts)
+
+
+def _positions(texts: pa.Array, kind: canonical.ValueType) -> NDArray[np.float64]:
+    return canonical.positions(canonical.parse(texts, kind))

@@ -1,0 +1,74 @@
+"""The record of a run: what was promised, measured and lost. This part may travel with the release.
+
+Counts of people from 1 to k - 1 are written ``< k``, and so is every number from which one could be worked out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from sfumato.core.settings import Settings
+
+Count = int | str
+
+
+class _Part(Settings):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+
+class Rows(_Part):
+    """How many rows came in, went out and were left out."""
+
+    in_: Count = Field(alias="in")
+    out: int
+    suppressed: Count
+
+
+class PromiseResult(_Part):
+    """One promise: what was asked for, what was measured on the written release, and whether it holds."""
+
+    promise: str
+    settings: dict[str, Any]
+    asked: float
+    measured: float
+    holds: bool
+
+
+class Recoded(_Part):
+    """The decision in short: its kind, the levels of a full-domain recoding, the number of boxes of another."""
+
+    kind: str
+    boxes: int | None = None
+    levels: dict[str, int] | None = None
+
+
+class RunRecord(_Part):
+    """Everything about a run that its readers may know."""
+
+    version: str
+    status: str
+    policy: str
+    rows: Rows
+    promises: list[PromiseResult]
+    measures: dict[str, dict[str, Any]]
+    recoding: Recoded
+    columns: dict[str, Any]
+    timings: dict[str, float]
+    files: list[str]
+    fingerprints: dict[str, str]
+    notes: list[str] = []
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return the record as it is printed and stored."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+def people(count: int, k: int) -> Count:
+    """Return a count of people as a reader may see it.
+
+    >>> people(0, 5), people(3, 5), people(5, 5)
+    (0, '< 5', 5)
+    """
+    return f"< {k}" if 0 < count < k else count

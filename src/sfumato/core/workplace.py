@@ -1,0 +1,124 @@
+"""Workplace: the private folder of one run, which the next start clears away should this one die.
+
+A lock on the folder tells the living from the dead. What a run writes elsewhere under a private name (the staged release beside its
+sink) is noted in the folder's journal before the first byte, so that nothing half written outlives the next start.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from sfumato.core import places
+from sfumato.core.files import file_errors
+
+
+class Workplace:
+    """A private folder for one run.
+
+    >>> with Workplace() as workplace:
+    ...     folder = workplace.folder
+    ...     folder.is_dir()
+    True
+    >>> folder.exists()
+    False
+    """
+
+    def __init__(self) -> None:
+        base = places.folder("work")
+        with file_errors(base, "written"):
+            _clear_dead(base)
+            self.folder = base / secrets.token_hex(8)
+            self.folder.mkdir(mode=0o700)
+            self._lock = _lock(self.folder / "lock")
+        self._journal: dict[str, list[str]] = {"staging": [], "publishing": []}
+
+    def __enter__(self) -> Workplace:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def note(self, staging: list[str]) -> None:
+        """Write down private files elsewhere, before anything is written to them."""
+        self._journal["staging"] += [str(Path(path).resolve()) for path in staging]
+        self._write_journal()
+
+    def note_publishing(self, record: str, target: str) -> None:
+        """Write down that the staged files are about to be renamed, and the record's after them to ``target``."""
+        self._journal["publishing"] = [str(Path(record).resolve()), str(Path(target).resolve())]
+        self._write_journal()
+
+    def _write_journal(self) -> None:
+        path = self.folder / "journal"
+        with (
+            file_errors(path, "written"),
+            os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file,
+        ):
+            json.dump(self._journal, file)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def close(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._lock is not None:
+            self._lock.close()
+
+
+def _clear_dead(base: Path) -> None:
+    """Remove what runs have left behind that did not end."""
+    for folder in base.iterdir():
+        lock = _lock(folder / "lock") if (folder / "lock").exists() else None
+        if lock is None:
+            continue
+        _settle(_read_journal(folder))
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
+
+
+def _settle(journal: dict[str, list[str]]) -> None:
+    """Finish a release whose rows were published when its run died before the record was; remove all else."""
+    staging = [Path(path) for path in journal["staging"]]
+    if journal["publishing"]:
+        record, target = map(Path, journal["publishing"])
+        if record.exists() and not any(path.exists() for path in staging if path != record):
+            record.replace(target)
+    for path in staging:
+        remove_staging(path)
+
+
+def _read_journal(folder: Path) -> dict[str, list[str]]:
+    try:
+        found = json.loads((folder / "journal").read_text())
+        return {key: list(found[key]) for key in ("staging", "publishing")}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"staging": [], "publishing": []}
+
+
+def remove_staging(path: Path) -> None:
+    """Remove a staged file unless a living run is writing it."""
+    lock = _lock(path) if path.exists() else None
+    if lock is not None:
+        path.unlink(missing_ok=True)
+        lock.close()
+
+
+def _lock(path: Path) -> IO[bytes] | None:
+    """Return the file, locked for us alone; None where somebody else has it."""
+    try:
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b")
+    except OSError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        return None
+    return file

@@ -1,0 +1,136 @@
+"""Count: types, ladders and codes of the quasi-identifiers, and how often each combination of them occurs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core import canonical
+from sfumato.core.encoding import distinct_typed, encode, identity
+from sfumato.core.frequencies import Frequencies
+from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.interfaces import Attached, CountPlan, Encoding
+from sfumato.engine.plan import Plan
+from sfumato.errors import DataError, Mistake, PolicyError, PromiseError
+from sfumato.policy.model import Column
+from sfumato.registry import find
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The ladders, and the frequencies over their leaf codes."""
+
+    hierarchies: Mapping[str, Hierarchy]
+    frequencies: Frequencies
+    outside: Mapping[str, int]
+    refused_rows: int
+    rows: int
+
+
+def count(plan: Plan, attached: Attached) -> Counted:
+    """Build the ladders from the distinct values and count the combinations."""
+    if attached.rows == 0:
+        raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
+    _refuse_singling_out(plan, attached)
+    hierarchies, encodings, outside = {}, [], {}
+    for name in plan.quasi_identifiers:
+        column = plan.resolved.policy.columns[name]
+        dictionary = attached.dictionary(name)
+        hierarchy = _hierarchy(plan, name, column, dictionary.values, dictionary.counts)
+        encoding = encode(hierarchy, dictionary.values, column.missing)
+        strangers = int(dictionary.counts[encoding.codes == hierarchy.outside].sum())
+        if strangers and column.on_unknown == "error":
+            raise DataError(
+                f"column {name}: {strangers} rows have a value that its hierarchy does not know",
+                code="value-outside-hierarchy",
+                hint=f"add the values to the hierarchy, or say on_unknown: suppress, or generalise, in columns.{name}",
+            )
+        hierarchies[name] = hierarchy
+        encodings.append(encoding)
+        outside[name] = strangers
+    count_plan = CountPlan(encodings, _sensitive(plan, attached), plan.resolved.policy.subject, _refused(plan, hierarchies, outside))
+    frequencies = plan.store.frequencies(attached, count_plan)
+    refused_rows = attached.rows - frequencies.rows
+    _refuse_too_many(plan, refused_rows, attached.rows)
+    return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows)
+
+
+def _refuse_singling_out(plan: Plan, attached: Attached) -> None:
+    """A nearly unique column that is published names everybody, whatever the promises say."""
+    if not plan.resolved.promises or "singling_out" in plan.resolved.policy.accept:
+        return
+    kept_by_mask = [name for name, mask in plan.resolved.masks.items() if mask.card.uniqueness == "preserved"]
+    for name in [*plan.resolved.columns("other"), *kept_by_mask]:
+        column = plan.resolved.policy.columns[name]
+        if "singling_out" in column.accept or (name in plan.masked and name not in kept_by_mask):
+            continue
+        distinct, once = attached.occurrences(name)
+        if once * 2 > distinct:
+            raise PromiseError(
+                f"column {name} is published as it is, and most of its {distinct} values occur once: it singles people out",
+                code="singling-out",
+                hint=f"give {name} the role identifier or quasi_identifier, mask it, or say accept: singling_out in columns.{name}",
+            )
+
+
+def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray) -> Hierarchy:
+    builder = plan.resolved.hierarchies.get(name) or find("hierarchies", "automatic")()
+    kind = column.type or canonical.infer(_present(values, column.missing))
+    typed, rows, strangers = distinct_typed(values, counts, kind, column.missing)
+    if strangers and column.on_unknown == "error":
+        raise DataError(
+            f"column {name}: {strangers} rows are not of type {kind}",
+            code="value-type",
+            hint=f"list what stands for a missing value under columns.{name}.missing, declare another type, or say on_unknown: suppress",
+        )
+    hierarchy: Hierarchy = builder.build(name, typed, rows)
+    _check_level(plan, name, column, hierarchy)
+    return hierarchy
+
+
+def _present(values: pa.Array, missing: list[str]) -> pa.Array:
+    import pyarrow.compute as pc
+
+    if not missing:
+        return values
+    return values.filter(pc.invert(pc.is_in(canonical.as_text(values), value_set=pa.array(missing, pa.string()))))
+
+
+def _check_level(plan: Plan, name: str, column: Column, hierarchy: Hierarchy) -> None:
+    asked = max(column.level.minimum, column.level.maximum or 0)
+    if asked > hierarchy.height:
+        mistake = Mistake(
+            f"columns.{name}.level",
+            f"level {asked} asked for, but this hierarchy has levels 0 to {hierarchy.height}",
+            "policy-level-range",
+            f"level: {{maximum: {hierarchy.height}}}, or leave the key out and let the algorithm choose",
+        )
+        raise PolicyError([mistake], name=plan.resolved.name)
+
+
+def _sensitive(plan: Plan, attached: Attached) -> list[Encoding]:
+    return [identity(name, len(attached.dictionary(name).values)) for name in plan.watched]
+
+
+def _refused(plan: Plan, hierarchies: Mapping[str, Hierarchy], outside: Mapping[str, int]) -> dict[str, int]:
+    columns = plan.resolved.policy.columns
+    return {name: h.outside for name, h in hierarchies.items() if outside[name] and columns[name].on_unknown == "suppress"}
+
+
+def _refuse_too_many(plan: Plan, refused: int, rows: int) -> None:
+    limit = plan.resolved.policy.suppression_limit
+    if refused > limit * rows:
+        raise PromiseError(
+            f"{refused} of {rows} rows have a value outside a hierarchy and would be suppressed; the limit is {limit}",
+            code="suppression-limit",
+            hint=f"suppression_limit: {_at_least(refused / rows)}, or complete the hierarchies",
+        )
+
+
+def _at_least(share: float) -> float:
+    """Return a share rounded up to four digits."""
+    return min(1.0, math.ceil(share * 10_000) / 10_000)

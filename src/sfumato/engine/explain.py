@@ -1,0 +1,52 @@
+"""Explain: a plan in plain sentences."""
+
+from __future__ import annotations
+
+from sfumato.engine.plan import Plan
+from sfumato.engine.publish import record_path
+
+
+def explain(plan: Plan) -> list[str]:
+    """Return what a run would do, one sentence a step."""
+    policy = plan.resolved.policy
+    scan = plan.source.scan()
+    steps = [f"Read {len(plan.schema.names)} columns from {', '.join(scan.places) if scan else 'memory'}."]
+    removed = [name for name in plan.resolved.columns("identifier") if name not in plan.resolved.masks]
+    if removed:
+        steps.append(f"Remove {_listed(removed)}.")
+    for name in plan.masked:
+        steps.append(f"Mask {name} with {plan.resolved.masks[name].component_name()}.")
+    for name in plan.quasi_identifiers:
+        steps.append(_generalised(plan, name))
+    if plan.kept:
+        steps.append(f"Keep {_listed(plan.kept)} as they are.")
+    if policy.subject:
+        steps.append(f"Count people, not rows: {policy.subject} says whose row it is.")
+    if plan.quasi_identifiers:
+        limit = f"leave out at most {policy.suppression_limit:.2%} of the rows" if policy.suppression_limit else "leave out no row"
+        steps.append(f"Search with {policy.algorithm.name} for the recoding that loses least; {limit}.")
+    for promise in plan.resolved.promises:
+        settings = ", ".join(f"{key} {value}" for key, value in promise.model_dump(exclude_defaults=True).items())
+        steps.append(f"Keep {promise.component_name()} ({settings}) in every class, or publish nothing.")
+    steps.append("Write the release under a private name, read it back, and measure every promise on its text.")
+    places = plan.sink.places()
+    if places:
+        steps.append(f"Publish it as {', '.join(places)}, sorted by what is published, with its record in {record_path(places[0])}.")
+    else:
+        steps.append("Return it as a table, sorted by what is published.")
+    return steps
+
+
+def _generalised(plan: Plan, name: str) -> str:
+    column = plan.resolved.policy.columns[name]
+    ladder = f"by {column.hierarchy.name}" if column.hierarchy else "by a ladder made from its values"
+    unknown = {
+        "error": "a value outside it stops the run",
+        "suppress": "a row with a value outside it is left out",
+        "generalise": "a value outside it is published as everything",
+    }[column.on_unknown]
+    return f"Generalise {name} {ladder}; {unknown}."
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,74 @@
+"""Publish: the release and its record become visible, in this order and each in one step; the private part stays here."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import time
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.core import places
+from sfumato.core.files import file_errors
+from sfumato.core.interfaces import Published, Staged
+from sfumato.core.recoding import Recoding
+from sfumato.core.record import RunRecord
+from sfumato.core.staging import StagedFile
+from sfumato.core.workplace import Workplace
+from sfumato.engine.count import Counted
+from sfumato.engine.plan import Plan
+
+_RUNS_KEPT = 50
+
+
+def record_path(sink: str) -> str:
+    """Return where the record of a release stands: beside it."""
+    return f"{sink}.record.json"
+
+
+def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace) -> Published:
+    """Rename the staged release and its record to their final names."""
+    targets = list(plan.sink.places())
+    if not targets:
+        return plan.store.publish(staged, plan.sink)
+    path = record_path(targets[0])
+    staged_record = StagedFile(path)
+    try:
+        workplace.note([str(staged_record.path)])
+        staged_record.write((json.dumps(record.as_mapping(), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        staged_record.sync()
+        workplace.note_publishing(str(staged_record.path), path)
+        with file_errors(path, "written"):
+            # an old record beside new rows would lie: for a moment there is none
+            Path(path).unlink(missing_ok=True)
+        published = plan.store.publish(staged, plan.sink)
+        staged_record.publish()
+    except BaseException:
+        staged_record.abort()
+        raise
+    return published
+
+
+def keep_private(counted: Counted, recoding: Recoding, record: RunRecord) -> None:
+    """Keep what drift and audit need in the installation's private folder: leaves, boxes, suppressed combinations, true counts."""
+    base = places.folder("runs")
+    folder = base / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
+    leaves = {name: hierarchy.leaves.to_pylist() for name, hierarchy in counted.hierarchies.items()}
+    facts = {
+        "record": record.as_mapping(),
+        "rows": {"in": counted.rows, "refused": counted.refused_rows},
+        "outside": dict(counted.outside),
+        "leaves": leaves,
+    }
+    with file_errors(folder, "written"):
+        folder.mkdir(mode=0o700)
+        with os.fdopen(os.open(folder / "run.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+            json.dump(facts, file)
+        with os.fdopen(os.open(folder / "boxes.npz", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as binary:
+            suppressed = counted.frequencies.combinations[recoding.class_of < 0]
+            np.savez(binary, lows=recoding.lows, highs=recoding.highs, suppressed=suppressed)
+    for old in sorted(base.iterdir())[:-_RUNS_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)

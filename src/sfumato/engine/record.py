@@ -1,0 +1,93 @@
+"""Record: what a run may tell its readers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.recoding import Recoding
+from sfumato.core.record import Recoded, Rows, RunRecord, people
+from sfumato.engine.count import Counted
+from sfumato.engine.plan import Plan
+from sfumato.engine.verify import Verified
+from sfumato.measures.class_sizes import class_sizes
+from sfumato.measures.information_loss import information_loss
+
+
+def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, timings: dict[str, float]) -> RunRecord:
+    """Put together what was promised, measured and lost."""
+    k = threshold(plan)
+    out = counted.rows - suppressed
+    hidden = 0 < suppressed < k
+    names = plan.quasi_identifiers
+    return RunRecord(
+        version=version("sfumato"),
+        status="published",
+        policy=policy_hash(plan),
+        rows=Rows(in_=f"< {out + k}" if hidden else counted.rows, out=out, suppressed=people(suppressed, k)),
+        promises=verified.promises,
+        measures=_measures(plan, counted, recoding, verified, 0 if hidden else suppressed, k),
+        recoding=Recoded(
+            kind=recoding.kind,
+            boxes=recoding.number if recoding.kind == "boxes" and names else None,
+            levels=dict(zip(names, recoding.levels, strict=True)) if recoding.levels is not None else None,
+        ),
+        columns=_columns(plan, counted, k),
+        timings=dict(timings),
+        files=[str(place) for place in plan.sink.places()],
+        fingerprints=verified.fingerprints,
+        notes=_notes(plan, recoding),
+    )
+
+
+def threshold(plan: Plan) -> int:
+    """Return the number of people below which a count is not told: the largest k promised, at least 2."""
+    return max([2, *(int(promise.asked) for promise in plan.resolved.promises if promise.component_name() == "k_anonymity")])
+
+
+def policy_hash(plan: Plan) -> str:
+    """Return a hash of the policy: it is not secret and may be compared by readers."""
+    text = json.dumps(plan.resolved.policy.model_dump(mode="json"), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _measures(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, k: int) -> dict[str, dict[str, Any]]:
+    frequencies = counted.frequencies
+    rows_before = frequencies.combination_rows
+    if suppressed == 0:
+        # a few suppressed rows must not be countable from what is said of the table before
+        rows_before = rows_before[recoding.class_of >= 0]
+    weights = [plan.resolved.policy.columns[name].weight for name in plan.quasi_identifiers]
+    sizes_before = class_sizes(rows_before, k)
+    sizes_before["smallest_class"] = people(sizes_before["smallest_class"], k)
+    nothing_lost = [(name, np.full(1, 1 / max(1, leaves)), np.zeros(1), np.ones(1, np.int64), leaves) for name, _, _, _, leaves in verified.columns]
+    return {
+        "before": sizes_before | information_loss(nothing_lost, weights),
+        "after": class_sizes(verified.classes.rows, k, suppressed) | information_loss(verified.columns, weights, suppressed),
+    }
+
+
+def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
+    told = {}
+    for name, column in plan.resolved.policy.columns.items():
+        entry: dict[str, Any] = {"role": column.role}
+        if name in counted.hierarchies:
+            entry["outside_hierarchy"] = people(counted.outside[name], k)
+            entry["levels"] = counted.hierarchies[name].height + 1
+        if name in plan.resolved.masks:
+            entry["mask"] = plan.resolved.masks[name].component_name()
+        told[name] = entry
+    return told
+
+
+def _notes(plan: Plan, recoding: Recoding) -> list[str]:
+    notes = []
+    if recoding.kind == "boxes" and plan.quasi_identifiers:
+        notes.append("bounds are tight: an interval shows the true smallest and largest value of its class")
+    if plan.masked:
+        notes.append(f"masked columns are not compared with their originals: {', '.join(plan.masked)}")
+    return notes

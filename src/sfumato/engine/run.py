@@ -1,0 +1,137 @@
+"""Run: the one road from a policy to a verified release: plan, count, search, apply, verify, publish, record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.core.files import source_changed
+from sfumato.core.interfaces import AttachPlan, MaskContext, MaskPlan, Progress, Published, Source, Staged
+from sfumato.core.problem import Problem
+from sfumato.core.publication import Publication
+from sfumato.core.quiet import Quiet
+from sfumato.core.recoding import Recoding, in_published_order, nothing_to_recode
+from sfumato.core.record import RunRecord
+from sfumato.core.workplace import Workplace
+from sfumato.engine.count import Counted, count
+from sfumato.engine.plan import AnyPolicy, Plan, make_plan
+from sfumato.engine.publish import keep_private, publish
+from sfumato.engine.record import make_record
+from sfumato.engine.verify import verify
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What a run has published: its record, and its rows."""
+
+    record: RunRecord
+    _source: Source
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The published rows as an Arrow table; read from the file where the release is one."""
+        schema = self._source.describe()
+        return pa.Table.from_batches(self._source.batches(schema.names), schema)
+
+
+class Timings:
+    """How long each stage took."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time one stage."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = round(time.perf_counter() - start, 3)
+
+
+def run(policy: AnyPolicy, data: pa.Table | None = None, progress: Progress | None = None) -> Release:
+    """Anonymise as the policy says, verify what was written, publish it and return it with its record.
+
+    Raises an error, and publishes nothing, where a promise cannot be kept or anything is not as it must be.
+    """
+    timings = Timings()
+    with timings.stage("plan"):
+        plan = make_plan(policy, data)
+    with Workplace() as workplace:
+        return _run(plan, workplace, progress or Quiet(), timings)
+
+
+def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings) -> Release:
+    state = plan.source.state()
+    with timings.stage("count"):
+        progress.stage("reading")
+        attached = plan.store.attach(plan.source, _attach_plan(plan), workplace, progress)
+        counted = count(plan, attached)
+    with timings.stage("search"):
+        recoding = _search(plan, counted, progress)
+    with timings.stage("apply"):
+        masks = _mask_plan(plan, counted)
+        staged = plan.store.stage(attached, recoding, masks, plan.sink, workplace, progress)
+        attached.release()
+    try:
+        with timings.stage("verify"):
+            suppressed = counted.rows - staged.rows
+            verified = verify(plan, counted, masks, staged, suppressed, recoding.kind == "full_domain", progress)
+            if plan.source.state() != state:
+                raise source_changed("the source")
+        record = make_record(plan, counted, recoding, verified, suppressed, timings.seconds)
+        published = publish(plan, staged, record, workplace)
+    except BaseException:
+        plan.store.discard(staged)
+        raise
+    keep_private(counted, recoding, record)
+    return Release(record, _reader(staged, published))
+
+
+def _attach_plan(plan: Plan) -> AttachPlan:
+    coded = [*plan.quasi_identifiers, *plan.watched]
+    read_by_masks = [name for mask in plan.resolved.masks.values() for name in mask.reads]
+    kept = list(dict.fromkeys([*plan.kept, *plan.masked, *read_by_masks]))
+    return AttachPlan(coded, kept, plan.resolved.policy.subject)
+
+
+def _search(plan: Plan, counted: Counted, progress: Progress) -> Recoding:
+    columns = plan.resolved.policy.columns
+    names = plan.quasi_identifiers
+    if not names:
+        return nothing_to_recode(counted.frequencies)
+    problem = Problem(
+        hierarchies=[counted.hierarchies[name] for name in names],
+        promises=plan.resolved.promises,
+        weights=[columns[name].weight for name in names],
+        suppressible=int(plan.resolved.policy.suppression_limit * counted.rows) - counted.refused_rows,
+        minimum_levels=[columns[name].level.minimum for name in names],
+        maximum_levels=[_maximum(columns[name].level.maximum, counted, name) for name in names],
+    )
+    return in_published_order(plan.resolved.algorithm.search(problem, counted.frequencies, progress))
+
+
+def _maximum(asked: int | None, counted: Counted, name: str) -> int:
+    return counted.hierarchies[name].height if asked is None else asked
+
+
+def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
+    columns = plan.resolved.policy.columns
+    return MaskPlan(
+        publications=[Publication(name, counted.hierarchies[name], columns[name].publish) for name in plan.quasi_identifiers],
+        masks=plan.resolved.masks,
+        kept=plan.kept,
+        order=plan.published,
+        contexts={name: MaskContext(column=name) for name in plan.masked},
+    )
+
+
+def _reader(staged: Staged, published: Published) -> Source:
+    written: Any = staged.written
+    reader: Source = written.model_copy(update={"path": published.places[0]}) if published.places else written
+    return reader

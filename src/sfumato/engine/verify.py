@@ -1,0 +1,206 @@
+"""Verify: what was written, held against the source and the promises, before anybody can see it.
+
+The release is read back as text and grouped by it; the source is read anew. By the private link every published value must cover its
+original and every kept value equal it. Nothing of the search is used but the promises' arithmetic.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core import places
+from sfumato.core.canonical import as_text
+from sfumato.core.classes import Classes
+from sfumato.core.encoding import encode
+from sfumato.core.interfaces import ClassPlan, MaskPlan, Progress, Promise, Staged
+from sfumato.core.kernels.grouping import group_keys
+from sfumato.core.publication import Publication, interval_columns
+from sfumato.core.reading import CodedColumn, Reading, read
+from sfumato.core.record import PromiseResult
+from sfumato.core.text_classes import TextClasses
+from sfumato.engine.count import Counted
+from sfumato.engine.plan import Plan
+from sfumato.errors import PromiseError
+
+
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """What was found: the verdicts, the classes of the written text, and what each column's published values stand for."""
+
+    promises: list[PromiseResult]
+    classes: Classes
+    columns: list[tuple[str, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], int]]
+    fingerprints: dict[str, str]
+
+
+def verify(
+    plan: Plan,
+    counted: Counted,
+    masks: MaskPlan,
+    staged: Staged,
+    suppressed: int,
+    full_domain: bool,
+    progress: Progress,
+) -> Verified:
+    """Re-measure everything on the staged release; raise a PromiseError at the first thing that is not as it must be."""
+    progress.stage("verifying", counted.rows + staged.rows)
+    subject = plan.resolved.policy.subject
+    printed = {"kept": masks.kept} | ({"subject": [subject]} if subject else {})
+    original = read(plan.source, [*plan.quasi_identifiers, *plan.watched], printed, progress)
+    written = staged.reading(progress)
+    _reconcile(counted, original, written, staged, suppressed)
+    link = staged.link
+    if masks.kept and not np.array_equal(written.prints["kept"], original.prints["kept"][link]):
+        raise _broken("a kept value differs from its original", "verify-kept")
+    classes = _classes(plan, original, staged, progress)
+    found = staged.text_classes(progress)
+    columns = [_covers(plan, publication, original, written, link, found, full_domain) for publication in masks.publications]
+    results = [_result(promise, classes) for promise in plan.resolved.promises]
+    broken = [result for result in results if not result.holds]
+    if broken:
+        names = ", ".join(f"{result.promise} (asked {result.asked:g}, measured {result.measured:g})" for result in broken)
+        raise _broken(f"does not keep {names}", "verify-promise")
+    return Verified(results, classes, columns, _fingerprints(original, written))
+
+
+def _reconcile(counted: Counted, original: Reading, written: Reading, staged: Staged, suppressed: int) -> None:
+    """Rows in are rows out and rows suppressed, and no row went out twice."""
+    if original.rows != counted.rows:
+        raise _broken("has another number of rows than when it was first read", "verify-rows", "the source")
+    if written.rows != staged.rows or written.rows + suppressed != original.rows:
+        raise _broken("has lost or gained rows", "verify-rows")
+    seen = np.zeros(original.rows, bool)
+    seen[staged.link] = True
+    if int(seen.sum()) != len(staged.link):
+        raise _broken("holds a row of the source twice", "verify-rows")
+
+
+def _classes(plan: Plan, original: Reading, staged: Staged, progress: Progress) -> Classes:
+    """Group the written text, with the sensitive values and the people of the rows' originals."""
+    sensitive, references = {}, {}
+    people: NDArray[np.int32] | None = None
+    if plan.resolved.policy.subject:
+        people, _ = group_keys(original.prints["subject"].view(np.int64))
+    for name in plan.watched:
+        column = original.columns[name]
+        # null is -1: it becomes the value after the last
+        codes = np.where(column.codes < 0, len(column.values), column.codes).astype(np.int32)
+        sensitive[name] = codes[staged.link]
+        references[name] = _reference(codes, len(column.values) + 1, people)
+    subjects = None if people is None else people[staged.link].astype(np.int64)
+    return plan.store.classes(staged, ClassPlan(sensitive, subjects, references), progress)
+
+
+def _reference(codes: NDArray[np.int32], size: int, people: NDArray[np.int32] | None) -> NDArray[np.int64]:
+    if people is None:
+        return np.bincount(codes, minlength=size).astype(np.int64)
+    pairs = codes.astype(np.int64) * (int(people.max(initial=0)) + 1) + people
+    _, firsts = np.unique(pairs, return_index=True)
+    return np.bincount(codes[firsts], minlength=size).astype(np.int64)
+
+
+def _covers(
+    plan: Plan,
+    publication: Publication,
+    original: Reading,
+    written: Reading,
+    link: NDArray[np.int64],
+    classes: TextClasses,
+    full_domain: bool,
+) -> tuple[str, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], int]:
+    """Check that every published value covers its original, and that none is wider than its class needs."""
+    hierarchy = publication.hierarchy
+    column = original.columns[publication.column]
+    encoding = encode(hierarchy, column.values, plan.resolved.policy.columns[publication.column].missing)
+    leaf = np.append(encoding.codes, encoding.null_code)[column.codes[link]]
+    texts = [written.columns[name] for name in publication.columns]
+    distinct, places = _distinct(texts)
+    lows, highs = publication.read(*distinct)
+    low, high = lows[places], highs[places]
+    if ((low < 0) | (leaf < low) | (leaf > high)).any():
+        raise _broken(f"publishes in column {publication.column} a value that does not cover its original", "verify-covers")
+    if not full_domain:
+        _refuse_too_wide(publication, leaf, low, high, classes)
+    shares, spans = publication.extents(*distinct)
+    rows = np.bincount(places, minlength=len(lows)).astype(np.int64)
+    return publication.column, shares, spans, rows, hierarchy.size
+
+
+def _refuse_too_wide(
+    publication: Publication,
+    leaf: NDArray[np.int32],
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+    classes: TextClasses,
+) -> None:
+    """A box publishes the smallest value that holds its rows: anything wider was not decided by the search."""
+    hierarchy = publication.hierarchy
+    members = leaf[classes.order]
+    smallest = np.minimum.reduceat(members, classes.starts).astype(np.int64)
+    largest = np.maximum.reduceat(members, classes.starts).astype(np.int64)
+    first = classes.order[classes.starts]
+    published = np.stack([low[first], high[first]])
+    span = hierarchy.size + 2
+    pairs, places = np.unique(smallest * span + largest, return_inverse=True)
+    expected = np.stack(_smallest_covers(publication, *np.divmod(pairs, span)))[:, places]
+    if (published != expected).any():
+        raise _broken(f"publishes in column {publication.column} a wider value than its class needs", "verify-width")
+
+
+def _smallest_covers(publication: Publication, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the leaf codes that the smallest published value covers which holds both ends; by its text, as a reader would."""
+    labels = publication.hierarchy.labels(lows, highs)
+    if publication.style == "bounds":
+        return publication.read(*interval_columns(labels))
+    return Publication(publication.column, publication.hierarchy).read(labels)
+
+
+def _distinct(columns: list[CodedColumn]) -> tuple[list[pa.Array], NDArray[np.int64]]:
+    """Return the distinct texts of one or two columns, null among them, and which of them each row has."""
+    texts = [pa.concat_arrays([as_text(column.values), pa.array([None], pa.string())]) for column in columns]
+    codes = [np.where(column.codes < 0, len(column.values), column.codes).astype(np.int64) for column in columns]
+    if len(columns) == 1:
+        return texts, codes[0]
+    pairs, places = np.unique(codes[0] * len(texts[1]) + codes[1], return_inverse=True)
+    first, second = np.divmod(pairs, len(texts[1]))
+    return [texts[0].take(first), texts[1].take(second)], places
+
+
+def _result(promise: Promise, classes: Classes) -> PromiseResult:
+    return PromiseResult(
+        promise=promise.component_name(),
+        settings=promise.model_dump(mode="json"),
+        asked=promise.asked,
+        measured=promise.measure(classes),
+        holds=bool(promise.holds(classes).all()),
+    )
+
+
+def _fingerprints(original: Reading, written: Reading) -> dict[str, str]:
+    """Return HMACs of source and release under the installation's key: a plain hash of a small table could be guessed."""
+    return {name: _fingerprint(reading) for name, reading in (("source", original), ("release", written))}
+
+
+def _fingerprint(reading: Reading) -> str:
+    digest = hmac.new(places.installation_key(), digestmod=hashlib.sha256)
+    for name, column in reading.columns.items():
+        digest.update(name.encode())
+        digest.update("\0".join(as_text(column.values).to_pylist()).encode())
+        digest.update(np.ascontiguousarray(column.codes).data)
+    for prints in reading.prints.values():
+        digest.update(np.ascontiguousarray(prints).data)
+    return digest.hexdigest()
+
+
+def _broken(what: str, code: str, who: str = "the staged release") -> PromiseError:
+    return PromiseError(
+        f"verification stopped the run: {who} {what}; nothing has been published",
+        code=code,
+        hint="run again; if it happens twice, report it: this must not happen",
+    )

@@ -1,0 +1,127 @@
+"""The tree of errors, their codes and exit statuses.
+
+A message has three parts: what is wrong and where, what was found or is allowed, and what to try. It names columns, keys, lines
+and counts, never a cell value. Every code in brackets has a section in ``docs/errors.md``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class SfumatoError(Exception):
+    """What every error of sfumato is: a sentence, a code, a hint, and the exit status of the command that met it."""
+
+    status: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
+        self.message = message
+        self.code = code
+        self.hint = hint
+        super().__init__(self.sentence())
+
+    def sentence(self) -> str:
+        """Return the message as it is shown to people."""
+        first = f"{self.message} [{self.code}]"
+        return f"{first}\n  try: {self.hint}" if self.hint else first
+
+    def as_mapping(self) -> dict[str, object]:
+        """Return the error as it is printed with ``--format json``."""
+        return {"status": self.status, "code": self.code, "message": self.message, "hint": self.hint}
+
+
+class UsageError(SfumatoError):
+    """The command was called in a way it does not know."""
+
+    status = 2
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing wrong with a policy: where it stands, what it is, and what to try.
+
+    >>> print(Mistake(key="columns.zip", message="needs a role", code="policy-missing-key", line=4))
+    line 4 columns.zip: needs a role [policy-missing-key]
+    """
+
+    key: str
+    message: str
+    code: str
+    hint: str | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f"line {self.line} {self.key}" if self.line else self.key
+        first = f"{place}: {self.message} [{self.code}]" if place else f"{self.message} [{self.code}]"
+        return f"{first}\n  try: {self.hint}" if self.hint else first
+
+    def as_mapping(self) -> dict[str, object]:
+        """Return the mistake as it is printed with ``--format json``."""
+        return {"line": self.line, "key": self.key, "code": self.code, "message": self.message, "hint": self.hint}
+
+
+class PolicyError(SfumatoError):
+    """The policy is wrong; all its mistakes are here at once."""
+
+    status = 3
+
+    def __init__(self, mistakes: Sequence[Mistake], *, name: str = "policy") -> None:
+        self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line or 0)
+        self.name = name
+        super().__init__(f"{len(mistakes)} mistakes in {name}", code=self.mistakes[0].code)
+
+    def sentence(self) -> str:
+        """Return one paragraph a mistake, each with file, line and key."""
+        return "\n".join(
+            f"{self.name}:{mistake.line} {str(mistake).removeprefix(f'line {mistake.line} ')}" if mistake.line else f"{self.name}: {mistake}"
+            for mistake in self.mistakes
+        )
+
+    def as_mapping(self) -> dict[str, object]:
+        """Return all mistakes, and the status."""
+        return {"status": self.status, "code": self.code, "mistakes": [m.as_mapping() for m in self.mistakes]}
+
+
+class PromiseError(SfumatoError):
+    """A promise cannot be kept, or was found broken in what was written; nothing has been published."""
+
+    status = 4
+
+
+class UnreachableError(SfumatoError):
+    """A file, a folder or a server cannot be reached, read or written."""
+
+    status = 5
+
+
+class DataError(SfumatoError):
+    """The data do not fit the policy."""
+
+    status = 6
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that ``name`` was probably meant to be.
+
+    >>> nearest("mondrain", ["mondrian", "datafly"])
+    'mondrian'
+    """
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return the hint for an unknown name: the nearest one, or all that are known.
+
+    >>> suggestion("agee", ["age", "zip"])
+    'age'
+    >>> suggestion("xyz", ["age", "zip"])
+    'one of age, zip'
+    """
+    names = sorted(known)
+    if not names:
+        return "leave it out: none is known"
+    return nearest(name, names) or f"one of {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"

@@ -1,0 +1,1 @@
+"""Demonstration and test data, seeded."""

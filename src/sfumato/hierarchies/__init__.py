@@ -1,0 +1,1 @@
+"""Builds the ladder of one column."""

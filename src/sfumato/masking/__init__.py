@@ -1,0 +1,1 @@
+"""Changes a column; one operation a file, each with its card."""

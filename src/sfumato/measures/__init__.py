@@ -1,0 +1,1 @@
+"""Risk and utility of an output."""

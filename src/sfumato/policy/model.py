@@ -1,0 +1,129 @@
+"""A policy as frozen typed values: what the columns are, what must hold, and what each audience may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from sfumato.core.canonical import ValueType
+from sfumato.core.publication import Style
+from sfumato.core.settings import Settings
+
+Role = Literal["identifier", "quasi_identifier", "sensitive", "other"]
+
+_FORMATS = {
+    ".csv": ("delimited", {}),
+    ".tsv": ("delimited", {"delimiter": "\t"}),
+    ".txt": ("delimited", {}),
+    ".parquet": ("parquet", {}),
+}
+
+
+class Component(Settings):
+    """A component as a policy writes it: its name and its settings, or, built in Python, the settings class itself."""
+
+    name: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    instance: Any = None
+
+
+def _component(value: Any) -> Any:
+    if isinstance(value, Component):
+        return value
+    if isinstance(value, Settings):
+        return Component(name=value.component_name(), instance=value)
+    if isinstance(value, str):
+        return Component(name=value)
+    if isinstance(value, Mapping) and len(value) == 1:
+        name, settings = next(iter(value.items()))
+        if isinstance(name, str) and (settings is None or isinstance(settings, Mapping)):
+            return Component(name=name, settings=dict(settings or {}))
+    raise ValueError("must be a name, or {name: {settings}}")
+
+
+def _file_or_component(value: Any) -> Any:
+    if not isinstance(value, str):
+        return _component(value)
+    known = _FORMATS.get(PurePath(value).suffix.lower())
+    if known is None:
+        raise ValueError(f"has an ending that says no format; known: {', '.join(_FORMATS)}; or write {{format: {{path: ...}}}}")
+    return Component(name=known[0], settings={"path": value, **known[1]})
+
+
+def _one_or_many(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+AnyComponent = Annotated[Component, BeforeValidator(_component)]
+FileComponent = Annotated[Component, BeforeValidator(_file_or_component)]
+Texts = Annotated[list[str], BeforeValidator(_one_or_many)]
+Acceptance = Annotated[list[Literal["singling_out"]], BeforeValidator(_one_or_many)]
+
+
+class LevelRange(Settings):
+    """How far a column may be generalised."""
+
+    minimum: Annotated[int, Field(ge=0, description="at least this level")] = 0
+    maximum: Annotated[int | None, Field(ge=0, description="at most this level")] = None
+
+
+class Column(Settings):
+    """What one column is and how it is treated."""
+
+    role: Annotated[
+        Role,
+        Field(description="identifier: removed or masked; quasi_identifier: generalised; sensitive: protected; other: kept as it is, and measured"),
+    ]
+    type: Annotated[
+        ValueType | None,
+        Field(description="the type of its values; inferred over the whole column where it is not given"),
+    ] = None
+    hierarchy: Annotated[AnyComponent | None, Field(description="the ladder of its values; made automatically where it is not given")] = None
+    mask: Annotated[AnyComponent | None, Field(description="how its values are changed")] = None
+    weight: Annotated[float, Field(gt=0, description="how much its detail matters, beside that of other columns")] = 1.0
+    level: Annotated[LevelRange, Field(description="how far it may be generalised")] = LevelRange()
+    publish: Annotated[Style | None, Field(description="how a generalised value is written")] = None
+    on_unknown: Annotated[Literal["error", "suppress", "generalise"], Field(description="what a value outside the hierarchy does")] = "error"
+    missing: Annotated[Texts, Field(description="texts that stand for a missing value")] = []
+    accept: Annotated[Acceptance, Field(description="what is known of the column and taken into account")] = []
+
+
+class Window(Settings):
+    """The stretch of a stream that is anonymised together."""
+
+    count: Annotated[int | None, Field(ge=1, description="so many records")] = None
+    time: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="so long")] = None
+    session: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="until nothing came for so long")] = None
+    column: Annotated[str | None, Field(description="the column that says when")] = None
+    lateness: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="how late a record may come")] = None
+
+
+class View(Settings):
+    """What one audience sees; what it does not say is that of the whole policy."""
+
+    columns: Annotated[dict[str, Column], Field(description="columns that differ; an entry replaces the whole entry")] = {}
+    promises: Annotated[list[AnyComponent] | None, Field(description="what must hold in this view")] = None
+    algorithm: Annotated[AnyComponent | None, Field(description="the search for this view")] = None
+    suppression_limit: Annotated[float | None, Field(ge=0, le=1, description="the part of the rows that may be left out")] = None
+    derived_from: Annotated[str | None, Field(description="the view of whose classes this one's are unions")] = None
+    sink: Annotated[FileComponent | None, Field(description="where this view goes")] = None
+
+
+class Policy(Settings):
+    """What the columns of a source are, what must hold of what is released, and where it goes."""
+
+    source: Annotated[FileComponent | None, Field(description="where rows come from")] = None
+    subject: Annotated[str | None, Field(description="the column that says which person a row is about")] = None
+    columns: Annotated[dict[str, Column], Field(description="every column of the source")]
+    promises: Annotated[list[AnyComponent], Field(description="what must hold of the release")] = []
+    algorithm: Annotated[AnyComponent, Field(description="the search for a recoding that keeps the promises")] = Component(name="mondrian")
+    suppression_limit: Annotated[float, Field(ge=0, le=1, description="the part of the rows that may be left out")] = 0.0
+    sink: Annotated[FileComponent | None, Field(description="where the release goes")] = None
+    order: Annotated[Literal["published", "source"], Field(description="the order of the release; source order voids promises")] = "published"
+    accept: Annotated[Acceptance, Field(description="what is known of the release and taken into account")] = []
+    views: Annotated[dict[str, View], Field(description="several audiences of one source")] = {}
+    readers: Annotated[dict[str, Texts], Field(description="who sees which views")] = {}
+    window: Annotated[Window | None, Field(description="the stretch of a stream that is anonymised together")] = None

@@ -1,0 +1,49 @@
+"""The JSON Schema of policies, for completion and checks in editors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.policy.model import Policy
+from sfumato.registry import find, names
+
+_PLACES = {
+    ("Policy", "source"): "sources",
+    ("Policy", "sink"): "sinks",
+    ("Policy", "algorithm"): "algorithms",
+    ("Policy", "promises"): "promises",
+    ("View", "sink"): "sinks",
+    ("View", "algorithm"): "algorithms",
+    ("View", "promises"): "promises",
+    ("Column", "hierarchy"): "hierarchies",
+    ("Column", "mask"): "masking",
+}
+
+
+def policy_schema() -> dict[str, Any]:
+    """Return the schema with every component that this installation has."""
+    schema = Policy.model_json_schema()
+    definitions = schema["$defs"]
+    definitions.pop("Component", None)
+    for (owner, key), kind in _PLACES.items():
+        properties = schema["properties"] if owner == "Policy" else definitions[owner]["properties"]
+        choice = {"$ref": f"#/$defs/{kind}"}
+        about = {"description": properties[key].get("description", "")}
+        properties[key] = about | ({"type": "array", "items": choice} if kind == "promises" else choice)
+    for kind in sorted(set(_PLACES.values())):
+        definitions[kind] = {"anyOf": [*_short_forms(kind), *(_long_form(kind, name, definitions) for name in names(kind))]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "sfumato policy"} | schema
+
+
+def _short_forms(kind: str) -> list[dict[str, Any]]:
+    if kind in ("sources", "sinks"):
+        return [{"type": "string", "description": "a file, its format by its ending"}]
+    bare = [name for name in names(kind) if not any(field.is_required() for field in find(kind, name).model_fields.values())]
+    return [{"enum": bare}] if bare else []
+
+
+def _long_form(kind: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    settings = find(kind, name).model_json_schema()
+    for inner, definition in settings.pop("$defs", {}).items():
+        definitions.setdefault(inner, definition)
+    return {"type": "object", "properties": {name: settings}, "required": [name], "additionalProperties": False}

@@ -1,0 +1,1 @@
+"""Privacy models: arithmetic on class counts, no search, no data access."""

@@ -1,0 +1,1 @@
+"""Where rows go; nothing is visible before it is published."""

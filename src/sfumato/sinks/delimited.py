@@ -1,0 +1,135 @@
+"""Delimited text: written with minimal quotes, null as an empty field, the empty string as a quoted one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, field_validator
+
+from sfumato.core.canonical import as_text
+from sfumato.core.files import PolicyPath
+from sfumato.core.interfaces import Source
+from sfumato.core.settings import Settings
+from sfumato.core.staging import StagedFile
+from sfumato.errors import DataError
+from sfumato.registry import find
+
+
+class Delimited(Settings):
+    """A delimited text file in UTF-8."""
+
+    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
+    delimiter: Annotated[str, Field(min_length=1, max_length=1, description="what stands between two fields")] = ","
+    quote: Annotated[
+        str | None,
+        Field(min_length=1, max_length=1, description="what encloses a field that needs it; null to refuse such fields"),
+    ] = '"'
+    header: Annotated[bool, Field(description="whether the first line names the columns")] = True
+
+    @field_validator("delimiter", "quote")
+    @classmethod
+    def _one_byte(cls, value: str | None) -> str | None:
+        if value is not None and (not value.isascii() or value in "\r\n\0"):
+            raise ValueError("must be one ASCII character that does not end a line")
+        return value
+
+    def places(self) -> Sequence[str]:
+        """Return the file."""
+        return (self.path,)
+
+    def open(self, schema: pa.Schema) -> DelimitedWriter:
+        """Begin a file under a private name."""
+        return DelimitedWriter(self, schema)
+
+
+class DelimitedWriter:
+    """A delimited file that nobody can see yet."""
+
+    def __init__(self, sink: Delimited, schema: pa.Schema) -> None:
+        self._sink = sink
+        self._names = schema.names
+        self._file = StagedFile(sink.path)
+        if sink.header:
+            self._write([pa.array([name], pa.string()) for name in schema.names])
+
+    @property
+    def staging(self) -> Sequence[str]:
+        """The private file."""
+        return (str(self._file.path),)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write further rows."""
+        self._write(batch.columns)
+
+    def finish(self) -> Source:
+        """Sync the file and return the source that reads it back."""
+        self._file.sync()
+        delimited = find("sources", "delimited")
+        source: Source = delimited(
+            path=str(self._file.path),
+            delimiter=self._sink.delimiter,
+            quote=self._sink.quote,
+            header=self._sink.header,
+            columns=None if self._sink.header else self._names,
+        )
+        return source
+
+    def publish(self) -> Sequence[str]:
+        """Rename the file to its final name."""
+        self._file.publish()
+        return (self._sink.path,)
+
+    def abort(self) -> None:
+        """Remove the file."""
+        self._file.abort()
+
+    def _write(self, columns: Sequence[pa.Array]) -> None:
+        if not columns or not len(columns[0]):
+            return
+        texts = [self._quoted(column) for column in columns]
+        texts[-1] = pc.binary_join_element_wise(texts[-1], "\n", "", null_handling="replace", null_replacement="")
+        lines = texts[0]
+        if len(texts) > 1:
+            lines = pc.binary_join_element_wise(*texts, self._sink.delimiter, null_handling="replace", null_replacement="")
+        self._file.write(_bytes(lines))
+
+    def _quoted(self, column: pa.Array) -> pa.Array:
+        if pa.types.is_dictionary(column.type):
+            quoted = self._quoted(column.dictionary)
+            return pc.take(quoted, column.indices)
+        text = as_text(column)
+        data = _bytes(text)
+        marks = (self._sink.delimiter.encode(), b"\n", b"\r", self._sink.quote.encode() if self._sink.quote else b"\n")
+        empty = pc.any(pc.equal(pc.binary_length(text), 0)).as_py()
+        if not empty and not any(mark in data for mark in marks):
+            return text
+        return self._enclose(text)
+
+    def _enclose(self, text: pa.Array) -> pa.Array:
+        special = "".join(f"\\x{ord(mark):02x}" for mark in f"{self._sink.delimiter}\r\n{self._sink.quote or ''}")
+        needs = pc.or_(pc.match_substring_regex(text, f"[{special}]"), pc.equal(pc.binary_length(text), 0))
+        quote = self._sink.quote
+        if quote is None:
+            raise DataError(
+                "a value cannot be written without quotes",
+                code="sink-quote",
+                hint="give the sink a quote, or another delimiter",
+            )
+        doubled = pc.replace_substring(text, quote, quote * 2)
+        return pc.if_else(needs, pc.binary_join_element_wise(quote, doubled, quote, ""), text)
+
+
+def _bytes(text: pa.Array) -> bytes:
+    """Return the bytes of a text column, one value after the other."""
+    _, offsets, data = text.buffers()
+    if data is None or not len(text):
+        return b""
+    kind = "<i8" if pa.types.is_large_string(text.type) else "<i4"
+    places = np.frombuffer(offsets, kind)
+    first, last = int(places[text.offset]), int(places[text.offset + len(text)])
+    content: bytes = data.slice(first, last - first).to_pybytes()
+    return content

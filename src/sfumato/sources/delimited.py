@@ -1,0 +1,206 @@
+"""Delimited text: CSV and its relatives, read as text with an explicit dialect (RFC 4180 where nothing else is said).
+
+Nothing is guessed. The structure is scanned strictly first: a line with too few or too many fields, or a quote that does not close, is
+refused with its line number. Then the fields are read as text; an empty field is a missing value, a quoted empty one the empty string.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, field_validator
+
+from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
+from sfumato.core.interfaces import Scan
+from sfumato.core.settings import Settings
+from sfumato.errors import DataError
+
+_BLOCK = 4 << 20
+
+
+class Delimited(Settings):
+    """A delimited text file in UTF-8.
+
+    Cost: two passes over the file, one to check its structure and one to read it, each in blocks of a few megabytes.
+    """
+
+    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
+    delimiter: Annotated[str, Field(min_length=1, max_length=1, description="what stands between two fields")] = ","
+    quote: Annotated[str | None, Field(min_length=1, max_length=1, description="what encloses a field; null where nothing is quoted")] = '"'
+    escape: Annotated[
+        str | None,
+        Field(min_length=1, max_length=1, description="what takes a quote's meaning away; null where a quote is doubled"),
+    ] = None
+    header: Annotated[bool, Field(description="whether the first line names the columns")] = True
+    columns: Annotated[list[str] | None, Field(description="the names of the columns where there is no header")] = None
+    encoding: Annotated[str, Field(pattern="^(?i:utf-?8)$", description="the encoding of the text: utf-8")] = "utf-8"
+
+    @field_validator("delimiter", "quote", "escape")
+    @classmethod
+    def _one_byte(cls, value: str | None) -> str | None:
+        if value is not None and (not value.isascii() or value in "\r\n\0"):
+            raise ValueError("must be one ASCII character that does not end a line")
+        return value
+
+    def describe(self) -> pa.Schema:
+        """Return the columns, all of them text."""
+        return pa.schema([(name, pa.string()) for name in self._names()])
+
+    def state(self) -> str:
+        """Return a token that changes when the file does."""
+        return state_of(self.path)
+
+    def scan(self) -> Scan:
+        """Return the file and its dialect."""
+        return Scan("delimited", (self.path,), self.model_dump(exclude={"path"}))
+
+    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Read some columns as text, those of ``coded`` as dictionaries of text."""
+        names = self._names()
+        with unchanged(self.path):
+            structure = self._structure(len(names))
+            rows = 0
+            for batch in self._read(names, columns, coded, structure):
+                rows += batch.num_rows
+                yield batch
+            if rows != structure[0]:
+                raise DataError(
+                    f"{self.path} was read as {rows} rows, but has {structure[0]} records",
+                    code="delimited-miscounted",
+                    hint="look at the quotes and line ends of the file, or convert it to Parquet",
+                )
+
+    def _names(self) -> list[str]:
+        first = self._first_record()
+        if not self.header:
+            names = self.columns or [f"column_{place}" for place in range(1, len(first) + 1)]
+            if len(names) != len(first):
+                raise DataError(
+                    f"{self.path} has {len(first)} columns, but {len(names)} names are given",
+                    code="delimited-columns",
+                    hint="give one name a column",
+                )
+        else:
+            names = first
+        double = sorted({name for name in names if names.count(name) > 1})
+        if double:
+            raise DataError(
+                f"{self.path} has several columns called {', '.join(double)}",
+                code="column-duplicate",
+                hint="rename them: a policy speaks of columns by name",
+            )
+        return names
+
+    def _first_record(self) -> list[str]:
+        with file_errors(self.path), Path(self.path).open("rb") as file:
+            start = file.read(1)
+            if not start:
+                raise DataError(f"{self.path} is empty", code="file-empty", hint="a file with a header and rows is needed")
+            file.seek(0)
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            try:
+                return next(csv.reader(text, **self._dialect()))
+            except StopIteration:
+                raise DataError(f"{self.path} is empty", code="file-empty", hint="a file with a header and rows is needed") from None
+            except UnicodeDecodeError:
+                raise self._not_utf8() from None
+            except csv.Error:
+                raise DataError(
+                    f"{self.path}:1 the first line cannot be read",
+                    code="delimited-header",
+                    hint="look at delimiter and quote of the source",
+                ) from None
+
+    def _dialect(self) -> dict[str, Any]:
+        csv.field_size_limit(1 << 30)
+        quoting = csv.QUOTE_MINIMAL if self.quote else csv.QUOTE_NONE
+        return {
+            "delimiter": self.delimiter,
+            "quotechar": self.quote or None,
+            "escapechar": self.escape,
+            "doublequote": self.escape is None,
+            "quoting": quoting,
+            "strict": True,
+        }
+
+    def _structure(self, width: int) -> tuple[int, int, bool]:
+        """Return the number of rows, the length of the longest record and whether quotes hold line ends."""
+        from sfumato.core.kernels import delimited_scan as kernel
+
+        state = kernel.fresh_state()
+        marks = [ord(mark) if mark else -1 for mark in (self.delimiter, self.quote, self.escape)]
+        with file_errors(self.path), Path(self.path).open("rb") as file:
+            block = file.read(_BLOCK).removeprefix(b"\xef\xbb\xbf")
+            while True:
+                kernel.scan(np.frombuffer(block, np.uint8), *marks, width, state)
+                if state[kernel.FAULT] != kernel.FINE:
+                    raise self._fault(state, width)
+                if not block:
+                    break
+                block = file.read(_BLOCK)
+        rows = int(state[kernel.RECORDS]) - self.header
+        return rows, int(state[kernel.LONGEST]), bool(state[kernel.BREAKS])
+
+    def _fault(self, state: Any, width: int) -> DataError:
+        from sfumato.core.kernels import delimited_scan as kernel
+
+        line, fault = state[kernel.FAULT_LINE], state[kernel.FAULT]
+        if fault in (kernel.SHORT, kernel.LONG):
+            return DataError(
+                f"{self.path}:{line} has {state[kernel.FAULT_FIELDS]} fields, the file has {width} columns",
+                code="delimited-line-short" if fault == kernel.SHORT else "delimited-line-long",
+                hint="mend the line, or look at delimiter and quote of the source",
+            )
+        return DataError(
+            f"{self.path}:{line} "
+            + ("a quoted field goes on after its closing quote" if fault == kernel.AFTER_QUOTE else "a quoted field begins here and never ends"),
+            code="delimited-quote",
+            hint="mend the line, or look at quote and escape of the source",
+        )
+
+    def _read(self, names: list[str], columns: Sequence[str], coded: Sequence[str], structure: tuple[int, int, bool]) -> Iterator[pa.RecordBatch]:
+        from pyarrow import csv as arrow_csv
+
+        _, longest, breaks = structure
+        dictionary = pa.dictionary(pa.int32(), pa.string())
+        try:
+            reader = arrow_csv.open_csv(
+                self.path,
+                read_options=arrow_csv.ReadOptions(column_names=names, skip_rows_after_names=int(self.header), block_size=max(_BLOCK, 2 * longest)),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=self.delimiter,
+                    quote_char=self.quote or False,
+                    double_quote=self.escape is None,
+                    escape_char=self.escape or False,
+                    newlines_in_values=breaks,
+                    ignore_empty_lines=len(names) > 1,
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types={name: dictionary if name in coded else pa.string() for name in columns},
+                    include_columns=list(columns),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+            yield from reader
+        except pa.ArrowInvalid as error:
+            if "UTF8" in str(error):
+                raise self._not_utf8() from None
+            raise DataError(
+                f"{self.path} cannot be read as delimited text",
+                code="delimited-unreadable",
+                hint="look at delimiter, quote and escape of the source",
+            ) from None
+        except OSError as error:
+            with file_errors(self.path):
+                raise error
+
+    def _not_utf8(self) -> DataError:
+        return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint="convert it to UTF-8 first")

@@ -1,0 +1,437 @@
+"""The embedded store: integer codes in memory, DuckDB where wide rows must be put in order beyond it.
+
+Columns that are counted are held as codes. The others wait in a private spill file and are brought into the order of the release by
+DuckDB's external sort, whose memory is bounded.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sfumato.core.canonical import as_text
+from sfumato.core.classes import Classes
+from sfumato.core.files import file_errors, unreachable
+from sfumato.core.frequencies import Frequencies
+from sfumato.core.interfaces import (
+    AttachPlan,
+    ClassPlan,
+    CountPlan,
+    Dictionary,
+    MaskPlan,
+    Progress,
+    Published,
+    Sink,
+    Source,
+    Writer,
+)
+from sfumato.core.kernels.fingerprint import fingerprints
+from sfumato.core.kernels.grouping import group_columns, group_keys
+from sfumato.core.reading import Reading, read, take_text
+from sfumato.core.recoding import Recoding
+from sfumato.core.settings import Settings
+from sfumato.core.text_classes import TextClasses
+from sfumato.core.workplace import Workplace
+
+_BATCH = 1 << 17
+_IN_MEMORY = 128 << 20
+
+
+class Duckdb(Settings):
+    """Works in this process. Memory grows with the number of rows by a few bytes a counted column, not with their width."""
+
+    memory: Annotated[int, Field(ge=64 << 20, description="bytes that DuckDB may use to put rows in order")] = 512 << 20
+    threads: Annotated[int, Field(ge=1, description="threads that DuckDB may use")] = 2
+
+    def attach(self, source: Source, plan: AttachPlan, workplace: Workplace, progress: Progress) -> EmbeddedTable:
+        """Read the source once: columns to be counted as codes, the others into a private spill file."""
+        spill = Spill(workplace.folder / "spill.arrow", [name for name in plan.kept if name not in plan.coded])
+        printed = {"spilled": spill.names} | ({"subject": [plan.subject]} if plan.subject else {})
+        reading = read(source, plan.coded, printed, progress, spill.add, spill.names)
+        spill.close()
+        return EmbeddedTable(reading, spill)
+
+    def frequencies(self, attached: EmbeddedTable, plan: CountPlan) -> Frequencies:
+        """Count the combinations of leaf codes; remember for each row which it has."""
+        return attached.count(plan)
+
+    def stage(
+        self,
+        attached: EmbeddedTable,
+        recoding: Recoding,
+        masks: MaskPlan,
+        sink: Sink,
+        workplace: Workplace,
+        progress: Progress,
+    ) -> StagedRelease:
+        """Write the release under a private name, sorted by what it publishes, and keep the link to the source's rows."""
+        class_of = np.append(recoding.class_of, np.int32(-1))[attached.combination_of_row]
+        link = attached.published_order(class_of, recoding.number, masks)
+        batches = attached.spill.ordered(link, attached.rows, self, workplace)
+        labels = _labels(recoding, masks)
+        schema = _schema(attached, masks)
+        progress.stage("writing", len(link))
+        writer = sink.open(schema)
+        workplace.note(list(writer.staging))
+        try:
+            for start in range(0, max(1, len(link)), _BATCH):
+                rows = link[start : start + _BATCH]
+                raw = next(batches) if attached.spill.names else None
+                columns = [_published(name, attached, labels, class_of, rows, raw, masks) for name in schema.names]
+                writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
+                progress.advance(len(rows))
+            written = writer.finish()
+        except BaseException:
+            writer.abort()
+            raise
+        qids = [name for publication in masks.publications for name in publication.columns]
+        return StagedRelease(writer, written, link, qids, list(masks.kept))
+
+    def classes(self, staged: StagedRelease, plan: ClassPlan, progress: Progress) -> Classes:
+        """Group what was written by its text."""
+        found = staged.text_classes(progress)
+        return Classes(found.number, found.class_of, np.ones(staged.rows, np.int64), plan.sensitive, plan.subject, plan.references)
+
+    def publish(self, staged: StagedRelease, sink: Sink) -> Published:
+        """Rename the staged file to its final name."""
+        del sink
+        return Published(tuple(staged.writer.publish()), staged.rows)
+
+    def discard(self, staged: StagedRelease) -> None:
+        """Remove the staged file."""
+        staged.writer.abort()
+
+
+class Spill:
+    """Columns that are not counted, in a private file until they are written."""
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self.path = path
+        self.names = list(names)
+        self._writer: pa.ipc.RecordBatchFileWriter | None = None
+        self._file: pa.NativeFile | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write the spilled columns of a batch."""
+        if not self.names:
+            return
+        part = batch.select(self.names)
+        with file_errors(self.path, "written"):
+            if self._writer is None:
+                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
+                self._file = pa.OSFile(str(self.path), "wb")
+                self._writer = pa.ipc.new_file(self._file, part.schema)
+            self._writer.write_batch(part)
+
+    def close(self) -> None:
+        """Finish the file."""
+        if self._writer is not None and self._file is not None:
+            with file_errors(self.path, "written"):
+                self._writer.close()
+                self._file.close()
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The types of the spilled columns."""
+        if self._writer is None:
+            return pa.schema([])
+        with pa.ipc.open_file(pa.OSFile(str(self.path))) as reader:
+            return reader.schema
+
+    def prints(self, name: str) -> NDArray[np.uint64]:
+        """Return one fingerprint a row of one spilled column, null left out."""
+        if self._writer is None:
+            return np.empty(0, np.uint64)
+        place = self.schema.get_field_index(name)
+        options = pa.ipc.IpcReadOptions(included_fields=[place])
+        with pa.ipc.open_file(pa.OSFile(str(self.path)), options=options) as reader:
+            parts = [as_text(reader.get_batch(n).column(0).drop_null()) for n in range(reader.num_record_batches)]
+        return np.concatenate([fingerprints([part], len(part)) for part in parts])
+
+    def ordered(self, link: NDArray[np.int64], rows: int, store: Duckdb, workplace: Workplace) -> Iterator[pa.RecordBatch]:
+        """Yield the spilled rows in the order of the release, in batches of the size in which it is written."""
+        if self._writer is None:
+            return
+        if self.path.stat().st_size <= _IN_MEMORY:
+            with pa.ipc.open_file(pa.OSFile(str(self.path))) as reader:
+                table = reader.read_all().combine_chunks()
+            for start in range(0, len(link), _BATCH):
+                yield from table.take(link[start : start + _BATCH]).combine_chunks().to_batches()
+            return
+        place = np.full(rows, -1, np.int64)
+        place[link] = np.arange(len(link))
+        yield from _sorted_by_duckdb(self, place, store, workplace)
+
+    def placed(self, place: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
+        """Yield the spilled rows with their place in the release, without those that are left out."""
+        with pa.ipc.open_file(pa.OSFile(str(self.path))) as reader:
+            start = 0
+            for number in range(reader.num_record_batches):
+                batch = reader.get_batch(number)
+                places = place[start : start + batch.num_rows]
+                start += batch.num_rows
+                numbered = batch.append_column("place", pa.array(places))
+                yield numbered if places.min(initial=0) >= 0 else numbered.filter(pa.array(places >= 0))
+
+
+def _sorted_by_duckdb(spill: Spill, place: NDArray[np.int64], store: Duckdb, workplace: Workplace) -> Iterator[pa.RecordBatch]:
+    import duckdb
+
+    schema = spill.schema.append(pa.field("place", pa.int64()))
+    spilled_rows = pa.RecordBatchReader.from_batches(schema, spill.placed(place))
+    folder = workplace.folder / "duckdb"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    configuration: dict[str, Any] = {"memory_limit": f"{store.memory}B", "threads": store.threads, "temp_directory": str(folder)}
+    try:
+        with duckdb.connect(":memory:", config=configuration) as connection:
+            connection.register("spilled_rows", spilled_rows)
+            result = connection.sql('SELECT * FROM spilled_rows ORDER BY "place"')
+            yield from _rebatched(result.to_arrow_reader(_BATCH))
+    except duckdb.Error as error:
+        raise unreachable(folder, OSError(28 if "space" in str(error).lower() else 5, ""), "written") from None
+
+
+def _rebatched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches of exactly the size in which a release is written, the last one shorter."""
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows += batch.num_rows
+        while rows >= _BATCH:
+            table = pa.Table.from_batches(waiting)
+            yield table.slice(0, _BATCH).combine_chunks().to_batches()[0]
+            waiting = table.slice(_BATCH).to_batches()
+            rows -= _BATCH
+    if rows:
+        yield pa.Table.from_batches(waiting).combine_chunks().to_batches()[0]
+
+
+class EmbeddedTable:
+    """A source in one state: codes in memory, other columns in the spill file."""
+
+    def __init__(self, reading: Reading, spill: Spill) -> None:
+        self._reading = reading
+        self.spill = spill
+        self.combination_of_row: NDArray[np.int32] = np.empty(0, np.int32)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self._reading.rows
+
+    def dictionary(self, column: str) -> Dictionary:
+        """Return the distinct values of a counted column."""
+        coded = self._reading.columns[column]
+        counts = coded.counts()
+        return Dictionary(coded.values, counts[:-1], int(counts[-1]))
+
+    def occurrences(self, column: str) -> tuple[int, int]:
+        """Return how many distinct values a column has, and how many of them occur once."""
+        if column in self._reading.columns:
+            counts = self._reading.columns[column].counts()[:-1]
+        else:
+            groups, firsts = group_keys(self.spill.prints(column).view(np.int64))
+            counts = np.bincount(groups, minlength=len(firsts))
+        return len(counts), int((counts == 1).sum())
+
+    def count(self, plan: CountPlan) -> Frequencies:
+        """Count the combinations, and within them sensitive values and people."""
+        codes = [self._encoded(encoding.column, encoding.codes, encoding.null_code) for encoding in plan.quasi_identifiers]
+        left_out = np.zeros(0, bool)
+        for encoding, column in zip(plan.quasi_identifiers, codes, strict=True):
+            if encoding.column in plan.refused:
+                refused = column == plan.refused[encoding.column]
+                left_out = refused if not len(left_out) else left_out | refused
+        kept = np.flatnonzero(~left_out) if left_out.any() else None
+        picked = codes if kept is None else [column[kept] for column in codes]
+        groups, firsts = group_columns(picked, [encoding.size for encoding in plan.quasi_identifiers])
+        combinations = np.stack([column[firsts] for column in picked], axis=1)
+        if kept is None:
+            self.combination_of_row = groups
+        else:
+            self.combination_of_row = np.full(self.rows, len(firsts), np.int32)
+            self.combination_of_row[kept] = groups
+        return self._within(plan, combinations, groups, kept)
+
+    def _within(
+        self,
+        plan: CountPlan,
+        combinations: NDArray[np.int32],
+        groups: NDArray[np.int32],
+        kept: NDArray[np.int64] | None,
+    ) -> Frequencies:
+        """Count sensitive values and people within the combinations."""
+        sensitive = {e.column: self._encoded(e.column, e.codes, e.null_code) for e in plan.sensitive}
+        subject = self._subjects() if plan.subject else None
+        references = {e.column: _reference(sensitive[e.column], e.size, subject) for e in plan.sensitive}
+        if not sensitive and subject is None:
+            counts = np.bincount(groups, minlength=len(combinations)).astype(np.int64)
+            return Frequencies(combinations, np.arange(len(combinations), dtype=np.int32), counts)
+        places = slice(None) if kept is None else kept
+        columns = [groups, *(column[places] for column in sensitive.values())]
+        sizes = [len(combinations), *(e.size for e in plan.sensitive)]
+        if subject is not None:
+            columns.append(subject[places])
+            sizes.append(int(subject.max(initial=0)) + 1)
+        rows, firsts = group_columns(columns, sizes)
+        return Frequencies(
+            combinations,
+            groups[firsts],
+            np.bincount(rows, minlength=len(firsts)).astype(np.int64),
+            {name: column[firsts].astype(np.int32) for name, column in zip(sensitive, columns[1:], strict=False)},
+            None if subject is None else columns[-1][firsts].astype(np.int64),
+            references,
+        )
+
+    def published_order(self, class_of: NDArray[np.int32], number: int, masks: MaskPlan) -> NDArray[np.int64]:
+        """Return the source rows that are published, in the order of the release.
+
+        Rows are sorted by class, and within it by a fingerprint of their kept values: the order is a function of what is published. Where
+        a mask makes part of it, the order within a class is random.
+        """
+        rows = np.flatnonzero(class_of >= 0)
+        bits = max(1, int(number - 1).bit_length())
+        key = class_of[rows].astype(np.uint64) << np.uint64(64 - bits)
+        if masks.masks:
+            tie = np.frombuffer(secrets.token_bytes(8 * len(rows)), np.uint64)
+        else:
+            tie = self._kept_prints(masks.kept)[rows]
+        return rows[np.argsort(key | (tie >> np.uint64(bits)))]
+
+    def column(self, name: str, rows: NDArray[np.int64], raw: pa.RecordBatch | None) -> pa.Array:
+        """Return a kept column for some source rows; ``raw`` holds their spilled columns."""
+        if raw is not None and name in self.spill.names:
+            return raw.column(name)
+        coded = self._reading.columns[name]
+        return take_text(coded.values, coded.codes[rows].astype(np.int32))
+
+    def type_of(self, name: str) -> pa.DataType:
+        """Return the type of a kept column."""
+        if name in self.spill.names:
+            return self.spill.schema.field(name).type
+        return self._reading.columns[name].values.type
+
+    def release(self) -> None:
+        """Give back the memory."""
+        self._reading = Reading(0, {}, {})
+
+    def _encoded(self, column: str, codes: NDArray[np.int32], null_code: int) -> NDArray[Any]:
+        size = int(max(codes.max(initial=0), null_code))
+        kind = np.uint8 if size < 256 else np.uint16 if size < 65536 else np.int32
+        # null is -1: it picks the last entry of the table
+        encoded: NDArray[Any] = np.append(codes, null_code).astype(kind)[self._reading.columns[column].codes]
+        return encoded
+
+    def _subjects(self) -> NDArray[np.int32]:
+        people, _ = group_keys(self._reading.prints["subject"].view(np.int64))
+        return people
+
+    def _kept_prints(self, kept: Sequence[str]) -> NDArray[np.uint64]:
+        prints = self._reading.prints["spilled"].copy() if self.spill.names else np.zeros(self.rows, np.uint64)
+        for name in kept:
+            if name in self._reading.columns:
+                coded = self._reading.columns[name]
+                values = fingerprints([as_text(coded.values)], len(coded.values))
+                prints *= np.uint64(0x9E3779B97F4A7C15)
+                prints ^= np.append(values, np.uint64(1))[coded.codes]
+        # the high bits decide the order: mix them well
+        prints ^= prints >> np.uint64(33)
+        prints *= np.uint64(0xFF51AFD7ED558CCD)
+        return prints
+
+
+@dataclass(eq=False)
+class StagedRelease:
+    """A written release under its private name."""
+
+    writer: Writer
+    written: Source
+    link: NDArray[np.int64]
+    quasi_identifiers: Sequence[str]
+    kept: Sequence[str]
+    _reading: Reading | None = None
+    _classes: TextClasses | None = None
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.link)
+
+    def reading(self, progress: Progress) -> Reading:
+        """Read back what was written, once."""
+        if self._reading is None:
+            self._reading = read(self.written, self.quasi_identifiers, {"kept": self.kept}, progress)
+        return self._reading
+
+    def text_classes(self, progress: Progress) -> TextClasses:
+        """Group the written text by sorting it: not the way in which the combinations were counted."""
+        if self._classes is None:
+            columns = self.reading(progress).columns
+            self._classes = TextClasses.of_columns([columns[name] for name in self.quasi_identifiers], self.rows)
+        return self._classes
+
+
+def _reference(codes: NDArray[Any], size: int, subject: NDArray[np.int32] | None) -> NDArray[np.int64]:
+    if subject is None:
+        return np.bincount(codes, minlength=size).astype(np.int64)
+    _, firsts = group_columns([codes, subject], [size, int(subject.max(initial=0)) + 1])
+    return np.bincount(codes[firsts], minlength=size).astype(np.int64)
+
+
+def _labels(recoding: Recoding, masks: MaskPlan) -> Mapping[str, pa.DictionaryArray]:
+    return {
+        name: array
+        for place, publication in enumerate(masks.publications)
+        for name, array in zip(publication.columns, publication.render(recoding, place), strict=True)
+    }
+
+
+def take_dictionary(array: pa.DictionaryArray, places: NDArray[np.int32]) -> pa.DictionaryArray:
+    """Return the entries of a dictionary array at some places."""
+    indices = array.indices.to_numpy(zero_copy_only=False)[places]
+    return pa.DictionaryArray.from_arrays(pa.array(indices), array.dictionary)
+
+
+def _schema(attached: EmbeddedTable, masks: MaskPlan) -> pa.Schema:
+    recoded = {publication.column: publication.columns for publication in masks.publications}
+    label = pa.dictionary(pa.int32(), pa.string())
+    fields = []
+    for name in masks.order:
+        if name in recoded:
+            fields += [pa.field(column, label) for column in recoded[name]]
+        elif name in masks.masks:
+            fields.append(pa.field(name, masks.masks[name].output_type(attached.type_of(name))))
+        else:
+            fields.append(pa.field(name, attached.type_of(name)))
+    return pa.schema(fields)
+
+
+def _published(
+    name: str,
+    attached: EmbeddedTable,
+    labels: Mapping[str, pa.DictionaryArray],
+    class_of: NDArray[np.int32],
+    rows: NDArray[np.int64],
+    raw: pa.RecordBatch | None,
+    masks: MaskPlan,
+) -> pa.Array:
+    """Return one published column for some source rows: recoded, masked or kept."""
+    if name in labels:
+        return take_dictionary(labels[name], class_of[rows])
+    if name not in masks.masks:
+        return attached.column(name, rows, raw)
+    mask = masks.masks[name]
+    needed = list(dict.fromkeys([name, *mask.reads]))
+    batch = pa.RecordBatch.from_arrays([attached.column(column, rows, raw) for column in needed], names=needed)
+    return mask.apply(batch, masks.contexts[name])

@@ -1,0 +1,70 @@
+"""What all tests share: a private installation of their own, and the command line as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Give every test process an installation of its own, whose compiled kernels are those of the machine's user."""
+    from sfumato.core.kernels import cache_folder
+
+    kernels = cache_folder().parent
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SFUMATO_HOME", str(home))
+        patch.setenv("SFUMATO_KERNELS", str(kernels))
+        yield home
+
+
+@pytest.fixture
+def sfumato_command() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return the command line as a user calls it, in a process of its own."""
+
+    def call(*arguments: str | Path, environment: Mapping[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "sfumato", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **(environment or {})},
+            timeout=120,
+            check=False,
+            **options,
+        )
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def adult() -> Path:
+    """Return the folder of the Adult data, which is not part of the project."""
+    if not ADULT.exists():
+        pytest.skip(f"needs the Adult data; put adult.csv and its hierarchies into {ADULT}")
+    return ADULT
+
+
+@pytest.fixture
+def write_policy(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that writes a policy, and a source beside it, and returns the policy's path."""
+
+    def write(policy: Mapping[str, Any], rows: Sequence[Sequence[object]] | str | None = None, name: str = "policy.yaml") -> Path:
+        if rows is not None:
+            text = rows if isinstance(rows, str) else "".join(",".join(map(str, row)) + "\n" for row in rows)
+            (tmp_path / "data.csv").write_text(text, encoding="utf-8", newline="")
+        # JSON is YAML too
+        path = tmp_path / name
+        path.write_text(json.dumps(policy, ensure_ascii=False), encoding="utf-8")
+        return path
+
+    return write

@@ -1,0 +1,155 @@
+"""Killed processes, full disks and interrupts: nothing half written, nothing left behind after the next start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+POLICY = {
+    "source": "data.csv",
+    "columns": {
+        "name": {"role": "identifier"},
+        "age": {"role": "quasi_identifier", "hierarchy": {"interval": {}}},
+        "job": {
+            "role": "quasi_identifier",
+            "hierarchy": {"taxonomy": {"tree": {"Root": ["craft", "food"], "craft": ["smith", "welder"], "food": ["cook"]}}},
+        },
+        "illness": {"role": "sensitive"},
+    },
+    "promises": [{"k_anonymity": {"k": 5}}],
+    "sink": "out/release.csv",
+}
+# every stage of the road, by a function that runs in it
+STAGES = {
+    "count": "sfumato.engine.run.count",
+    "search": "sfumato.engine.run._search",
+    "write": "sfumato.sinks.delimited.DelimitedWriter.write",
+    "finish": "sfumato.sinks.delimited.DelimitedWriter.finish",
+    "verify": "sfumato.engine.run.verify",
+    "record": "sfumato.engine.run.make_record",
+    "publish": "sfumato.sinks.delimited.DelimitedWriter.publish",
+    "publish record": "sfumato.core.staging.StagedFile.publish",
+    "private": "sfumato.engine.run.keep_private",
+}
+KILLER = """
+import importlib, os, signal, sys
+path, after, policy = sys.argv[1:]
+owner, name = path.rsplit(".", 1)
+try:
+    holder = importlib.import_module(owner)
+except ModuleNotFoundError:
+    module, holder_name = owner.rsplit(".", 1)
+    holder = getattr(importlib.import_module(module), holder_name)
+original = getattr(holder, name)
+def killed(*arguments, **keywords):
+    if after == "after":
+        original(*arguments, **keywords)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(holder, name, killed)
+import sfumato
+sfumato.run(policy)
+"""
+
+
+def rows(number: int) -> str:
+    jobs = ("smith", "welder", "cook")
+    return "name,age,job,illness\n" + "".join(f"P{i},{20 + i * 7 % 50},{jobs[i % 3]},ill{i % 4}\n" for i in range(number))
+
+
+def visible(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) if folder.exists() else []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_killed_run_leaves_the_old_release_or_the_new_one_whole(stage: str, moment: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    import sfumato
+
+    policy = write_policy(POLICY, rows(60))
+    sfumato.run(policy)
+    old = (tmp_path / "out/release.csv").read_bytes()
+    (tmp_path / "data.csv").write_text(rows(90))
+
+    killed = subprocess.run([sys.executable, "-c", KILLER, STAGES[stage], moment, str(policy)], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / "out/release.csv").read_bytes().count(b"\n") in (61, 91)
+    if (tmp_path / "out/release.csv").read_bytes() == old and (tmp_path / "out/release.csv.record.json").exists():
+        assert '"out": 60' in (tmp_path / "out/release.csv.record.json").read_text()
+
+    sfumato.run(policy)
+    assert visible(tmp_path / "out") == ["release.csv", "release.csv.record.json"]
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".")] == []
+    assert list((Path(os.environ["SFUMATO_HOME"]) / "work").iterdir()) == []
+    assert (tmp_path / "out/release.csv").read_bytes().count(b"\n") == 91
+
+
+def test_a_run_killed_between_rows_and_record_has_its_record_published_by_the_next_start(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    import sfumato
+    from sfumato.core.workplace import Workplace
+
+    policy = write_policy(POLICY, rows(60))
+    killed = subprocess.run([sys.executable, "-c", KILLER, STAGES["publish"], "after", str(policy)], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert visible(tmp_path / "out") == ["release.csv"]
+
+    Workplace().close()
+
+    assert visible(tmp_path / "out") == ["release.csv", "release.csv.record.json"]
+    assert sfumato.run(policy).record.rows.out == 60
+
+
+def small_disk(folder: Path, kilobytes: int) -> bool:
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)], check=False, capture_output=True)
+    return mounted.returncode == 0
+
+
+@pytest.mark.parametrize("full", ["sink", "home"])
+def test_a_full_disk_is_one_clear_error_and_leaves_nothing(
+    full: str, tmp_path: Path, write_policy: Callable[..., Path], sfumato_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    disk = tmp_path / "disk"
+    if not small_disk(disk, 64):
+        pytest.skip("needs to mount a small disk; run as root")
+    try:
+        wide = "".join(f"P{i},{20 + i % 50},smith,{'long text ' * 20}{i % 7}\n" for i in range(3000))
+        columns = {**POLICY["columns"], "illness": {"role": "other"}}
+        sink = str(disk / "release.csv") if full == "sink" else "release.csv"
+        policy = write_policy({**POLICY, "columns": columns, "sink": sink}, "name,age,job,illness\n" + wide)
+        home = {"SFUMATO_HOME": str(disk / "home")} if full == "home" else {}
+        ended = sfumato_command("run", policy, environment=home)
+        assert ended.returncode == 5
+        assert "disk-full" in ended.stderr
+        assert "Traceback" not in ended.stderr
+        assert "long text" not in ended.stderr + ended.stdout
+        left = [path for path in disk.rglob("*") if path.is_file() and path.name != "key"]
+        assert left == []
+        assert not (tmp_path / "release.csv").exists()
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_leaves_nothing_behind(number: int, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    policy = write_policy(POLICY, rows(400_000))
+    process = subprocess.Popen([sys.executable, "-m", "sfumato", "run", str(policy)], stderr=subprocess.PIPE, text=True)
+    work = Path(os.environ["SFUMATO_HOME"]) / "work"
+    deadline = time.monotonic() + 60
+    while not (work.exists() and any(work.iterdir())) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.3)
+    process.send_signal(number)
+    _, message = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert message == "interrupted; nothing has been published\n"
+    assert not (tmp_path / "out").exists() or list((tmp_path / "out").iterdir()) == []
+    assert list(work.iterdir()) == []
