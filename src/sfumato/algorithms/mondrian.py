@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.algorithms import _any_promise
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.impossible import refuse_the_impossible
 from sfumato.core.interfaces import Progress
 from sfumato.core.kernels import mondrian as kernel
 from sfumato.core.kernels.grouping import group_columns
@@ -41,8 +43,12 @@ class Mondrian(Settings):
 
     def search(self, problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
         """Return the boxes."""
-        work = _Work(problem, frequencies)
+        refuse_the_impossible(problem, frequencies)
         progress.stage("searching", len(frequencies.counts))
+        smallest = _smallest(problem)
+        if any(promise.compiled() is None for promise in problem.promises):
+            return _any_promise.partition(problem, frequencies, smallest, progress)
+        work = _Work(problem, frequencies, smallest)
         done = 0
         while work.open:
             work.step(done + _ROWS_A_STEP)
@@ -51,10 +57,16 @@ class Mondrian(Settings):
         return work.recoding()
 
 
+def _smallest(problem: Problem) -> int:
+    """Return the fewest rows that a class can have: no fewer than the people it must hold."""
+    known = [promise.compiled() for promise in problem.promises]
+    return max([1, *(int(how[1][0]) for how in known if how is not None and how[0] == "size")])
+
+
 class _Work:
     """The kernel's arrays."""
 
-    def __init__(self, problem: Problem, frequencies: Frequencies) -> None:
+    def __init__(self, problem: Problem, frequencies: Frequencies, smallest: int) -> None:
         self._frequencies = frequencies
         rows, columns = len(frequencies.counts), frequencies.combinations.shape[1]
         sensitive = list(frequencies.sensitive)
@@ -62,7 +74,6 @@ class _Work:
         people = int(table[:, kernel.PERSON].max(initial=-1)) + 1 if frequencies.subject is not None else 0
         values = [len(frequencies.references[name]) for name in sensitive]
         promises = _promises(problem, sensitive)
-        smallest = max([1, *(int(line[2]) for line in promises if line[0] == kernel.SIZE)])
         most = int(frequencies.counts.sum() // smallest) + 2
         self._state = np.array([1, 0, 0, 0], np.int64)
         self._class_of = np.empty(rows, np.int32)

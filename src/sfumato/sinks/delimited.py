@@ -90,12 +90,20 @@ class DelimitedWriter:
     def _write(self, columns: Sequence[pa.Array]) -> None:
         if not columns or not len(columns[0]):
             return
-        texts = [self._quoted(column) for column in columns]
+        texts = [self._joined(run) for run in _runs(columns)]
         texts[-1] = pc.binary_join_element_wise(texts[-1], "\n", "", null_handling="replace", null_replacement="")
         lines = texts[0]
         if len(texts) > 1:
             lines = pc.binary_join_element_wise(*texts, self._sink.delimiter, null_handling="replace", null_replacement="")
         self._file.write(_bytes(lines))
+
+    def _joined(self, run: Sequence[pa.Array]) -> pa.Array:
+        """Return neighbouring columns as one text; where they share their codes, dictionaries are joined instead of rows."""
+        if len(run) == 1:
+            return self._quoted(run[0])
+        parts = [self._quoted(column.dictionary) for column in run]
+        joined = pc.binary_join_element_wise(*parts, self._sink.delimiter, null_handling="replace", null_replacement="")
+        return pc.take(joined, run[0].indices)
 
     def _quoted(self, column: pa.Array) -> pa.Array:
         if pa.types.is_dictionary(column.type):
@@ -121,6 +129,24 @@ class DelimitedWriter:
             )
         doubled = pc.replace_substring(text, quote, quote * 2)
         return pc.if_else(needs, pc.binary_join_element_wise(quote, doubled, quote, ""), text)
+
+
+def _runs(columns: Sequence[pa.Array]) -> list[list[pa.Array]]:
+    """Return the columns in runs of neighbours that share their codes; all others alone."""
+    runs: list[list[pa.Array]] = []
+    for column in columns:
+        if runs and _share_codes(runs[-1][-1], column):
+            runs[-1].append(column)
+        else:
+            runs.append([column])
+    return runs
+
+
+def _share_codes(one: pa.Array, other: pa.Array) -> bool:
+    if not (pa.types.is_dictionary(one.type) and pa.types.is_dictionary(other.type)) or one.null_count or other.null_count:
+        return False
+    first, second = one.indices, other.indices
+    return len(first) == len(second) and first.offset == second.offset and first.buffers()[1].address == second.buffers()[1].address
 
 
 def _bytes(text: pa.Array) -> bytes:

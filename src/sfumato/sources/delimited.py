@@ -22,6 +22,7 @@ from sfumato.core.settings import Settings
 from sfumato.errors import DataError
 
 _BLOCK = 4 << 20
+_SCANNED: dict[tuple[str, str, int], tuple[int, int, bool]] = {}
 
 
 class Delimited(Settings):
@@ -64,7 +65,7 @@ class Delimited(Settings):
         """Read some columns as text, those of ``coded`` as dictionaries of text."""
         names = self._names()
         with unchanged(self.path):
-            structure = self._structure(len(names))
+            structure = self._known_structure(len(names))
             rows = 0
             for batch in self._read(names, columns, coded, structure):
                 rows += batch.num_rows
@@ -128,6 +129,15 @@ class Delimited(Settings):
             "quoting": quoting,
             "strict": True,
         }
+
+    def _known_structure(self, width: int) -> tuple[int, int, bool]:
+        """Return the structure; a file that has not changed since it was scanned is not scanned again."""
+        token = (self.state(), self.model_dump_json(), width)
+        if token not in _SCANNED:
+            while len(_SCANNED) > 8:
+                _SCANNED.pop(next(iter(_SCANNED)))
+            _SCANNED[token] = self._structure(width)
+        return _SCANNED[token]
 
     def _structure(self, width: int) -> tuple[int, int, bool]:
         """Return the number of rows, the length of the longest record and whether quotes hold line ends."""

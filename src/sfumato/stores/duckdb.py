@@ -87,7 +87,8 @@ class Duckdb(Settings):
             for start in range(0, max(1, len(link)), _BATCH):
                 rows = link[start : start + _BATCH]
                 raw = next(batches) if attached.spill.names else None
-                columns = [_published(name, attached, labels, class_of, rows, raw, masks) for name in schema.names]
+                shown = _classes_of_batch(labels, class_of[rows])
+                columns = [_published(name, attached, shown, rows, raw, masks) for name in schema.names]
                 writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
                 progress.advance(len(rows))
             written = writer.finish()
@@ -389,18 +390,22 @@ def _reference(codes: NDArray[Any], size: int, subject: NDArray[np.int32] | None
     return np.bincount(codes[firsts], minlength=size).astype(np.int64)
 
 
-def _labels(recoding: Recoding, masks: MaskPlan) -> Mapping[str, pa.DictionaryArray]:
+def _labels(recoding: Recoding, masks: MaskPlan) -> Mapping[str, pa.Array]:
+    """Return what each class shows in each recoded column."""
     return {
-        name: array
+        name: array.dictionary_decode()
         for place, publication in enumerate(masks.publications)
         for name, array in zip(publication.columns, publication.render(recoding, place), strict=True)
     }
 
 
-def take_dictionary(array: pa.DictionaryArray, places: NDArray[np.int32]) -> pa.DictionaryArray:
-    """Return the entries of a dictionary array at some places."""
-    indices = array.indices.to_numpy(zero_copy_only=False)[places]
-    return pa.DictionaryArray.from_arrays(pa.array(indices), array.dictionary)
+def _classes_of_batch(labels: Mapping[str, pa.Array], classes: NDArray[np.int32]) -> Mapping[str, pa.DictionaryArray]:
+    """Return the label columns of some rows, which are sorted by class: dictionaries of neighbouring classes, all with the same codes."""
+    if not labels or not len(classes):
+        return {name: array.slice(0, 0).dictionary_encode() for name, array in labels.items()}
+    first, last = int(classes[0]), int(classes[-1])
+    codes = pa.array(classes - np.int32(first))
+    return {name: pa.DictionaryArray.from_arrays(codes, array.slice(first, last - first + 1)) for name, array in labels.items()}
 
 
 def _schema(attached: EmbeddedTable, masks: MaskPlan) -> pa.Schema:
@@ -421,14 +426,13 @@ def _published(
     name: str,
     attached: EmbeddedTable,
     labels: Mapping[str, pa.DictionaryArray],
-    class_of: NDArray[np.int32],
     rows: NDArray[np.int64],
     raw: pa.RecordBatch | None,
     masks: MaskPlan,
 ) -> pa.Array:
     """Return one published column for some source rows: recoded, masked or kept."""
     if name in labels:
-        return take_dictionary(labels[name], class_of[rows])
+        return labels[name]
     if name not in masks.masks:
         return attached.column(name, rows, raw)
     mask = masks.masks[name]

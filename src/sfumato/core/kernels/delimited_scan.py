@@ -30,7 +30,9 @@ def scan(block: Any, delimiter: int, quote: int, escape: int, width: int, carrie
     longest, breaks = carried[LONGEST], carried[BREAKS]
     fault, fault_line, fault_fields = FINE, 0, 0
     end_of_file = len(block) == 0
-    for place in range(max(1, len(block))):
+    place = np.int64(-1)
+    while place + 1 < max(1, len(block)):
+        place += 1
         byte = np.int64(10) if end_of_file else np.int64(block[place])
         if end_of_file:
             if state == QUOTED or state == ESCAPED:
@@ -55,6 +57,12 @@ def scan(block: Any, delimiter: int, quote: int, escape: int, width: int, carrie
                 breaks = 1
             elif byte == 13:
                 breaks = 1
+            else:
+                # on to the next byte that means something
+                begin = place
+                while place + 1 < len(block) and block[place + 1] != quote and block[place + 1] != escape and block[place + 1] > 13:
+                    place += 1
+                length += place - begin
         elif byte == quote and state != PLAIN:
             # opens a field, or is the second of a doubled quote
             state = QUOTED
@@ -83,6 +91,10 @@ def scan(block: Any, delimiter: int, quote: int, escape: int, width: int, carrie
         else:
             state = PLAIN
             blank = 0
+            begin = place
+            while place + 1 < len(block) and block[place + 1] != delimiter and block[place + 1] > 13:
+                place += 1
+            length += place - begin
     carried[STATE], carried[LINE], carried[BEGIN_LINE], carried[RECORDS] = state, line, begin_line, records
     carried[FIELDS], carried[LENGTH], carried[BLANK] = fields, length, blank
     carried[LONGEST], carried[BREAKS] = max(longest, length), breaks

@@ -60,6 +60,7 @@ def partition(
     starts = np.empty(len(rows) + 1, np.int32)
     good = np.empty(len(rows) + 1, np.int8)
     slots = np.empty(65537, np.int32)
+    mass = np.empty(65537, np.int64)
     tally = np.zeros(1 + len(layout), np.int64)
     while state[OPEN] > 0 and state[DONE] < until:
         state[OPEN] -= 1
@@ -81,6 +82,9 @@ def partition(
             width[best] = 0.0
             ladder = ladders[best]
             span = _keys(codes, begin, number, best, low[best], high[best], ladder, nodes, keys)
+            if plain and span <= 2 * number + 64 and span < len(slots):
+                groups = _quick_parts(rows, begin, number, keys, span, ladder, low[best], total, smallest, mass, slots, order, state, stack)
+                continue
             _sort(keys, order, spare, slots, number, span)
             segments = np.int64(0)
             for place in range(number):
@@ -90,7 +94,6 @@ def partition(
             starts[segments] = number
             if segments < 2:
                 continue
-            # each segment, or each way of cutting between two, must keep the promises by its number of rows at least
             if ladder[0]:
                 first, second = _middle(rows, begin, order, starts, segments, keys, ladder[1] - low[best], total, smallest, good)
                 cut = first if plain else np.int64(0)
@@ -213,10 +216,19 @@ def _keys(codes: Any, begin: Any, number: Any, column: Any, low: Any, high: Any,
 @inner_kernel
 def _sort(keys: Any, order: Any, spare: Any, slots: Any, number: Any, span: Any) -> None:
     """Put the places of keys from 0 to span - 1 in the order of the keys: a counting sort, byte by byte where the keys are wide."""
-    bits = 8 if span > 65536 or (span > 1024 and span > 4 * number) else 16
-    mask = (1 << bits) - 1
     for place in range(number):
         order[place] = place
+    if number <= 24:
+        for place in range(1, number):
+            own = order[place]
+            before = place - 1
+            while before >= 0 and keys[order[before]] > keys[own]:
+                order[before + 1] = order[before]
+                before -= 1
+            order[before + 1] = own
+        return
+    bits = 8 if span > 65536 or (span > 1024 and span > 4 * number) else 16
+    mask = (1 << bits) - 1
     shift = 0
     while shift == 0 or (span - 1) >> shift > 0:
         used = min(mask, (span - 1) >> shift) + 1
@@ -233,6 +245,115 @@ def _sort(keys: Any, order: Any, spare: Any, slots: Any, number: Any, span: Any)
         for place in range(number):
             order[place] = spare[place]
         shift += bits
+
+
+@inner_kernel
+def _quick_parts(
+    rows: Any,
+    begin: Any,
+    number: Any,
+    keys: Any,
+    span: Any,
+    ladder: Any,
+    low: Any,
+    total: Any,
+    smallest: Any,
+    mass: Any,
+    heads: Any,
+    order: Any,
+    state: Any,
+    stack: Any,
+) -> Any:
+    """Find the parts where only sizes matter, without sorting: the same parts as ``_middle`` and ``_children`` find.
+
+    ``mass`` is the number of table rows of each key, ``heads`` where the part that it goes to has its next free place.
+    """
+    for key in range(span):
+        mass[key] = 0
+        heads[key] = 0
+    for row in range(number):
+        mass[keys[row]] += rows[begin + row, COUNT]
+        heads[keys[row]] += 1
+    groups = np.int64(2)
+    if ladder[0]:
+        cut = _quick_cut(mass, span, ladder[1] - low, total, smallest)
+        if cut == 0:
+            return np.int64(0)
+        left = np.int64(0)
+        for key in range(cut):
+            left += heads[key]
+        stack[state[OPEN], 0], stack[state[OPEN], 1] = begin, begin + left
+        stack[state[OPEN] + 1, 0], stack[state[OPEN] + 1, 1] = begin + left, begin + number
+        right = left
+        left = np.int64(0)
+        for row in range(number):
+            if keys[row] < cut:
+                order[left] = row
+                left += 1
+            else:
+                order[right] = row
+                right += 1
+        return groups
+    rest = _quick_rest(mass, heads, span, smallest)
+    if rest < 0:
+        return np.int64(0)
+    # each good child has a part of its own, in order; all others share the last
+    place, groups = np.int64(0), np.int64(0)
+    for key in range(span):
+        if mass[key] >= smallest:
+            stack[state[OPEN] + groups, 0] = begin + place
+            place, heads[key] = place + heads[key], place
+            stack[state[OPEN] + groups, 1] = begin + place
+            groups += 1
+    if place < number:
+        stack[state[OPEN] + groups, 0], stack[state[OPEN] + groups, 1] = begin + place, begin + number
+        groups += 1
+    for row in range(number):
+        key = keys[row]
+        if mass[key] >= smallest:
+            order[heads[key]] = row
+            heads[key] += 1
+        else:
+            order[place] = row
+            place += 1
+    return groups
+
+
+@inner_kernel
+def _quick_cut(mass: Any, span: Any, special: Any, total: Any, smallest: Any) -> Any:
+    """Return the first key right of the best cut of an ordered column, 0 where there is none."""
+    below = np.int64(0)
+    best, distance = np.int64(0), np.int64(-1)
+    for key in range(span - 1):
+        below += mass[key]
+        if below >= smallest and total - below >= smallest:
+            if key + 1 == special:
+                return special
+            if mass[key] > 0 and (best == 0 or abs(2 * below - total) < distance):
+                best, distance = np.int64(key + 1), abs(2 * below - total)
+    return best
+
+
+@inner_kernel
+def _quick_rest(mass: Any, heads: Any, span: Any, smallest: Any) -> Any:
+    """Join small children until they are enough, marking a child that joins them by a mass of 0; return -1 where no two parts are left."""
+    kept, children = np.int64(0), np.int64(0)
+    rest = np.int64(0)
+    for key in range(span):
+        children += heads[key] > 0
+        kept += mass[key] >= smallest
+        rest += mass[key] if mass[key] < smallest else np.int64(0)
+    while kept > 0 and 0 < rest < smallest:
+        least = np.int64(-1)
+        for key in range(span):
+            if mass[key] >= smallest and (least < 0 or heads[key] < heads[least]):
+                least = np.int64(key)
+        rest += mass[least]
+        mass[least] = 0
+        kept -= 1
+    if kept == 0 or (kept == 1 and children == 1) or kept + (kept < children) < 2:
+        return np.int64(-1)
+    return rest
 
 
 @inner_kernel
@@ -330,12 +451,11 @@ def _admissible_cut(
             return cut
     # grow one side segment by segment, then the other, and see at each cut whether it holds
     for side in range(2):
-        state[EPOCH] += 1
         for step in range(1, segments):
             cut = segments - step if side else step
             grown = cut if side else cut - 1
-            epoch = state[EPOCH]
-            for_cut = _holds(
+            # counts on top of the segments before: nobody is counted twice
+            holds = _holds(
                 rows,
                 begin,
                 order,
@@ -350,9 +470,7 @@ def _admissible_cut(
                 promises,
                 state,
             )
-            # the same epoch goes on: people counted once are not counted again
-            state[EPOCH] = epoch
-            good[cut] = good[cut] and for_cut
+            good[cut] = good[cut] and holds
         _clear(tally, layout, histogram, touched)
     below = np.int64(0)
     best, distance = np.int64(0), np.int64(-1)

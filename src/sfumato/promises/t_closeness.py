@@ -1,0 +1,89 @@
+"""t-closeness: in every equivalence class a sensitive column is distributed much as in the whole table.
+
+Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity" (2007), with the equal distance. The whole table is the
+one that was read, suppressed rows included. Here people are counted, not rows, where the policy names a subject: each once for each value.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from sfumato.core.classes import Classes
+from sfumato.core.interfaces import Promise
+
+# a sum of shares may be off in its last digits
+_GUARD = 1e-9
+_STEPS = 10_000
+
+
+class TCloseness(Promise):
+    """No class differs by more than ``t`` from the whole table in its shares of a sensitive column's values.
+
+    The equal distance is half the sum of |p - q| over all values, p being the shares in the class and q those in the table: the part of the
+    class that would have to change its value. It is 0 where they agree and 1 where they have no value in common.
+
+    Does not protect against being singled out: promise k-anonymity too. Values that are near to each other count as different as any. A
+    merger of classes that share no person keeps it; of those that do it need not. Cost: one sort of the (class, value) pairs.
+
+    >>> classes = Classes.of_histograms("illness", [2, 2], [1, 3], reference=[4, 4])
+    >>> TCloseness(column="illness", t=0.2).holds(classes).tolist()
+    [True, False]
+    """
+
+    monotone_when_merged: ClassVar[bool] = True
+    monotone_when_grown: ClassVar[bool] = False
+    smaller_is_stricter: ClassVar[bool] = True
+
+    column: Annotated[str, Field(description="the sensitive column")]
+    t: Annotated[float, Field(gt=0, le=1, description="the largest distance of a class from the whole table")]
+    distance: Annotated[
+        Literal["equal", "ordered", "hierarchical"],
+        Field(description="equal: any two values are equally far apart; ordered: by their rank; hierarchical: by their hierarchy"),
+    ] = "equal"
+
+    @field_validator("distance")
+    @classmethod
+    def _not_built(cls, distance: str) -> str:
+        if distance != "equal":
+            what = f"t_closeness with the distance {distance} is not built yet"
+            raise PydanticCustomError("not_built", "{what}", {"what": what, "hint": "distance: equal"})
+        return distance
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The sensitive column."""
+        return (self.column,)
+
+    @property
+    def asked(self) -> float:
+        """At most this distance."""
+        return self.t
+
+    def holds(self, classes: Classes) -> NDArray[np.bool_]:
+        """Return for each class whether it is close enough to the whole table."""
+        return self._distances(classes) <= self.t + _GUARD
+
+    def measure(self, classes: Classes) -> float:
+        """Return the distance of the class farthest from the whole table, 0 where there is none."""
+        return float(self._distances(classes).max(initial=0.0))
+
+    def compiled(self) -> tuple[str, tuple[float, ...]]:
+        """Return how the fused kernel checks it."""
+        return "equal_distance", (self.t,)
+
+    def nearest(self, classes: Classes) -> dict[str, Any] | None:
+        """Return the smallest t, to four decimals, that everybody in one class would keep."""
+        steps = math.ceil(round(self.measure(classes) * _STEPS, 6))
+        return {"t": max(1, steps) / _STEPS}
+
+    def _distances(self, classes: Classes) -> NDArray[np.float64]:
+        histogram = classes.histogram(self.column)
+        # shares add up to one on both sides: what a class has too much of is what it has too little of
+        excess = histogram.shares - classes.reference(self.column)[histogram.values]
+        return histogram.sum_by_class(np.maximum(excess, 0.0))
