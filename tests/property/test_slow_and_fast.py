@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pyarrow as pa
 from sfumato.algorithms import _any_promise
 from sfumato.algorithms.mondrian import Mondrian
 from sfumato.core.frequencies import Frequencies

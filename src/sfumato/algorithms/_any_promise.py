@@ -26,7 +26,8 @@ def partition(problem: Problem, frequencies: Frequencies, smallest: int, progres
     """Return the boxes; ``smallest`` is the fewest rows that a class can have."""
     search = _Search(problem, frequencies, smallest)
     class_of = np.empty(len(frequencies.combinations), np.int32)
-    lows, highs = [], []
+    lows: list[NDArray[np.int64]] = []
+    highs: list[NDArray[np.int64]] = []
     stack = [np.arange(len(frequencies.counts))]
     while stack:
         rows = stack.pop()

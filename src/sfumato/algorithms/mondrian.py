@@ -8,12 +8,15 @@ weight) is cut first. Where the median cannot be the cut, the admissible cut nea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from sfumato.algorithms import _any_promise
+from sfumato.algorithms._level_range import within_levels
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.impossible import refuse_the_impossible
@@ -41,20 +44,37 @@ class Mondrian(Settings):
     Does not find the best partition: each cut is the best at its moment.
     """
 
+    bounds: Annotated[
+        Literal["tight", "cut"] | dict[Literal["round"], float],
+        Field(description="tight: publish the smallest interval or lowest node that holds the class, which shows its true ends"),
+    ] = "tight"
+
+    @field_validator("bounds")
+    @classmethod
+    def _built(cls, bounds: object) -> object:
+        if bounds != "tight":
+            what = "bounds other than tight are not built yet"
+            raise PydanticCustomError("not_built", "{what}", {"what": what, "hint": "leave bounds out"})
+        return bounds
+
     def search(self, problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
         """Return the boxes."""
-        refuse_the_impossible(problem, frequencies)
         progress.stage("searching", len(frequencies.counts))
-        smallest = _smallest(problem)
-        if any(promise.compiled() is None for promise in problem.promises):
-            return _any_promise.partition(problem, frequencies, smallest, progress)
-        work = _Work(problem, frequencies, smallest)
-        done = 0
-        while work.open:
-            work.step(done + _ROWS_A_STEP)
-            progress.advance(work.done - done)
-            done = work.done
-        return work.recoding()
+        return within_levels(lambda part, counted: _boxes(part, counted, progress), problem, frequencies)
+
+
+def _boxes(problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
+    refuse_the_impossible(problem, frequencies)
+    smallest = _smallest(problem)
+    if any(promise.compiled() is None for promise in problem.promises):
+        return _any_promise.partition(problem, frequencies, smallest, progress)
+    work = _Work(problem, frequencies, smallest)
+    done = 0
+    while work.open:
+        work.step(done + _ROWS_A_STEP)
+        progress.advance(work.done - done)
+        done = work.done
+    return work.recoding()
 
 
 def _smallest(problem: Problem) -> int:

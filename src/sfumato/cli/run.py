@@ -37,9 +37,11 @@ def summary(record: RunRecord, record_file: str) -> str:
     """Return what was promised, measured and lost, in a few lines."""
     after = record.measures["after"]
     lines = ["promised and measured on the written release"]
-    for promise in record.promises:
-        settings = ", ".join(f"{key} {value}" for key, value in promise.settings.items() if value not in (None, []))
-        lines.append(f"  {promise.promise:<14} {settings:<34} measured {promise.measured:<10.6g} {'holds' if promise.holds else 'BROKEN'}")
+    told = [", ".join(f"{key} {value}" for key, value in p.settings.items() if value not in (None, [])) for p in record.promises]
+    width = max(map(len, told), default=0)
+    for promise, settings in zip(record.promises, told, strict=True):
+        verdict = "holds" if promise.holds else "BROKEN"
+        lines.append(f"  {promise.promise:<12} {settings:<{width}}  measured {promise.measured:<9.6g} {verdict}")
     if not record.promises:
         lines.append("  nothing was promised")
     rows = record.rows

@@ -100,8 +100,17 @@ class Classes:
         keys = distinct_keys(self.class_of, self.subject)
         return np.bincount(self.class_of[keys], minlength=self.number).astype(np.int64)
 
+    @cached_property
+    def _histograms(self) -> dict[str, Histogram]:
+        return {}
+
     def histogram(self, column: str) -> Histogram:
         """Return how many people of each class have each value of a sensitive column."""
+        if column not in self._histograms:
+            self._histograms[column] = self._count(column)
+        return self._histograms[column]
+
+    def _count(self, column: str) -> Histogram:
         values = self.sensitive[column].astype(np.int64)
         class_of, counts = self.class_of.astype(np.int64), self.counts
         if self.subject is not None:

@@ -148,16 +148,6 @@ class Hierarchy:
         special = pc.if_else(pa.array((lows == self.missing) & (highs == self.missing)), pa.scalar(None, pa.string()), self.root)
         return pc.if_else(pa.array(highs >= self.size), special, plain)
 
-    def coarsened(self, level: int) -> Hierarchy:
-        """Return the hierarchy above a level: its nodes become the leaves."""
-        if level == 0:
-            return self
-        base = self.levels[level - 1]
-        levels = tuple(Level(np.searchsorted(base.starts, upper.starts).astype(np.int32), upper.labels) for upper in self.levels[level:]) or (
-            Level(np.zeros(1, np.int32), (self.root,)),
-        )
-        return Hierarchy(self.column, False, "text", pa.array(base.labels, pa.string()), levels)
-
 
 def interval_text(low: str, high: str) -> str:
     """Return how a closed interval is written.

@@ -14,7 +14,8 @@ from sfumato.errors import PromiseError
 def refuse_the_impossible(problem: Problem, frequencies: Frequencies) -> None:
     """Raise an error where not even everybody in one class keeps the promises.
 
-    No partition can then keep a promise that survives merging; promises that do not are refused too, as nothing finer was tried.
+    Where a person is in one class only, a promise that survives merging can then be kept by no partition. Otherwise a finer one might keep
+    it; it is not looked for.
     """
     everybody = frequencies.classes(np.zeros(len(frequencies.combinations), np.int32))
     broken = [promise for promise in problem.promises if not promise.holds(everybody).all()]
@@ -29,7 +30,7 @@ def refuse_the_impossible(problem: Problem, frequencies: Frequencies) -> None:
     )
 
 
-def too_many_suppressed(suppressed: int, problem: Problem, rows: int) -> PromiseError:
+def too_many_suppressed(suppressed: int, rows: int) -> PromiseError:
     """Return the error for a recoding that would leave out more rows than it may."""
     share = np.ceil(10_000 * suppressed / max(1, rows)) / 10_000
     return PromiseError(

@@ -288,6 +288,11 @@ class Promise(Settings):
     """A class that holds still does with any rows added: needed to prune under a suppression limit."""
 
     @property
+    def smaller_is_stricter(self) -> bool:
+        """Whether a smaller measured value is the better one."""
+        return False
+
+    @property
     def reads(self) -> tuple[str, ...]:
         """The sensitive columns that it looks at."""
         return ()

@@ -24,3 +24,10 @@ class Problem:
     suppressible: int = 0
     minimum_levels: Sequence[int] = ()
     maximum_levels: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        """Levels that are not given bound nothing."""
+        if not self.minimum_levels:
+            object.__setattr__(self, "minimum_levels", [0] * len(self.hierarchies))
+        if not self.maximum_levels:
+            object.__setattr__(self, "maximum_levels", [hierarchy.height for hierarchy in self.hierarchies])

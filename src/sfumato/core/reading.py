@@ -63,7 +63,9 @@ def read(
     prints: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in printed}
     plain = {*further, *(name for columns in printed.values() for name in columns)}
     rows = 0
-    for batch in source.batches([*dict.fromkeys([*coded, *sorted(plain)])], [name for name in coded if name not in plain]):
+    # a reader of no column may not know how many rows there are
+    names = list(dict.fromkeys([*coded, *sorted(plain)])) or source.describe().names[:1]
+    for batch in source.batches(names, [name for name in coded if name not in plain]):
         for name, builder in builders.items():
             builder.add(batch.column(name))
         for name, columns in printed.items():

@@ -56,6 +56,12 @@ def count(plan: Plan, attached: Attached) -> Counted:
     frequencies = plan.store.frequencies(attached, count_plan)
     refused_rows = attached.rows - frequencies.rows
     _refuse_too_many(plan, refused_rows, attached.rows)
+    if frequencies.rows == 0:
+        raise PromiseError(
+            "every row has a value outside a hierarchy: none would be left",
+            code="nothing-left",
+            hint="complete the hierarchies, or say on_unknown: generalise",
+        )
     return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows)
 
 
@@ -88,6 +94,9 @@ def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: 
             hint=f"list what stands for a missing value under columns.{name}.missing, declare another type, or say on_unknown: suppress",
         )
     hierarchy: Hierarchy = builder.build(name, typed, rows)
+    if not hierarchy.size:
+        # a column without any value: one leaf that nobody has keeps the arithmetic of ladders whole
+        hierarchy = Hierarchy.of_paths(name, [[""]])
     _check_level(plan, name, column, hierarchy)
     return hierarchy
 

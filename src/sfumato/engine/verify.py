@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from sfumato.core import places
 from sfumato.core.canonical import as_text
 from sfumato.core.classes import Classes
 from sfumato.core.encoding import encode
+from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ClassPlan, MaskPlan, Progress, Promise, Staged
 from sfumato.core.kernels.grouping import group_keys
 from sfumato.core.publication import Publication, interval_columns
@@ -45,7 +47,7 @@ def verify(
     masks: MaskPlan,
     staged: Staged,
     suppressed: int,
-    full_domain: bool,
+    levels: Sequence[int] | None,
     progress: Progress,
 ) -> Verified:
     """Re-measure everything on the staged release; raise a PromiseError at the first thing that is not as it must be."""
@@ -60,7 +62,10 @@ def verify(
         raise _broken("a kept value differs from its original", "verify-kept")
     classes = _classes(plan, original, staged, progress)
     found = staged.text_classes(progress)
-    columns = [_covers(plan, publication, original, written, link, found, full_domain) for publication in masks.publications]
+    columns = [
+        _covers(plan, publication, original, written, link, found, levels[place] if levels is not None else None)
+        for place, publication in enumerate(masks.publications)
+    ]
     results = [_result(promise, classes) for promise in plan.resolved.promises]
     broken = [result for result in results if not result.holds]
     if broken:
@@ -112,7 +117,7 @@ def _covers(
     written: Reading,
     link: NDArray[np.int64],
     classes: TextClasses,
-    full_domain: bool,
+    level: int | None,
 ) -> tuple[str, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], int]:
     """Check that every published value covers its original, and that none is wider than its class needs."""
     hierarchy = publication.hierarchy
@@ -125,15 +130,33 @@ def _covers(
     low, high = lows[places], highs[places]
     if ((low < 0) | (leaf < low) | (leaf > high)).any():
         raise _broken(f"publishes in column {publication.column} a value that does not cover its original", "verify-covers")
-    if not full_domain:
-        _refuse_too_wide(publication, leaf, low, high, classes)
+    if level is not None:
+        _refuse_another_level(publication, level, leaf, low, high)
+    else:
+        least = plan.resolved.policy.columns[publication.column].level.minimum
+        _refuse_too_wide(publication, least, leaf, low, high, classes)
     shares, spans = publication.extents(*distinct)
     rows = np.bincount(places, minlength=len(lows)).astype(np.int64)
     return publication.column, shares, spans, rows, hierarchy.size
 
 
+def _refuse_another_level(publication: Publication, level: int, leaf: NDArray[np.int32], low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
+    """A full-domain release shows in a column the nodes of one level."""
+    hierarchy = publication.hierarchy
+    if level == hierarchy.height:
+        wrong = ((low != 0) | (high != hierarchy.outside)).any()
+    else:
+        lows, highs = _nodes_that_hold(hierarchy, level, leaf.astype(np.int64), leaf.astype(np.int64))
+        # a value outside the hierarchy is shown as the root on every level
+        strange = leaf == hierarchy.outside
+        wrong = (((low != lows) | (high != highs)) & ~strange).any() or (strange & (high - low != hierarchy.outside)).any()
+    if wrong:
+        raise _broken(f"publishes in column {publication.column} a wider value than its level has", "verify-width")
+
+
 def _refuse_too_wide(
     publication: Publication,
+    level: int,
     leaf: NDArray[np.int32],
     low: NDArray[np.int64],
     high: NDArray[np.int64],
@@ -144,6 +167,8 @@ def _refuse_too_wide(
     members = leaf[classes.order]
     smallest = np.minimum.reduceat(members, classes.starts).astype(np.int64)
     largest = np.maximum.reduceat(members, classes.starts).astype(np.int64)
+    if level:
+        smallest, largest = _nodes_that_hold(hierarchy, level, smallest, largest)
     first = classes.order[classes.starts]
     published = np.stack([low[first], high[first]])
     span = hierarchy.size + 2
@@ -151,6 +176,16 @@ def _refuse_too_wide(
     expected = np.stack(_smallest_covers(publication, *np.divmod(pairs, span)))[:, places]
     if (published != expected).any():
         raise _broken(f"publishes in column {publication.column} a wider value than its class needs", "verify-width")
+
+
+def _nodes_that_hold(
+    hierarchy: Hierarchy, level: int, lows: NDArray[np.int64], highs: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the nodes of a level begin and end in which the ends of intervals lie."""
+    firsts, lasts = hierarchy.nodes(level)
+    special = np.array([hierarchy.missing, hierarchy.outside])
+    groups = hierarchy.groups(level)
+    return np.append(firsts[groups], special)[lows], np.append(lasts[groups], special)[highs]
 
 
 def _smallest_covers(publication: Publication, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -39,8 +39,8 @@ class KAnonymity(Promise):
         return classes.sizes >= self.k
 
     def measure(self, classes: Classes) -> float:
-        """Return the size of the smallest class, infinity where there is none."""
-        return float(classes.sizes.min(initial=np.iinfo(np.int64).max)) if classes.number else np.inf
+        """Return the size of the smallest class; where there is none, nothing falls short of what was asked."""
+        return float(classes.sizes.min()) if classes.number else self.asked
 
     def compiled(self) -> tuple[str, tuple[float, ...]]:
         """Return how the fused kernel checks it."""

@@ -256,8 +256,12 @@ class EmbeddedTable:
                 left_out = refused if not len(left_out) else left_out | refused
         kept = np.flatnonzero(~left_out) if left_out.any() else None
         picked = codes if kept is None else [column[kept] for column in codes]
-        groups, firsts = group_columns(picked, [encoding.size for encoding in plan.quasi_identifiers])
-        combinations = np.stack([column[firsts] for column in picked], axis=1)
+        if picked:
+            groups, firsts = group_columns(picked, [encoding.size for encoding in plan.quasi_identifiers])
+            combinations = np.stack([column[firsts] for column in picked], axis=1)
+        else:
+            groups, firsts = np.zeros(self.rows, np.int32), np.zeros(1, np.int32)
+            combinations = np.empty((1, 0), np.int32)
         if kept is None:
             self.combination_of_row = groups
         else:

@@ -12,9 +12,9 @@ import numpy as np
 from sfumato.core.kernels import kernel
 
 # where the scan stands between two bytes
-START, PLAIN, QUOTED, CLOSING, RETURNED, ESCAPED = 0, 1, 2, 3, 4, 5
+START, PLAIN, QUOTED, CLOSING, RETURNED, ESCAPED, ESCAPED_PLAIN = 0, 1, 2, 3, 4, 5, 6
 # what the first bad record suffers from
-FINE, SHORT, LONG, AFTER_QUOTE, OPEN_QUOTE = 0, 1, 2, 3, 4
+FINE, SHORT, LONG, AFTER_QUOTE, OPEN_QUOTE, OPEN_ESCAPE = 0, 1, 2, 3, 4, 5
 # places in the state array, carried from one block of bytes to the next
 STATE, LINE, BEGIN_LINE, RECORDS, FIELDS, LENGTH, BLANK, LONGEST, BREAKS, FAULT, FAULT_LINE, FAULT_FIELDS = range(12)
 
@@ -38,6 +38,9 @@ def scan(block: Any, delimiter: int, quote: int, escape: int, width: int, carrie
             if state == QUOTED or state == ESCAPED:
                 fault, fault_line = OPEN_QUOTE, begin_line
                 break
+            if state == ESCAPED_PLAIN:
+                fault, fault_line = OPEN_ESCAPE, begin_line
+                break
             if length == 0:
                 break
         if state == RETURNED:
@@ -45,8 +48,12 @@ def scan(block: Any, delimiter: int, quote: int, escape: int, width: int, carrie
             if byte == 10:
                 continue
         length += 1
-        if state == ESCAPED:
-            state = QUOTED
+        if state == ESCAPED or state == ESCAPED_PLAIN:
+            state = QUOTED if state == ESCAPED else PLAIN
+            if byte == 10:
+                line += 1
+            if byte == 10 or byte == 13:
+                breaks = 1
         elif state == QUOTED:
             if byte == escape:
                 state = ESCAPED
@@ -63,9 +70,12 @@ def scan(block: Any, delimiter: int, quote: int, escape: int, width: int, carrie
                 while place + 1 < len(block) and block[place + 1] != quote and block[place + 1] != escape and block[place + 1] > 13:
                     place += 1
                 length += place - begin
-        elif byte == quote and state != PLAIN:
-            # opens a field, or is the second of a doubled quote
+        elif byte == quote and (state == START or (state == CLOSING and escape == -1)):
+            # opens a field, or is the second of a doubled quote, which only a dialect without escape knows
             state = QUOTED
+            blank = 0
+        elif byte == escape and state != CLOSING:
+            state = ESCAPED_PLAIN
             blank = 0
         elif byte == delimiter:
             fields += 1
@@ -92,7 +102,7 @@ def scan(block: Any, delimiter: int, quote: int, escape: int, width: int, carrie
             state = PLAIN
             blank = 0
             begin = place
-            while place + 1 < len(block) and block[place + 1] != delimiter and block[place + 1] > 13:
+            while place + 1 < len(block) and block[place + 1] != delimiter and block[place + 1] != escape and block[place + 1] > 13:
                 place += 1
             length += place - begin
     carried[STATE], carried[LINE], carried[BEGIN_LINE], carried[RECORDS] = state, line, begin_line, records

@@ -1,0 +1,112 @@
+"""Searches with boxes within a range of levels.
+
+A least level makes its nodes the leaves of the search. A greatest level cuts the table into its nodes first; a cell that cannot keep the
+promises on its own is suppressed, within the limit of the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.frequencies import Frequencies
+from sfumato.core.hierarchy import Hierarchy, Level
+from sfumato.core.impossible import too_many_suppressed
+from sfumato.core.kernels.grouping import group_columns
+from sfumato.core.problem import Problem
+from sfumato.core.recoding import Recoding
+
+Search = Callable[[Problem, Frequencies], Recoding]
+
+
+def within_levels(search: Search, problem: Problem, frequencies: Frequencies) -> Recoding:
+    """Run a search on nodes instead of leaves where a column has a least level, and cell by cell where one has a greatest."""
+    heights = [hierarchy.height for hierarchy in problem.hierarchies]
+    bounded = any(most < height for most, height in zip(problem.maximum_levels, heights, strict=True))
+    if not any(problem.minimum_levels):
+        return _by_cells(search, problem, frequencies) if bounded else search(problem, frequencies)
+    coarse_problem = replace(
+        problem,
+        hierarchies=[coarsened(h, level) for h, level in zip(problem.hierarchies, problem.minimum_levels, strict=True)],
+        minimum_levels=[0] * len(heights),
+        maximum_levels=[most - least for most, least in zip(problem.maximum_levels, problem.minimum_levels, strict=True)],
+    )
+    coarse = np.stack(
+        [
+            node_codes(h, level)[column]
+            for h, level, column in zip(problem.hierarchies, problem.minimum_levels, frequencies.combinations.T, strict=True)
+        ],
+        axis=1,
+    )
+    found = within_levels(search, coarse_problem, replace(frequencies, combinations=coarse))
+    lows, highs = np.empty_like(found.lows), np.empty_like(found.highs)
+    for place, (hierarchy, level) in enumerate(zip(problem.hierarchies, problem.minimum_levels, strict=True)):
+        firsts, lasts = hierarchy.nodes(level)
+        special = [hierarchy.missing, hierarchy.outside]
+        lows[:, place] = np.append(firsts, special)[found.lows[:, place]]
+        highs[:, place] = np.append(lasts, special)[found.highs[:, place]]
+    return replace(found, lows=lows, highs=highs)
+
+
+def node_codes(hierarchy: Hierarchy, level: int) -> NDArray[np.int32]:
+    """Return the node of a level that each leaf code belongs to; missing and outside come after the last node."""
+    groups = hierarchy.groups(level)
+    number = int(groups.max(initial=-1)) + 1
+    return np.append(groups, [number, number + 1]).astype(np.int32)
+
+
+def coarsened(hierarchy: Hierarchy, level: int) -> Hierarchy:
+    """Return the hierarchy whose leaves are the nodes of a level."""
+    if level == 0:
+        return hierarchy
+    firsts, _ = hierarchy.nodes(level)
+    levels = tuple(Level(np.searchsorted(firsts, upper.starts).astype(np.int32), upper.labels) for upper in hierarchy.levels[level:])
+    values = hierarchy.values.take(pa.array(firsts))
+    return Hierarchy(hierarchy.column, hierarchy.ordered, hierarchy.kind, values, levels or (Level(np.zeros(1, np.int32), (hierarchy.root,)),))
+
+
+def _by_cells(search: Search, problem: Problem, frequencies: Frequencies) -> Recoding:
+    """Search within each cell of the greatest levels."""
+    columns, sizes = [], []
+    for hierarchy, most, codes in zip(problem.hierarchies, problem.maximum_levels, frequencies.combinations.T, strict=True):
+        whole = most == hierarchy.height
+        columns.append(np.zeros(len(codes), np.int32) if whole else node_codes(hierarchy, most)[codes])
+        sizes.append(1 if whole else int(columns[-1].max(initial=0)) + 1)
+    cells, firsts = group_columns(columns, sizes)
+    classes = frequencies.classes(cells)
+    holds = np.ones(len(firsts), bool)
+    for promise in problem.promises:
+        holds &= promise.holds(classes)
+    left_over = int(classes.rows[~holds].sum())
+    if left_over > problem.suppressible or not holds.any():
+        raise too_many_suppressed(left_over, frequencies.rows)
+    class_of = np.full(len(frequencies.combinations), -1, np.int32)
+    lows, highs, number = [], [], 0
+    free = replace(problem, maximum_levels=[hierarchy.height for hierarchy in problem.hierarchies])
+    for cell in np.flatnonzero(holds):
+        members = np.flatnonzero(cells == cell)
+        found = search(free, _part(frequencies, members))
+        class_of[members] = found.class_of + number
+        number += found.number
+        lows.append(found.lows)
+        highs.append(found.highs)
+    return Recoding("boxes", class_of, np.concatenate(lows), np.concatenate(highs))
+
+
+def _part(frequencies: Frequencies, members: NDArray[np.int64]) -> Frequencies:
+    """Return the frequencies of some combinations."""
+    number = np.full(len(frequencies.combinations), -1, np.int32)
+    number[members] = np.arange(len(members))
+    rows = np.flatnonzero(number[frequencies.combination] >= 0)
+    return Frequencies(
+        frequencies.combinations[members],
+        number[frequencies.combination[rows]],
+        frequencies.counts[rows],
+        {name: codes[rows] for name, codes in frequencies.sensitive.items()},
+        None if frequencies.subject is None else frequencies.subject[rows],
+        frequencies.references,
+    )

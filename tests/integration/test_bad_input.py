@@ -1,0 +1,252 @@
+"""Bad input as users have it: one clear error, or the right result; nothing half written, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UnreachableError
+
+COLUMNS = {"age": {"role": "quasi_identifier"}, "job": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
+POLICY = {"source": "data.csv", "columns": COLUMNS, "promises": [{"k_anonymity": {"k": 2}}], "sink": "release.csv"}
+GOOD = "age,job,illness\n" + "".join(f"{20 + i},job{i % 2},ill{i % 3}\n" for i in range(20))
+
+
+def refused(path: Path, kind: type[SfumatoError], code: str) -> SfumatoError:
+    with pytest.raises(kind) as raised:
+        sfumato.run(path)
+    assert raised.value.code == code
+    assert raised.value.hint or isinstance(raised.value, PolicyError)
+    left = [p.name for p in path.parent.iterdir() if p.name.startswith((".", "release"))]
+    assert left == []
+    return raised.value
+
+
+def test_a_missing_file(write_policy: Callable[..., Path]) -> None:
+    assert "data.csv is not there" in str(refused(write_policy(POLICY), UnreachableError, "file-missing"))
+
+
+def test_an_empty_file(write_policy: Callable[..., Path]) -> None:
+    refused(write_policy(POLICY, ""), DataError, "file-empty")
+
+
+def test_a_header_without_rows(write_policy: Callable[..., Path]) -> None:
+    refused(write_policy(POLICY, "age,job,illness\n"), DataError, "source-empty")
+
+
+def test_a_folder_in_place_of_a_file(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    (tmp_path / "data.csv").mkdir()
+    refused(write_policy(POLICY), UnreachableError, "file-is-folder")
+
+
+def test_an_unreadable_file(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    path = write_policy(POLICY, GOOD)
+    if os.getuid() == 0:
+        pytest.skip("root may read everything; run as another user")
+    (tmp_path / "data.csv").chmod(0)
+    refused(path, UnreachableError, "file-permission")
+
+
+def test_one_row_cannot_be_anonymous(write_policy: Callable[..., Path]) -> None:
+    error = refused(write_policy(POLICY, "age,job,illness\n30,a,x\n"), PromiseError, "promise-impossible")
+    assert "no k_anonymity at all" in str(error)
+
+
+def test_all_rows_equal_are_published_as_they_are(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    sfumato.run(write_policy(POLICY, "age,job,illness\n" + "30,a,x\n" * 5))
+    assert (tmp_path / "release.csv").read_text() == "age,job,illness\n" + "30,a,x\n" * 5
+
+
+def test_constant_and_all_missing_columns(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    for algorithm in ("mondrian", "datafly"):
+        rows = "age,job,illness\n" + "".join(f",job,ill{i}\n" for i in range(6))
+        sfumato.run(write_policy({**POLICY, "algorithm": algorithm}, rows))
+        assert sorted((tmp_path / "release.csv").read_text().splitlines()[1:]) == [f",job,ill{i}" for i in range(6)]
+
+
+def test_duplicate_column_names(write_policy: Callable[..., Path]) -> None:
+    error = refused(write_policy(POLICY, "age,job,age\n1,2,3\n"), DataError, "column-duplicate")
+    assert "age" in str(error)
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
+def test_two_hundred_columns(algorithm: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    names = [f"c{i}" for i in range(200)]
+    rows = ",".join(names) + "\n" + "".join(",".join(str((r * (i + 3)) % 4) for i in range(200)) + "\n" for r in range(60))
+    columns = {name: {"role": "quasi_identifier"} for name in names}
+    release = sfumato.run(write_policy({**POLICY, "columns": columns, "algorithm": algorithm}, rows))
+    counts = Counter((tmp_path / "release.csv").read_text().splitlines()[1:])
+    assert min(counts.values()) >= 2
+    assert release.record.rows.out == 60
+
+
+@pytest.mark.parametrize(("line", "code"), [("31,a", "delimited-line-short"), ("31,a,x,y", "delimited-line-long")])
+def test_a_line_too_short_or_too_long_is_named(line: str, code: str, write_policy: Callable[..., Path]) -> None:
+    error = refused(write_policy(POLICY, f"age,job,illness\n30,a,x\n{line}\n32,a,x\n"), DataError, code)
+    assert "data.csv:3 " in str(error)
+
+
+def test_mixed_line_ends(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    sfumato.run(write_policy(POLICY, "age,job,illness\r\n30,a,x\n30,a,y\r\n31,b,z\r31,b,w"))
+    assert (tmp_path / "release.csv").read_text().count("\n") == 5
+
+
+def test_a_cell_of_three_megabytes(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    large = 'long, "quoted" text\n' * 160_000
+    cell = '"' + large.replace('"', '""') + '"'
+    sfumato.run(write_policy(POLICY, f"age,job,illness\n30,a,{cell}\n30,a,y\n"))
+    table = sfumato.run(write_policy({**POLICY, "sink": "release2.csv"}, f"age,job,illness\n30,a,{cell}\n30,a,y\n")).table
+    assert large in table["illness"].to_pylist()
+
+
+TAXONOMY = {"hierarchy": {"taxonomy": {"tree": {"Root": ["job0", "job1"]}}}}
+
+
+@pytest.mark.parametrize("on_unknown", ["error", "suppress", "generalise"])
+def test_a_value_outside_the_taxonomy(on_unknown: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    columns = {**COLUMNS, "job": {"role": "quasi_identifier", **TAXONOMY, "on_unknown": on_unknown}}
+    rows = GOOD + "20,strange,x\n21,other,y\n22,third,z\n"
+    path = write_policy({**POLICY, "columns": columns, "suppression_limit": 0.2}, rows)
+    if on_unknown == "error":
+        assert "3 rows" in str(refused(path, DataError, "value-outside-hierarchy"))
+        return
+    record = sfumato.run(path).record
+    text = (tmp_path / "release.csv").read_text()
+    assert record.columns["job"]["outside_hierarchy"] == 3
+    assert not any(word in text for word in ("strange", "other", "third"))
+    assert record.rows.out == (20 if on_unknown == "suppress" else 23)
+    if on_unknown == "generalise":
+        assert "*" in {row.split('"')[2].split(",")[1] if '"' in row else row.split(",")[1] for row in text.splitlines()[1:]}
+
+
+def test_unknown_values_beyond_the_suppression_limit(write_policy: Callable[..., Path]) -> None:
+    columns = {**COLUMNS, "job": {"role": "quasi_identifier", **TAXONOMY, "on_unknown": "suppress"}}
+    error = refused(write_policy({**POLICY, "columns": columns}, GOOD + "20,strange,x\n"), PromiseError, "suppression-limit")
+    assert "suppression_limit: 0.0477" in str(error)
+
+
+def test_k_larger_than_the_table(write_policy: Callable[..., Path]) -> None:
+    error = refused(write_policy({**POLICY, "promises": [{"k_anonymity": {"k": 21}}]}, GOOD), PromiseError, "promise-impossible")
+    assert "{k_anonymity: {k: 20}}" in str(error)
+
+
+def test_l_larger_than_the_number_of_sensitive_values(write_policy: Callable[..., Path]) -> None:
+    promises = [{"k_anonymity": {"k": 2}}, {"l_diversity": {"column": "illness", "l": 4}}]
+    error = refused(write_policy({**POLICY, "promises": promises}, GOOD), PromiseError, "promise-impossible")
+    assert "l_diversity: {l: 3" in str(error)
+
+
+def test_a_sink_that_is_the_source(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    path = write_policy({**POLICY, "sink": "data.csv"}, GOOD)
+    with pytest.raises(PolicyError, match="sink-is-source"):
+        sfumato.run(path)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "data.csv")
+    with pytest.raises(PolicyError, match="sink-is-source"):
+        sfumato.run(write_policy({**POLICY, "sink": "link.csv"}))
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "data.csv")
+    with pytest.raises(PolicyError, match="sink-is-source"):
+        sfumato.run(write_policy({**POLICY, "sink": "hard.csv"}))
+    assert (tmp_path / "data.csv").read_text() == GOOD
+
+
+def test_two_runs_writing_the_same_sink_at_once(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    from sfumato.core.staging import StagedFile
+
+    path = write_policy(POLICY, GOOD)
+    other = StagedFile(str(tmp_path / "release.csv"))
+    with pytest.raises(UnreachableError, match="another run is writing"):
+        sfumato.run(path)
+    assert other.path.exists()
+    other.abort()
+    assert sfumato.run(path).record.rows.out == 20
+
+
+@pytest.mark.slow
+def test_many_runs_at_once_leave_one_whole_release(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    path = write_policy(POLICY, GOOD)
+    running = [
+        subprocess.Popen([sys.executable, "-m", "sfumato", "run", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    ended = [process.communicate(timeout=120) and process.returncode for process in running]
+    assert 0 in ended
+    assert set(ended) <= {0, 5}
+    assert (tmp_path / "release.csv").read_text().count("\n") == 21
+    assert json.loads((tmp_path / "release.csv.record.json").read_text())["rows"]["out"] == 20
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("moment", ["count", "verify"])
+def test_a_source_that_changes_while_it_is_read(
+    moment: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, write_policy: Callable[..., Path]
+) -> None:
+    from sfumato.engine import run as road
+
+    path = write_policy(POLICY, GOOD)
+    original = getattr(road, moment)
+
+    def meddled(*arguments: object, **keywords: object) -> object:
+        text = (tmp_path / "data.csv").read_text()
+        (tmp_path / "data.csv").write_text(text.replace("ill1", "ill2"))
+        return original(*arguments, **keywords)
+
+    monkeypatch.setattr(road, moment, meddled)
+    with pytest.raises(DataError, match="changed while it was read"):
+        sfumato.run(path)
+    assert not (tmp_path / "release.csv").exists()
+
+
+def test_no_writable_home(
+    tmp_path: Path, write_policy: Callable[..., Path], sfumato_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    path = write_policy(POLICY, GOOD)
+    environment = {"HOME": "/proc/nowhere", "XDG_STATE_HOME": "", "TMPDIR": str(tmp_path)}
+    without = {key: value for key, value in os.environ.items() if key != "SFUMATO_HOME"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "sfumato", "run", str(path)], env={**without, **environment}, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert stat.S_IMODE((tmp_path / f"sfumato-{os.getuid()}").stat().st_mode) == 0o700
+    nowhere = sfumato_command("run", path, environment={"SFUMATO_HOME": "/proc/nowhere"})
+    assert nowhere.returncode == 5
+    assert "home-unwritable" in nowhere.stderr
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [({**COLUMNS, "zip": {"role": "other"}}, "columns-differ"), ({"age": COLUMNS["age"], "illness": COLUMNS["illness"]}, "columns-differ")],
+)
+def test_columns_that_differ_from_the_source(columns: dict, code: str, write_policy: Callable[..., Path]) -> None:
+    error = refused(write_policy({**POLICY, "columns": columns}, GOOD), DataError, code)
+    assert ("zip" in str(error)) or ("job" in str(error))
+
+
+def test_numbers_that_are_not(write_policy: Callable[..., Path]) -> None:
+    columns = {**COLUMNS, "age": {"role": "quasi_identifier", "type": "integer"}}
+    refused(write_policy({**POLICY, "columns": columns}, GOOD + "old,job1,x\nold,job1,x\n"), DataError, "value-type")
+    columns["age"] = {"role": "quasi_identifier", "type": "integer", "missing": "old"}
+    assert sfumato.run(write_policy({**POLICY, "columns": columns})).record.rows.out == 22
+
+
+def test_text_that_would_break_a_csv_comes_back_as_it_was() -> None:
+    strange = ['a "quote"', "comma, comma", "line\nbreak", "", None, "🦊", "עברית", "é"]
+    data = pa.table({"age": [30] * 8, "job": ["x"] * 8, "illness": strange})
+    release = sfumato.run({key: value for key, value in POLICY.items() if key not in ("source", "sink")}, data=data)
+    assert Counter(release.table["illness"].to_pylist()) == Counter(strange)
+
+
+def test_strange_text_survives_delimited_files(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    cells = ['"a ""quote"""', '"comma, comma"', '"line\nbreak"', '""', "", "🦊", "עברית", "é", "nul\0byte"]
+    release = sfumato.run(write_policy(POLICY, "age,job,illness\n" + "".join(f"30,x,{cell}\n" for cell in cells)))
+    expected = ['a "quote"', "comma, comma", "line\nbreak", "", None, "🦊", "עברית", "é", "nul\0byte"]
+    assert Counter(release.table["illness"].to_pylist()) == Counter(expected)
