@@ -120,8 +120,8 @@ def test_a_full_disk_is_one_clear_error_and_leaves_nothing(
     if not small_disk(disk, 64):
         pytest.skip("needs to mount a small disk; run as root")
     try:
-        wide = "".join(f"P{i},{20 + i % 50},smith,{'long text ' * 20}{i % 7}\n" for i in range(3000))
-        columns = {**POLICY["columns"], "illness": {"role": "other"}}
+        wide = "".join(f"P{i},{20 + i % 50},smith,{'long text ' * 20}{i}\n" for i in range(3000))
+        columns = {**POLICY["columns"], "illness": {"role": "other", "accept": "singling_out"}}
         sink = str(disk / "release.csv") if full == "sink" else "release.csv"
         policy = write_policy({**POLICY, "columns": columns, "sink": sink}, "name,age,job,illness\n" + wide)
         home = {"SFUMATO_HOME": str(disk / "home")} if full == "home" else {}

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def run(policy: Path, format: str) -> None:
     """Run the policy and print the record, in short or as JSON."""
+    import pyarrow as pa
+
     from sfumato.core.kernels import is_warm
     from sfumato.engine.publish import record_path
     from sfumato.engine.run import run as run_policy
@@ -23,6 +25,8 @@ def run(policy: Path, format: str) -> None:
 
     if load(policy).policy.sink is None:
         raise PolicyError([Mistake("sink", "the policy names no sink", "policy-no-sink", "sink: release.csv")], name=policy.name)
+    # Arrow's own handlers would be in the way of ours, which leave nothing behind
+    pa.enable_signal_handlers(False)
     if not is_warm():
         sys.stderr.write("compiling for this machine; this happens once and takes some seconds\n")
     with Bars() as progress:

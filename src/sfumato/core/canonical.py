@@ -18,7 +18,7 @@ ValueType = Literal["text", "integer", "decimal", "date", "timestamp", "ip"]
 
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,17})$"
 _DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$"
-_FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,2})?$"
+_FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 
@@ -77,6 +77,8 @@ def render(values: pa.Array) -> pa.Array:
         text = pc.replace_substring_regex(pc.strftime(values, format="%Y-%m-%dT%H:%M:%S"), r"\.0+$", "")
         text = pc.replace_substring_regex(text, r"(\.[0-9]*[1-9])0+$", r"\1")
         return pc.binary_join_element_wise(text, "Z", "")
+    if pa.types.is_decimal(values.type):
+        return _plain_decimals(pc.cast(values, pa.string()), values)
     return as_text(values)
 
 
@@ -86,6 +88,9 @@ def positions(values: pa.Array) -> NDArray[np.float64]:
         values = pc.cast(values, pa.int32())
     elif pa.types.is_timestamp(values.type):
         values = pc.cast(values, pa.int64())
+    elif pa.types.is_decimal(values.type):
+        # by way of text: the direct cast rounds 0.3 and 0.300 differently
+        values = pc.cast(values, pa.string())
     result: NDArray[np.float64] = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return result
 
@@ -116,6 +121,13 @@ def _as_text(values: pa.Array) -> pa.Array:
     return pc.cast(values, pa.string())
 
 
+def _plain_decimals(text: pa.Array, values: pa.Array) -> pa.Array:
+    """Return decimals at their scale; Arrow writes small ones with an exponent."""
+    if not pc.any(pc.match_substring(text, "E")).as_py():
+        return text
+    return pa.array([None if value is None else f"{value:f}" for value in values.to_pylist()], pa.string())
+
+
 def _of_arrow(kind: pa.DataType) -> ValueType:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -137,9 +149,9 @@ def _matching(values: pa.Array, pattern: str) -> pa.Array:
 
 
 def _parse_decimal(values: pa.Array) -> pa.Array:
-    exact = _matching(values, _DECIMAL)
-    if exact.null_count > values.null_count:
-        text = pc.replace_substring_regex(_matching(values, _FLOAT), r"^\+", "")
+    exact, floating = _matching(values, _DECIMAL), _matching(values, _FLOAT)
+    if exact.null_count > floating.null_count:
+        text = pc.replace_substring_regex(floating, r"^\+", "")
         return _parse_float(pc.cast(text, pa.float64()))
     text = pc.replace_substring_regex(exact, r"^\+", "")
     scale = pc.max(pc.utf8_length(pc.replace_substring_regex(text, r"^[^.]*\.?", ""))).as_py() or 0

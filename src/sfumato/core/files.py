@@ -61,7 +61,7 @@ def unreachable(path: str | Path, error: OSError, doing: str) -> UnreachableErro
     """Return the error for a file that cannot be read or written."""
     if isinstance(error, FileNotFoundError):
         return UnreachableError(f"{path} is not there", code="file-missing", hint="look at the path; it is relative to the policy file")
-    if isinstance(error, IsADirectoryError):
+    if isinstance(error, IsADirectoryError) or Path(path).is_dir():
         return UnreachableError(f"{path} is a folder", code="file-is-folder", hint="name a file")
     if isinstance(error, PermissionError):
         return UnreachableError(

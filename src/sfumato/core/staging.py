@@ -27,18 +27,18 @@ class StagedFile:
 
     def write(self, data: bytes | memoryview) -> None:
         """Write further bytes."""
-        with self._errors():
+        with self.errors():
             self.file.write(data)
 
     def sync(self) -> None:
         """Bring everything to the disk."""
-        with self._errors():
+        with self.errors():
             self.file.flush()
             os.fsync(self.file.fileno())
 
     def publish(self) -> None:
         """Rename the file to its final name, in place of what was there before."""
-        with self._errors():
+        with self.errors():
             self.file.flush()
             os.fchmod(self.file.fileno(), self._permissions())
             os.fsync(self.file.fileno())
@@ -83,7 +83,8 @@ class StagedFile:
         return 0o666 & ~mask
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def errors(self) -> Iterator[None]:
+        """Turn a failed write into one clear error, and leave nothing behind."""
         try:
             yield
         except OSError as error:

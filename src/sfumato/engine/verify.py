@@ -62,8 +62,10 @@ def verify(
         raise _broken("a kept value differs from its original", "verify-kept")
     classes = _classes(plan, original, staged, progress)
     found = staged.text_classes(progress)
+    # the source rows in the order of the written classes: what follows is checked class by class
+    members = link[found.order]
     columns = [
-        _covers(plan, publication, original, written, link, found, levels[place] if levels is not None else None)
+        _covers(plan, publication, original, written, members, found, levels[place] if levels is not None else None)
         for place, publication in enumerate(masks.publications)
     ]
     results = [_result(promise, classes) for promise in plan.resolved.promises]
@@ -115,67 +117,68 @@ def _covers(
     publication: Publication,
     original: Reading,
     written: Reading,
-    link: NDArray[np.int64],
+    members: NDArray[np.int64],
     classes: TextClasses,
     level: int | None,
 ) -> tuple[str, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], int]:
-    """Check that every published value covers its original, and that none is wider than its class needs."""
+    """Check that the value of every class covers its members' originals, and that it is no wider than it needs to be.
+
+    All rows of a class have the same text, and what a text covers is an interval: its smallest and its largest original decide.
+    """
     hierarchy = publication.hierarchy
+    policy = plan.resolved.policy.columns[publication.column]
     column = original.columns[publication.column]
-    encoding = encode(hierarchy, column.values, plan.resolved.policy.columns[publication.column].missing)
-    leaf = np.append(encoding.codes, encoding.null_code)[column.codes[link]]
-    texts = [written.columns[name] for name in publication.columns]
-    distinct, places = _distinct(texts)
+    encoding = encode(hierarchy, column.values, policy.missing)
+    leaves = np.append(encoding.codes, encoding.null_code)[column.codes[members]]
+    smallest = np.minimum.reduceat(leaves, classes.starts).astype(np.int64)
+    largest = np.maximum.reduceat(leaves, classes.starts).astype(np.int64)
+    first = classes.order[classes.starts]
+    distinct, places = _distinct([written.columns[name] for name in publication.columns], first)
     lows, highs = publication.read(*distinct)
     low, high = lows[places], highs[places]
-    if ((low < 0) | (leaf < low) | (leaf > high)).any():
+    if ((low < 0) | (smallest < low) | (largest > high)).any():
         raise _broken(f"publishes in column {publication.column} a value that does not cover its original", "verify-covers")
     if level is not None:
-        _refuse_another_level(publication, level, leaf, low, high)
+        wanted = _level_covers(hierarchy, level, smallest, largest)
     else:
-        least = plan.resolved.policy.columns[publication.column].level.minimum
-        _refuse_too_wide(publication, least, leaf, low, high, classes)
+        wanted = _smallest_covers(publication, policy.level.minimum, smallest, largest)
+    if (low != wanted[0]).any() or (high != wanted[1]).any():
+        raise _broken(f"publishes in column {publication.column} a wider value than was decided", "verify-width")
     shares, spans = publication.extents(*distinct)
-    rows = np.bincount(places, minlength=len(lows)).astype(np.int64)
+    sizes = np.diff(np.append(classes.starts, len(members)))
+    rows = np.bincount(places, sizes, minlength=len(lows)).astype(np.int64)
     return publication.column, shares, spans, rows, hierarchy.size
 
 
-def _refuse_another_level(publication: Publication, level: int, leaf: NDArray[np.int32], low: NDArray[np.int64], high: NDArray[np.int64]) -> None:
-    """A full-domain release shows in a column the nodes of one level."""
-    hierarchy = publication.hierarchy
+def _level_covers(
+    hierarchy: Hierarchy, level: int, smallest: NDArray[np.int64], largest: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what a full-domain release must show: the node of its level; a value outside the hierarchy shows the root on every level."""
     if level == hierarchy.height:
-        wrong = ((low != 0) | (high != hierarchy.outside)).any()
-    else:
-        lows, highs = _nodes_that_hold(hierarchy, level, leaf.astype(np.int64), leaf.astype(np.int64))
-        # a value outside the hierarchy is shown as the root on every level
-        strange = leaf == hierarchy.outside
-        wrong = (((low != lows) | (high != highs)) & ~strange).any() or (strange & (high - low != hierarchy.outside)).any()
-    if wrong:
-        raise _broken(f"publishes in column {publication.column} a wider value than its level has", "verify-width")
+        return np.zeros_like(smallest), np.full_like(largest, hierarchy.outside)
+    lows, highs = _nodes_that_hold(hierarchy, level, smallest, largest)
+    strange = (smallest == hierarchy.outside) & (largest == hierarchy.outside)
+    return np.where(strange, 0, lows), highs
 
 
-def _refuse_too_wide(
-    publication: Publication,
-    level: int,
-    leaf: NDArray[np.int32],
-    low: NDArray[np.int64],
-    high: NDArray[np.int64],
-    classes: TextClasses,
-) -> None:
-    """A box publishes the smallest value that holds its rows: anything wider was not decided by the search."""
+def _smallest_covers(
+    publication: Publication, level: int, smallest: NDArray[np.int64], largest: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return what a release of boxes must show: the smallest value that holds its class, read by its text as a reader would.
+
+    Anything wider was not decided by the search. A column with a least level shows nodes of that level or wider.
+    """
     hierarchy = publication.hierarchy
-    members = leaf[classes.order]
-    smallest = np.minimum.reduceat(members, classes.starts).astype(np.int64)
-    largest = np.maximum.reduceat(members, classes.starts).astype(np.int64)
     if level:
         smallest, largest = _nodes_that_hold(hierarchy, level, smallest, largest)
-    first = classes.order[classes.starts]
-    published = np.stack([low[first], high[first]])
     span = hierarchy.size + 2
     pairs, places = np.unique(smallest * span + largest, return_inverse=True)
-    expected = np.stack(_smallest_covers(publication, *np.divmod(pairs, span)))[:, places]
-    if (published != expected).any():
-        raise _broken(f"publishes in column {publication.column} a wider value than its class needs", "verify-width")
+    labels = hierarchy.labels(*np.divmod(pairs, span))
+    if publication.style == "bounds":
+        lows, highs = publication.read(*interval_columns(labels))
+    else:
+        lows, highs = Publication(publication.column, hierarchy).read(labels)
+    return lows[places], highs[places]
 
 
 def _nodes_that_hold(
@@ -188,18 +191,10 @@ def _nodes_that_hold(
     return np.append(firsts[groups], special)[lows], np.append(lasts[groups], special)[highs]
 
 
-def _smallest_covers(publication: Publication, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the leaf codes that the smallest published value covers which holds both ends; by its text, as a reader would."""
-    labels = publication.hierarchy.labels(lows, highs)
-    if publication.style == "bounds":
-        return publication.read(*interval_columns(labels))
-    return Publication(publication.column, publication.hierarchy).read(labels)
-
-
-def _distinct(columns: list[CodedColumn]) -> tuple[list[pa.Array], NDArray[np.int64]]:
-    """Return the distinct texts of one or two columns, null among them, and which of them each row has."""
+def _distinct(columns: list[CodedColumn], rows: NDArray[np.int64]) -> tuple[list[pa.Array], NDArray[np.int64]]:
+    """Return the distinct texts of one or two columns, null among them, and which of them some rows have."""
     texts = [pa.concat_arrays([as_text(column.values), pa.array([None], pa.string())]) for column in columns]
-    codes = [np.where(column.codes < 0, len(column.values), column.codes).astype(np.int64) for column in columns]
+    codes = [np.where(column.codes[rows] < 0, len(column.values), column.codes[rows]).astype(np.int64) for column in columns]
     if len(columns) == 1:
         return texts, codes[0]
     pairs, places = np.unique(codes[0] * len(texts[1]) + codes[1], return_inverse=True)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -75,46 +77,41 @@ class Interval(Settings):
                 hint="declare another type, list what stands for a missing value under `missing`, or use taxonomy, table or prefix",
             )
         line = Line.of(values)
-        low, high = (self._place(line, column, kind, bound) for bound in (self.minimum, self.maximum))
+        low, high, *edges = self._places(line, column, kind)
         inside = np.ones(len(values), bool)
         if low is not None:
-            inside &= line.places >= _number(line, low)
+            inside &= line.places >= line.at_least(low)
         if high is not None:
-            inside &= line.places <= _number(line, high)
+            inside &= line.places <= line.at_most(high)
         line, counts = line.kept(inside), counts[inside]
-        levels: tuple[Level, ...] = ()
-        if len(line.values):
-            edges = [self._place(line, column, kind, edge) for edge in self.edges or []]
-            levels = _nested(line, self._narrowest(line, counts, low, high, edges), low, high)
+        levels = _nested(_Ends(line, self._narrowest(line, counts, low, high, edges), low, high)) if len(line.values) else []
         return Hierarchy(column, True, kind, line.values, (*levels, Level(np.zeros(1, np.int32), (ROOT,))))
 
-    def _place(self, line: Line, column: str, kind: canonical.ValueType, bound: float | str | None) -> Any:
-        if bound is None:
-            return None
+    def _places(self, line: Line, column: str, kind: canonical.ValueType) -> list[Any]:
+        """Return where minimum, maximum and the edges stand on the line."""
         try:
-            return line.place(bound, kind)
+            places = [None if bound is None else line.place(bound, kind) for bound in (self.minimum, self.maximum, *(self.edges or []))]
+            if _falls(places[2:]) or _falls(places[:2]):
+                raise ValueError
         except ValueError:
             raise DataError(
-                f"column {column} has type {kind}, and a bound or an edge of its intervals is not of that type",
+                f"column {column} has type {kind}, and the bounds or edges of its intervals are not of that type or do not rise",
                 code="hierarchy-type",
-                hint="write bounds as the column writes its values, or as numbers",
+                hint="write bounds as the column writes its values, the smallest first",
             ) from None
+        return places
 
     def _narrowest(self, line: Line, counts: NDArray[np.int64], low: Fraction | None, high: Fraction | None, edges: list[Fraction]) -> _Bins:
-        """Return the number of each value's narrowest interval, and where each begins on the line if that does not hang on the values."""
+        first = Fraction(line.places[0]) if low is None else low
+        last = Fraction(line.places[-1]) if high is None else high
         if self.width is not None:
-            return _even(line, low or Fraction(0), line.place(self.width, "decimal"))
+            return _by_width(line, Fraction(0) if low is None else low, line.place(self.width, "decimal"))
         if self.bins is not None:
-            first = Fraction(line.places[0]) if low is None else low
-            last = Fraction(line.places[-1]) if high is None else high
-            # where there is a unit, the last value takes up room like any other
-            extent = last - first + (1 if line.unit else 0)
-            bins = _even(line, first, extent / self.bins) if extent else _Bins(np.zeros(len(line.places), np.int64), None)
-            return _Bins(np.minimum(bins.numbers, self.bins - 1), bins.begin and (lambda n: first + min(n, self.bins or n) * extent / self.bins))
+            return _by_number(line, first, last, self.bins)
         if edges:
-            ends = np.array([_number(line, edge) for edge in edges])
-            begins = [Fraction(line.places[0]), *edges, Fraction(line.places[-1]) + 1]
-            return _Bins(np.searchsorted(ends, line.places, side="right"), lambda n: begins[min(n, len(begins) - 1)])
+            begins = [first, *edges, last + 1]
+            cuts = np.array([line.at_least(edge) for edge in edges])
+            return _Bins(np.searchsorted(cuts, line.places, side="right"), lambda number: begins[min(number, len(edges) + 1)])
         if self.quantiles is not None:
             before = np.cumsum(counts) - counts
             return _Bins((before * self.quantiles // max(1, int(counts.sum()))).astype(np.int64), None)
@@ -122,40 +119,78 @@ class Interval(Settings):
         return _Bins(np.arange(len(line.places)) // step, None)
 
 
+def _falls(bounds: Sequence[Any]) -> bool:
+    """Return whether bounds do not rise; a number and a text are compared only where the column's type is known."""
+    return any(type(one) is type(other) and one is not None and one >= other for one, other in pairwise(bounds))
+
+
 @dataclass(frozen=True, eq=False)
 class _Bins:
-    """The narrowest interval of each value, and where the one of a number begins; None where it begins with its first value."""
+    """The number of each value's narrowest interval, and where the interval of a number begins; None where it begins with its first value."""
 
     numbers: NDArray[Any]
-    begin: Callable[[int], Fraction] | None
+    begin: Callable[[int], Fraction | int] | None
 
 
-def _falls(bounds: list[Any]) -> bool:
-    """Return whether bounds that can be compared do not rise; those of two types are compared where the column's type is known."""
-    pairs = zip(bounds, bounds[1:], strict=False)
-    return any(type(a) is type(b) and a is not None and a >= b for a, b in pairs)
-
-
-def _number(line: Line, place: Fraction) -> Any:
-    """Return a place as a number that compares exactly with those of the line."""
-    if line.unit is None:
-        return float(place)
-    return int(place) if place.denominator == 1 else float(place)
-
-
-def _even(line: Line, origin: Fraction, width: Fraction) -> _Bins:
+def _by_width(line: Line, origin: Fraction, width: Fraction) -> _Bins:
+    if origin.denominator == width.denominator == 1:
+        whole_origin, whole_width = int(origin), int(width)
+        return _Bins(line.divided(origin, width), lambda number: whole_origin + number * whole_width)
     return _Bins(line.divided(origin, width), lambda number: origin + number * width)
 
 
-def _nested(line: Line, bins: _Bins, low: Fraction | None, high: Fraction | None) -> list[Level]:
+def _by_number(line: Line, first: Fraction, last: Fraction, bins: int) -> _Bins:
+    # where there is a unit, the last value takes up room like any other
+    extent = last - first + (1 if line.unit else 0)
+    if not extent:
+        return _Bins(np.zeros(len(line.places), np.int64), None)
+    width = extent / bins
+    return _Bins(np.minimum(line.divided(first, width), bins - 1), lambda number: first + min(number, bins) * width)
+
+
+def _nested(ends: _Ends) -> list[Level]:
     """Return the levels below the root. One that merges nothing is left out, except the narrowest."""
     levels: list[Level] = []
-    numbers, doublings = bins.numbers, 0
+    numbers, doublings = ends.bins.numbers, 0
     while True:
         starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]]).astype(np.int32)
-        if not levels or 1 < len(starts) < len(levels[-1].starts):
-            levels.append(Level(starts, _labels(line, starts, bins.begin, numbers[starts].tolist(), doublings, low, high)))
+        if (1 < len(starts) < len(levels[-1].starts)) if levels else (ends.bins.begin or len(starts) > 1):
+            levels.append(Level(starts, ends.labels(starts, numbers[starts].tolist(), doublings)))
         wider = numbers >> 1
         if len(starts) == 1 or (wider == numbers).all():
             return levels
         numbers, doublings = wider, doublings + 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Ends:
+    """Where intervals begin and end: in round numbers where the line has a unit, else with their first and last value."""
+
+    line: Line
+    bins: _Bins
+    low: Fraction | None
+    high: Fraction | None
+
+    def labels(self, starts: NDArray[np.int32], numbers: list[int], doublings: int) -> tuple[str, ...]:
+        """Return the labels of the intervals of a level, each of which joins 2 to the power of ``doublings`` narrowest ones."""
+        stops = np.append(starts[1:], len(self.line.values)) - 1
+        if self.line.unit is None or self.bins.begin is None:
+            firsts, lasts = (self._texts.take(pa.array(places)).to_pylist() for places in (starts, stops))
+        else:
+            begins = [self._first(self.bins.begin(number << doublings)) for number in numbers]
+            ends = [self._last(self.bins.begin((number + 1) << doublings)) for number in numbers]
+            places = self.line.places
+            firsts = self.line.texts([min(begin, int(place)) for begin, place in zip(begins, places[starts], strict=True)])
+            lasts = self.line.texts([max(end, int(place)) for end, place in zip(ends, places[stops], strict=True)])
+        return tuple(interval_text(first, last) for first, last in zip(firsts, lasts, strict=True))
+
+    @cached_property
+    def _texts(self) -> pa.Array:
+        return canonical.render(self.line.values)
+
+    def _first(self, begin: Fraction | int) -> int:
+        return math.ceil(begin if self.low is None else max(begin, self.low))
+
+    def _last(self, end: Fraction | int) -> int:
+        last = math.ceil(end) - 1
+        return last if self.high is None else min(last, math.floor(self.high))

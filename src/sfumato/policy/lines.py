@@ -103,7 +103,9 @@ def _refused(name: str, what: str, code: str, hint: str) -> PolicyError:
 def _value(node: Any, path: Path, lines: Lines, mistakes: list[Mistake]) -> Any:
     line = node.start_mark.line + 1
     lines.by_path.setdefault(path, line)
-    kind = node.tag if isinstance(node.tag, str) else str(node.tag)
+    kind = (node.tag if isinstance(node.tag, str) else str(node.tag)).rsplit(":", 1)[-1]
+    if node.id in ("sequence", "mapping") and kind not in ("seq", "map"):
+        mistakes.append(_tagged(path, line))
     if node.id == "sequence":
         return [_value(child, (*path, place), lines, mistakes) for place, child in enumerate(node.value)]
     if node.id == "mapping":
@@ -125,7 +127,7 @@ def _value(node: Any, path: Path, lines: Lines, mistakes: list[Mistake]) -> Any:
             lines.by_path[here] = key_node.start_mark.line + 1
             found[key] = _value(child, here, lines, mistakes)
         return found
-    return _scalar(node.value, kind.rsplit(":", 1)[-1], path, line, mistakes)
+    return _scalar(node.value, kind, path, line, mistakes)
 
 
 def _scalar(text: str, kind: str, path: Path, line: int, mistakes: list[Mistake]) -> Any:
@@ -141,9 +143,13 @@ def _scalar(text: str, kind: str, path: Path, line: int, mistakes: list[Mistake]
     if kind == "null":
         return None
     if kind not in ("str", "timestamp", "value", "merge"):
-        mistakes.append(Mistake(".".join(map(str, path)), "has a YAML tag, which is not read", "policy-tag", "leave the tag out", line))
+        mistakes.append(_tagged(path, line))
     return text
 
 
 def _octal_or_text(text: str) -> Any:
     return int(text, 0) if text.lstrip("+-")[1:2] in "xXoObB" else text
+
+
+def _tagged(path: Path, line: int) -> Mistake:
+    return Mistake(".".join(map(str, path)), "has a YAML tag, which is not read", "policy-tag", "leave the tag out", line)

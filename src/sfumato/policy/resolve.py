@@ -51,7 +51,7 @@ def resolve(loaded: Loaded) -> Resolved:
     for view_name, view in policy.views.items():
         finder.view(view_name, view)
     found = [promise for promise in promises if promise is not None]
-    _Checks(loaded, found, masks, finder.mistakes).run()
+    _Checks(loaded, promises, masks, finder.mistakes).run()
     if finder.mistakes:
         raise PolicyError(finder.mistakes, name=loaded.name)
     return Resolved(
@@ -107,7 +107,7 @@ class _Finder:
 class _Checks:
     """What must be true between the parts of a policy."""
 
-    def __init__(self, loaded: Loaded, promises: Sequence[Promise], masks: Mapping[str, Mask | None], mistakes: list[Mistake]) -> None:
+    def __init__(self, loaded: Loaded, promises: Sequence[Promise | None], masks: Mapping[str, Mask | None], mistakes: list[Mistake]) -> None:
         self._policy = loaded.policy
         self._lines = loaded.lines
         self._promises = promises
@@ -173,7 +173,7 @@ class _Checks:
     def _named_columns(self) -> None:
         columns = self._policy.columns
         for place, promise in enumerate(self._promises):
-            for name in promise.reads:
+            for name in promise.reads if promise is not None else ():
                 path = ("promises", place)
                 if name not in columns:
                     self._say(

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from sfumato.core.canonical import as_text
 from sfumato.core.files import PolicyPath
@@ -17,6 +17,8 @@ from sfumato.core.settings import Settings
 from sfumato.core.staging import StagedFile
 from sfumato.errors import DataError
 from sfumato.registry import find
+
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 class Delimited(Settings):
@@ -37,6 +39,12 @@ class Delimited(Settings):
             raise ValueError("must be one ASCII character that does not end a line")
         return value
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Delimited:
+        if self.delimiter == self.quote:
+            raise ValueError("needs a delimiter and a quote that differ")
+        return self
+
     def places(self) -> Sequence[str]:
         """Return the file."""
         return (self.path,)
@@ -54,7 +62,11 @@ class DelimitedWriter:
         self._names = schema.names
         self._file = StagedFile(sink.path)
         if sink.header:
-            self._write([pa.array([name], pa.string()) for name in schema.names])
+            try:
+                self._write([pa.array([name], pa.string()) for name in schema.names])
+            except DataError:
+                self.abort()
+                raise
 
     @property
     def staging(self) -> Sequence[str]:
@@ -111,7 +123,7 @@ class DelimitedWriter:
             return pc.take(quoted, column.indices)
         text = as_text(column)
         data = _bytes(text)
-        marks = (self._sink.delimiter.encode(), b"\n", b"\r", self._sink.quote.encode() if self._sink.quote else b"\n")
+        marks = (self._sink.delimiter.encode(), b"\n", b"\r", _BYTE_ORDER_MARK.encode(), (self._sink.quote or "\n").encode())
         empty = pc.any(pc.equal(pc.binary_length(text), 0)).as_py()
         if not empty and not any(mark in data for mark in marks):
             return text
@@ -119,7 +131,8 @@ class DelimitedWriter:
 
     def _enclose(self, text: pa.Array) -> pa.Array:
         special = "".join(f"\\x{ord(mark):02x}" for mark in f"{self._sink.delimiter}\r\n{self._sink.quote or ''}")
-        needs = pc.or_(pc.match_substring_regex(text, f"[{special}]"), pc.equal(pc.binary_length(text), 0))
+        # at the beginning of a file, a byte order mark that is not in quotes would be taken for the file's own
+        needs = pc.or_(pc.match_substring_regex(text, f"[{special}]|^{_BYTE_ORDER_MARK}"), pc.equal(pc.binary_length(text), 0))
         quote = self._sink.quote
         if quote is None:
             raise DataError(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
 from sfumato.core.interfaces import Scan
@@ -22,7 +23,7 @@ from sfumato.core.settings import Settings
 from sfumato.errors import DataError
 
 _BLOCK = 4 << 20
-_SCANNED: dict[tuple[str, str, int], tuple[int, int, bool]] = {}
+_SCANNED: dict[tuple[str, str, int], _Structure] = {}
 
 
 class Delimited(Settings):
@@ -49,6 +50,15 @@ class Delimited(Settings):
             raise ValueError("must be one ASCII character that does not end a line")
         return value
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Delimited:
+        marks = [mark for mark in (self.delimiter, self.quote, self.escape) if mark is not None]
+        if len(set(marks)) < len(marks):
+            raise ValueError("needs a delimiter, a quote and an escape that differ")
+        if self.header and self.columns is not None:
+            raise ValueError("takes columns only with header: false")
+        return self
+
     def describe(self) -> pa.Schema:
         """Return the columns, all of them text."""
         return pa.schema([(name, pa.string()) for name in self._names()])
@@ -67,21 +77,23 @@ class Delimited(Settings):
         with unchanged(self.path):
             structure = self._known_structure(len(names))
             rows = 0
-            for batch in self._read(names, columns, coded, structure):
+            for batch in self._read(names, columns or names[:1], coded, structure) if structure.rows else ():
                 rows += batch.num_rows
-                yield batch
-            if rows != structure[0]:
+                yield batch.select(list(columns))
+            if rows != structure.rows:
                 raise DataError(
-                    f"{self.path} was read as {rows} rows, but has {structure[0]} records",
+                    f"{self.path} was read as {rows} rows, but has {structure.rows} records",
                     code="delimited-miscounted",
                     hint="look at the quotes and line ends of the file, or convert it to Parquet",
                 )
 
     def _names(self) -> list[str]:
-        first = self._first_record()
+        first, _ = self._first_record()
+        if not first and (self.header or not self.columns):
+            raise DataError(f"{self.path} is empty", code="file-empty", hint="a file with a header and rows is needed")
         if not self.header:
             names = self.columns or [f"column_{place}" for place in range(1, len(first) + 1)]
-            if len(names) != len(first):
+            if first and len(names) != len(first):
                 raise DataError(
                     f"{self.path} has {len(first)} columns, but {len(names)} names are given",
                     code="delimited-columns",
@@ -98,17 +110,12 @@ class Delimited(Settings):
             )
         return names
 
-    def _first_record(self) -> list[str]:
+    def _first_record(self) -> tuple[list[str], int]:
+        """Return the first line that is not blank, and how many are before it; nothing where all are."""
         with file_errors(self.path), Path(self.path).open("rb") as file:
-            start = file.read(1)
-            if not start:
-                raise DataError(f"{self.path} is empty", code="file-empty", hint="a file with a header and rows is needed")
-            file.seek(0)
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
             try:
-                return next(csv.reader(text, **self._dialect()))
-            except StopIteration:
-                raise DataError(f"{self.path} is empty", code="file-empty", hint="a file with a header and rows is needed") from None
+                return next(((record, blank) for blank, record in enumerate(csv.reader(text, **self._dialect())) if record), ([], 0))
             except UnicodeDecodeError:
                 raise self._not_utf8() from None
             except csv.Error:
@@ -130,7 +137,7 @@ class Delimited(Settings):
             "strict": True,
         }
 
-    def _known_structure(self, width: int) -> tuple[int, int, bool]:
+    def _known_structure(self, width: int) -> _Structure:
         """Return the structure; a file that has not changed since it was scanned is not scanned again."""
         token = (self.state(), self.model_dump_json(), width)
         if token not in _SCANNED:
@@ -139,8 +146,7 @@ class Delimited(Settings):
             _SCANNED[token] = self._structure(width)
         return _SCANNED[token]
 
-    def _structure(self, width: int) -> tuple[int, int, bool]:
-        """Return the number of rows, the length of the longest record and whether quotes hold line ends."""
+    def _structure(self, width: int) -> _Structure:
         from sfumato.core.kernels import delimited_scan as kernel
 
         state = kernel.fresh_state()
@@ -154,8 +160,10 @@ class Delimited(Settings):
                 if not block:
                     break
                 block = file.read(_BLOCK)
-        rows = int(state[kernel.RECORDS]) - self.header
-        return rows, int(state[kernel.LONGEST]), bool(state[kernel.BREAKS])
+        above = self._first_record()[1] + 1 if self.header else 0
+        # a blank line is a record where a record is one field
+        rows = int(state[kernel.RECORDS]) - (above if width == 1 else int(self.header))
+        return _Structure(rows, above, int(state[kernel.LONGEST]), bool(state[kernel.BREAKS]))
 
     def _fault(self, state: Any, width: int) -> DataError:
         from sfumato.core.kernels import delimited_scan as kernel
@@ -167,28 +175,33 @@ class Delimited(Settings):
                 code="delimited-line-short" if fault == kernel.SHORT else "delimited-line-long",
                 hint="mend the line, or look at delimiter and quote of the source",
             )
+        wrong = {
+            kernel.AFTER_QUOTE: "a quoted field goes on after its closing quote",
+            kernel.OPEN_QUOTE: "a quoted field begins here and never ends",
+            kernel.OPEN_ESCAPE: "the file ends with an escape character that takes nothing's meaning away",
+        }
         return DataError(
-            f"{self.path}:{line} "
-            + ("a quoted field goes on after its closing quote" if fault == kernel.AFTER_QUOTE else "a quoted field begins here and never ends"),
+            f"{self.path}:{line} {wrong[int(fault)]}",
             code="delimited-quote",
             hint="mend the line, or look at quote and escape of the source",
         )
 
-    def _read(self, names: list[str], columns: Sequence[str], coded: Sequence[str], structure: tuple[int, int, bool]) -> Iterator[pa.RecordBatch]:
+    def _read(self, names: list[str], columns: Sequence[str], coded: Sequence[str], structure: _Structure) -> Iterator[pa.RecordBatch]:
         from pyarrow import csv as arrow_csv
 
-        _, longest, breaks = structure
         dictionary = pa.dictionary(pa.int32(), pa.string())
         try:
             reader = arrow_csv.open_csv(
                 self.path,
-                read_options=arrow_csv.ReadOptions(column_names=names, skip_rows_after_names=int(self.header), block_size=max(_BLOCK, 2 * longest)),
+                read_options=arrow_csv.ReadOptions(
+                    column_names=names, skip_rows_after_names=structure.above, block_size=max(_BLOCK, 2 * structure.longest)
+                ),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=self.delimiter,
                     quote_char=self.quote or False,
                     double_quote=self.escape is None,
                     escape_char=self.escape or False,
-                    newlines_in_values=breaks,
+                    newlines_in_values=structure.breaks,
                     ignore_empty_lines=len(names) > 1,
                 ),
                 convert_options=arrow_csv.ConvertOptions(
@@ -214,3 +227,13 @@ class Delimited(Settings):
 
     def _not_utf8(self) -> DataError:
         return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint="convert it to UTF-8 first")
+
+
+@dataclass(frozen=True)
+class _Structure:
+    """The number of rows, how many lines stand above them, the length of the longest record and whether values hold line ends."""
+
+    rows: int
+    above: int
+    longest: int
+    breaks: bool

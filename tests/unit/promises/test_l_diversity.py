@@ -22,7 +22,7 @@ def ill(*histograms: list[int]) -> Classes:
     return Classes.of_histograms("illness", *histograms)
 
 
-def diverse(l: float, **settings: Any) -> LDiversity:  # noqa: E741 - the name of the literature
+def diverse(l: float, **settings: Any) -> LDiversity:
     return LDiversity(column="illness", l=l, **settings)
 
 
@@ -65,7 +65,7 @@ def test_recursive_never_holds_with_fewer_than_l_values() -> None:
     assert promise.measure(ill([2, 4, 0])) == math.inf
 
 
-def by_hand(kind: str, l: int, c: float, histogram: list[int]) -> bool:  # noqa: E741
+def by_hand(kind: str, l: int, c: float, histogram: list[int]) -> bool:
     counts = sorted((count for count in histogram if count), reverse=True)
     if kind == "distinct":
         return len(counts) >= l
@@ -81,7 +81,7 @@ def test_every_kind_agrees_with_its_formula(kind: str) -> None:
     for _ in range(50):
         histograms = random.integers(0, 6, (20, 6)) * random.integers(0, 2, (20, 6))
         histograms[:, 0] += 1
-        l, c = int(random.integers(2, 5)), float(random.choice([0.5, 1, 2, 3.5]))  # noqa: E741
+        l, c = int(random.integers(2, 5)), float(random.choice([0.5, 1, 2, 3.5]))
         promise = diverse(l, kind=kind, c=c if kind == "recursive" else None)
         expected = [by_hand(kind, l, c, histogram) for histogram in histograms.tolist()]
         assert promise.holds(ill(*histograms.tolist())).tolist() == expected

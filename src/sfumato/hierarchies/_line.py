@@ -1,0 +1,117 @@
+"""The line on which the values of an ordered column stand, in whole numbers of their smallest unit where they have one.
+
+Whole numbers, days, seconds, cents: between two neighbours there is nothing, so that closed intervals can meet without a gap or an overlap.
+Binary fractions have no such unit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core import canonical
+
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
+_MOST_DIGITS = 18
+_MACHINE = 1 << 62
+_FURTHEST = 1e15
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Where each value stands: ``places`` are whole numbers of ``unit``, which is a fraction of what people count in; no unit, floats."""
+
+    values: pa.Array
+    places: NDArray[Any]
+    unit: Fraction | None
+
+    @classmethod
+    def of(cls, values: pa.Array) -> Line:
+        """Return the line of a column's values, which are in order."""
+        if pa.types.is_integer(values.type):
+            return cls(values, values.to_numpy().astype(np.int64), Fraction(1))
+        if pa.types.is_date(values.type):
+            return cls(values, pc.cast(pc.cast(values, pa.date32()), pa.int32()).to_numpy().astype(np.int64), Fraction(1))
+        if pa.types.is_timestamp(values.type):
+            instants = pc.cast(pc.cast(values, pa.timestamp("us", tz=values.type.tz)), pa.int64()).to_numpy()
+            whole = not (instants % 1_000_000).any()
+            return cls(values, instants // 1_000_000 if whole else instants, Fraction(1) if whole else Fraction(1, 1_000_000))
+        if pa.types.is_decimal(values.type):
+            scaled = [int(value * 10**values.type.scale) for value in map(Fraction, values.to_pylist())]
+            return cls(values, np.array(scaled, _integer_type(scaled)), Fraction(1, 10**values.type.scale))
+        return cls(values, canonical.positions(values), None)
+
+    def kept(self, inside: NDArray[np.bool_]) -> Line:
+        """Return the line with some of its values."""
+        return Line(self.values.filter(pa.array(inside)), self.places[inside], self.unit)
+
+    def place(self, bound: float | str, kind: canonical.ValueType) -> Fraction:
+        """Return where a bound of the policy stands, in units; raise ValueError where it is not of the column's type."""
+        if isinstance(bound, str):
+            typed = canonical.parse(pa.array([bound]), kind)
+            if typed.null_count:
+                raise ValueError
+            other = Line.of(typed)
+            return Fraction(other.places[0]) * (other.unit or 1) / (self.unit or 1)
+        return Fraction(repr(float(bound))) / (self.unit or 1)
+
+    def at_least(self, place: Fraction) -> Any:
+        """Return the first place that is not below one between the units."""
+        return float(place) if self.unit is None else math.ceil(place)
+
+    def at_most(self, place: Fraction) -> Any:
+        """Return the last place that is not above one between the units."""
+        return float(place) if self.unit is None else math.floor(place)
+
+    def divided(self, origin: Fraction, width: Fraction) -> NDArray[Any]:
+        """Return how many whole widths from the origin each value stands."""
+        if self.unit is None:
+            # a tenth has no exact binary form: 0.3 is three tenths
+            widths = np.clip((self.places - float(origin)) / float(width), -_FURTHEST, _FURTHEST)
+            return np.floor(np.round(widths, 9)).astype(np.int64)
+        scale = origin.denominator * width.denominator
+        shift, step = origin.numerator * width.denominator, width.numerator * origin.denominator
+        furthest = max(abs(int(self.places[0])), abs(int(self.places[-1])))
+        exact = self.places if furthest * scale + abs(shift) < _MACHINE and step < _MACHINE else self.places.astype(object)
+        numbers = (exact * scale - shift) // step
+        return numbers.astype(_integer_type([int(numbers[0]), int(numbers[-1])]))
+
+    def texts(self, places: list[int]) -> list[str]:
+        """Return the canonical text of places on a line that has a unit; what lies beyond the type's range stands at its end."""
+        if self.unit is None:
+            raise AssertionError("a line without a unit writes only its own values")
+        kind = self.values.type
+        if pa.types.is_date(kind):
+            days = np.clip(places, _FIRST_DAY, _LAST_DAY)
+            return list(canonical.render(pc.cast(pa.array(days, pa.int32()), pa.date32())).to_pylist())
+        if pa.types.is_timestamp(kind):
+            step = int(self.unit * 1_000_000)
+            first, last = _FIRST_DAY * 86_400_000_000, (_LAST_DAY + 1) * 86_400_000_000 - step
+            instants = [min(max(place * step, first), last) for place in places]
+            return list(canonical.render(pa.array(instants, pa.int64()).cast(kind)).to_pylist())
+        scale = kind.scale if pa.types.is_decimal(kind) else 0
+        furthest = 10 ** (_MOST_DIGITS + scale) - 1
+        return [_decimal_text(min(max(place, -furthest), furthest), scale) for place in places]
+
+
+def _decimal_text(place: int, scale: int) -> str:
+    """Return a whole number of units as a decimal number.
+
+    >>> _decimal_text(-5, 2), _decimal_text(1234, 2), _decimal_text(7, 0)
+    ('-0.05', '12.34', '7')
+    """
+    digits = str(abs(place)).zfill(scale + 1)
+    sign = "-" if place < 0 else ""
+    return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else f"{sign}{digits}"
+
+
+def _integer_type(numbers: list[int]) -> type:
+    """Return machine integers where the numbers fit, Python's where not."""
+    return np.int64 if all(abs(number) < _MACHINE for number in numbers) else object

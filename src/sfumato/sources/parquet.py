@@ -1,0 +1,115 @@
+"""Parquet files: columns with types, read in batches of bounded size.
+
+Only flat columns are known: a list, a structure or a map has no place in a table of people and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import pyarrow as pa
+from pydantic import Field
+
+from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
+from sfumato.core.interfaces import Scan
+from sfumato.core.settings import Settings
+from sfumato.errors import DataError
+
+if TYPE_CHECKING:
+    from pyarrow import parquet
+
+_ROWS = 1 << 16
+_BYTES = 16 << 20
+
+
+class Parquet(Settings):
+    """A Parquet file.
+
+    Cost: one pass over the columns asked for, in batches of about 16 megabytes and at most 65,536 rows.
+    """
+
+    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
+
+    def describe(self) -> pa.Schema:
+        """Return the columns and their types as the file declares them; dictionaries count as what they hold."""
+        with self._opened() as file:
+            return self._schema(file)
+
+    def state(self) -> str:
+        """Return a token that changes when the file does."""
+        return state_of(self.path)
+
+    def scan(self) -> Scan:
+        """Return the file."""
+        return Scan("parquet", (self.path,))
+
+    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Read some columns, those of ``coded`` that hold text as dictionaries."""
+        schema = self.describe()
+        dictionaries = [name for name in coded if pa.types.is_string(schema.field(name).type)]
+        wanted = pa.schema([_field(schema.field(name), name in dictionaries) for name in columns])
+        with unchanged(self.path), self._opened(dictionaries) as file:
+            for batch in file.iter_batches(batch_size=_batch_rows(file), columns=list(columns)):
+                yield _as_described(batch, wanted)
+
+    @contextmanager
+    def _opened(self, dictionaries: Sequence[str] = ()) -> Iterator[parquet.ParquetFile]:
+        """Open the file; whatever the library says about a damaged one may quote it and is not passed on."""
+        from pyarrow import parquet
+
+        with file_errors(self.path), Path(self.path).open("rb") as handle:
+            try:
+                with parquet.ParquetFile(handle, read_dictionary=list(dictionaries), pre_buffer=False) as file:
+                    yield file
+            except pa.ArrowException:
+                raise self._damaged() from None
+            except OSError as error:
+                # the library reports damage as an error of the system that has no number
+                if error.errno is None:
+                    raise self._damaged() from None
+                raise
+
+    def _schema(self, file: parquet.ParquetFile) -> pa.Schema:
+        schema = file.schema_arrow
+        double = sorted({name for name in schema.names if schema.names.count(name) > 1})
+        if double:
+            raise DataError(
+                f"{self.path} has several columns called {', '.join(double)}",
+                code="column-duplicate",
+                hint="rename them: a policy speaks of columns by name",
+            )
+        nested = [field.name for field in schema if pa.types.is_nested(field.type)]
+        if nested:
+            raise DataError(
+                f"{self.path} has columns of lists, structures or maps: {', '.join(nested)}",
+                code="column-nested",
+                hint="flatten them into columns of their own, or leave them out of the file",
+            )
+        return pa.schema([_field(field) for field in schema])
+
+    def _damaged(self) -> DataError:
+        return DataError(f"{self.path} is damaged or no Parquet file", code="parquet-damaged", hint="write the file again")
+
+
+def _field(field: pa.Field, coded: bool = False) -> pa.Field:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        kind = pa.string()
+    return pa.field(field.name, pa.dictionary(pa.int32(), kind) if coded else kind)
+
+
+def _batch_rows(file: parquet.ParquetFile) -> int:
+    """Return how many rows a batch may have, so that rows with large cells come in small batches."""
+    groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
+    widest = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=1.0)
+    return max(1, min(_ROWS, int(_BYTES / max(1.0, widest))))
+
+
+def _as_described(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return the columns in the order and the types that were asked for."""
+    if not schema.names:
+        return batch
+    return pa.RecordBatch.from_arrays([batch.column(field.name).cast(field.type) for field in schema], schema=schema)

@@ -1,0 +1,154 @@
+"""What ``sfumato check`` says: all mistakes at once, with line and key."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sfumato.errors import PolicyError
+from sfumato.policy.lines import parse
+from sfumato.policy.load import load
+from sfumato.policy.resolve import resolve
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+MANY_MISTAKES = """\
+source: data.csv
+columns:
+  age: {role: quasi_identifer}
+  job: {role: quasi_identifier, hierachy: {interval: {}}}
+  sex: {role: quasi_identifier, weight: -1}
+  illness: {role: sensitive}
+promises:
+  - k_anonymity: {k: 1}
+  - l_diversity: {column: ilness, l: 2}
+  - k_anonimity: {k: 3}
+algorithm: mondrain
+suppression_limit: 5
+sink: release.xyz
+subjekt: person
+"""
+
+
+def mistakes(text: str, tmp_path: Path) -> list:
+    path = tmp_path / "policy.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PolicyError) as raised:
+        resolve(load(path))
+    assert raised.value.status == 3
+    return raised.value.mistakes
+
+
+def test_all_mistakes_are_shown_together_with_line_key_and_nearest_name(tmp_path: Path) -> None:
+    found = {(m.line, m.key, m.code): m.hint for m in mistakes(MANY_MISTAKES, tmp_path)}
+    assert set(found) == {
+        (3, "columns.age.role", "policy-value"),
+        (4, "columns.job.hierachy", "policy-unknown-key"),
+        (5, "columns.sex.weight", "policy-value"),
+        (8, "promises[0].k_anonymity.k", "policy-value"),
+        (9, "promises[1]", "policy-unknown-column"),
+        (10, "promises[2]", "component-unknown"),
+        (11, "algorithm", "component-unknown"),
+        (12, "suppression_limit", "policy-value"),
+        (13, "sink", "policy-value"),
+        (14, "subjekt", "policy-unknown-key"),
+    }
+    assert found[4, "columns.job.hierachy", "policy-unknown-key"] == "hierarchy"
+    assert found[10, "promises[2]", "component-unknown"] == "k_anonymity"
+    assert found[11, "algorithm", "component-unknown"] == "mondrian"
+    assert found[14, "subjekt", "policy-unknown-key"] == "subject"
+
+
+GOOD = "columns:\n  age: {role: quasi_identifier}\n  illness: {role: sensitive}\npromises: [{k_anonymity: {k: 3}}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("columns: {age: {role: quasi_identifier}}\n", "policy-no-promise"),
+        ("columns: {age: {role: other}}\npromises: [{k_anonymity: {k: 2}}]\n", "policy-no-quasi-identifier"),
+        ("columns: {}\n", "policy-no-columns"),
+        ("{}\n", "policy-missing-key"),
+        ("", "policy-missing-key"),
+        ("just text\n", "policy-value"),
+        (GOOD + "order: source\n", "policy-order"),
+        (GOOD + "subject: person\n", "policy-unknown-column"),
+        (GOOD + "subject: illness\n", "policy-subject-published"),
+        (GOOD + "views: {ward: {sink: ward.csv}}\n", "policy-not-built"),
+        (GOOD + "readers: {nurse: [ward]}\n", "policy-unknown-view"),
+        (GOOD + "window: {count: 100}\n", "policy-not-built"),
+        (GOOD.replace("sensitive", "sensitive, mask: keep"), "policy-not-built"),
+        (GOOD.replace("quasi_identifier}", "quasi_identifier, type: ip}"), "policy-not-built"),
+        (GOOD + "algorithm: {mondrian: {bounds: cut}}\n", "policy-not-built"),
+        (GOOD + "algorithm: castle\n", "component-unknown"),
+        (GOOD.replace("sensitive", "sensitive, mask: {fake: {kind: name}}"), "component-unknown"),
+        (GOOD.replace("[{k", "[{l_diversity: {column: illness, l: 2, given: [age]}}, {k"), "policy-not-built"),
+        (GOOD.replace("[{k", "[{t_closeness: {column: illness, t: 0.1, distance: ordered}}, {k"), "policy-not-built"),
+        (GOOD.replace("[{k", "[{l_diversity: {column: age, l: 2}}, {k"), "policy-role"),
+        (GOOD.replace("sensitive", "sensitive, weight: 2"), "policy-role-key"),
+        (GOOD.replace("quasi_identifier}", "quasi_identifier, level: {minimum: 3, maximum: 1}}"), "policy-level-range"),
+        (GOOD + "accept: everything\n", "policy-value"),
+        ("a: [1, 2\n", "policy-yaml"),
+        ("a: b: c\n", "policy-yaml"),
+        ("\t- x\n", "policy-yaml"),
+        ("columns: &c {age: {role: other}}\nviews: *c\n", "policy-alias"),
+        ("x: " + "[" * 60 + "]" * 60 + "\n", "policy-too-deep"),
+        ("# " + "x" * (1 << 20) + "\n", "policy-too-large"),
+        ("columns: {}\ncolumns: {}\n", "policy-key-twice"),
+        ("columns: !!python/object:os.system {}\n", "policy-tag"),
+    ],
+)
+def test_a_mistake_has_its_code(text: str, code: str, tmp_path: Path) -> None:
+    assert code in {mistake.code for mistake in mistakes(text, tmp_path)}
+
+
+def test_mistakes_within_views_are_found_though_views_are_not_built(tmp_path: Path) -> None:
+    text = GOOD + "views:\n  ward: {colums: {}, promises: [{k_anonymity: {k: 0}}]}\nreaders: {nurse: [wart]}\n"
+    found = {(m.key, m.code) for m in mistakes(text, tmp_path)}
+    assert ("views.ward.colums", "policy-unknown-key") in found
+    assert ("views.ward.promises[0].k_anonymity.k", "policy-value") in found
+    assert ("readers.nurse", "policy-unknown-view") in found
+    assert ("views", "policy-not-built") in found
+
+
+def test_a_bomb_of_aliases_is_refused_at_once() -> None:
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+    with pytest.raises(PolicyError, match="policy-alias"):
+        parse(bomb, "bomb.yaml")
+
+
+def test_scalars_are_what_they_look_like() -> None:
+    value, lines = parse("a: 5\nb: 0.5\nc: '5'\nd: null\ne: true\nf: 007\ng: 2020-01-01\nh: no\n", "x")
+    assert value == {"a": 5, "b": 0.5, "c": "5", "d": None, "e": True, "f": "007", "g": "2020-01-01", "h": value["h"]}
+    assert lines.at(("c",)) == 3
+
+
+def test_the_command_says_it_word_for_word(tmp_path: Path, sfumato_command: Command) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(GOOD + "algoritm: datafly\nsuppression_limit: 2\n")
+    ended = sfumato_command("check", path)
+    assert ended.returncode == 3
+    assert ended.stderr == (
+        "policy.yaml:5 algoritm: unknown key [policy-unknown-key]\n  try: algorithm\n"
+        "policy.yaml:6 suppression_limit: must be at most 1.0 [policy-value]\n"
+    )
+    told = json.loads(sfumato_command("check", path, "--format", "json").stdout)["error"]
+    assert [(m["line"], m["key"]) for m in told["mistakes"]] == [(5, "algoritm"), (6, "suppression_limit")]
+    path.write_text(GOOD)
+    assert sfumato_command("check", path).stdout == "policy.yaml: no mistakes\n"
+    assert sfumato_command("check", tmp_path / "none.yaml").returncode == 5
+
+
+def test_a_policy_built_in_python_means_the_same_as_the_written_one(tmp_path: Path) -> None:
+    import sfumato
+    from sfumato.promises.k_anonymity import KAnonymity
+
+    (tmp_path / "policy.yaml").write_text(GOOD)
+    built = sfumato.Policy(columns={"age": sfumato.Column(role="quasi_identifier"), "illness": {"role": "sensitive"}}, promises=[KAnonymity(k=3)])
+    written, by_hand = (resolve(load(policy)) for policy in (tmp_path / "policy.yaml", built))
+    assert written.promises == by_hand.promises
+    assert written.policy.columns == by_hand.policy.columns

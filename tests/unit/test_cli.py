@@ -1,0 +1,107 @@
+"""The other commands: plan, run, components, schema, generate."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sfumato.policy.schema import policy_schema
+from sfumato.registry import KINDS, find, names
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+POLICY = {
+    "source": "data.csv",
+    "subject": "person",
+    "columns": {
+        "person": {"role": "identifier"},
+        "age": {"role": "quasi_identifier", "hierarchy": "interval", "on_unknown": "generalise"},
+        "illness": {"role": "sensitive"},
+    },
+    "promises": [{"k_anonymity": {"k": 2}}],
+    "sink": "release.csv",
+}
+ROWS = "person,age,illness\n" + "".join(f"p{i},{30 + i % 5},ill{i % 2}\n" for i in range(12))
+
+
+def test_plan_says_in_words_what_would_happen_and_writes_nothing(tmp_path: Path, write_policy: Callable[..., Path], sfumato_command: Command) -> None:
+    path = write_policy(POLICY, ROWS)
+    before = sorted(tmp_path.iterdir())
+    ended = sfumato_command("plan", path)
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines() == [
+        f"1. Read 3 columns from {tmp_path}/data.csv.",
+        "2. Remove person.",
+        "3. Generalise age by interval; a value outside it is published as everything.",
+        "4. Keep illness as they are.",
+        "5. Count people, not rows: person says whose row it is.",
+        "6. Search with mondrian for the recoding that loses least; leave out no row.",
+        "7. Keep k_anonymity (k 2) in every class, or publish nothing.",
+        "8. Write the release under a private name, read it back, and measure every promise on its text.",
+        f"9. Publish it as {tmp_path}/release.csv, sorted by what is published, with its record in {tmp_path}/release.csv.record.json.",
+        "Nothing has been written.",
+    ]
+    assert len(json.loads(sfumato_command("plan", path, "--format", "json").stdout)["steps"]) == 9
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_run_prints_the_record_that_stands_beside_the_release(tmp_path: Path, write_policy: Callable[..., Path], sfumato_command: Command) -> None:
+    ended = sfumato_command("run", write_policy(POLICY, ROWS), "--format", "json")
+    assert ended.returncode == 0
+    assert ended.stderr == ""
+    printed = json.loads(ended.stdout)
+    assert printed == json.loads((tmp_path / "release.csv.record.json").read_text())
+    assert {"version", "status", "rows", "promises", "measures", "recoding", "timings", "files"} <= set(printed)
+    assert printed["rows"] == {"in": 12, "out": 12, "suppressed": 0}
+    assert set(printed["promises"][0]) >= {"promise", "asked", "measured", "holds"}
+    for moment in ("before", "after"):
+        assert {"loss", "gcp", "granularity", "discernibility", "average_class_size"} <= set(printed["measures"][moment])
+
+
+def test_run_without_a_sink_says_so(write_policy: Callable[..., Path], sfumato_command: Command) -> None:
+    ended = sfumato_command("run", write_policy({key: value for key, value in POLICY.items() if key != "sink"}, ROWS))
+    assert ended.returncode == 3
+    assert "policy-no-sink" in ended.stderr
+
+
+def test_components_are_all_listed_with_their_settings(sfumato_command: Command) -> None:
+    told = json.loads(sfumato_command("components", "--format", "json").stdout)
+    assert set(told) == set(KINDS)
+    for kind in KINDS:
+        for name in names(kind):
+            assert told[kind][name]["meaning"]
+            assert set(told[kind][name]["settings"]) == set(find(kind, name).model_fields)
+            assert all(about["meaning"] for about in told[kind][name]["settings"].values())
+    words = sfumato_command("components", "promises").stdout
+    assert "k_anonymity" in words
+    assert "mondrian" not in words
+    assert sfumato_command("components", "promisses").returncode == 2
+
+
+def test_the_schema_names_every_component_and_key() -> None:
+    schema = policy_schema()
+    assert set(schema["properties"]) >= {"source", "columns", "promises", "algorithm", "sink", "views", "readers", "subject"}
+    promises = schema["$defs"]["promises"]["anyOf"]
+    assert {next(iter(form["properties"])) for form in promises if "properties" in form} == set(names("promises"))
+    json.dumps(schema)
+
+
+@pytest.mark.parametrize("kind", names("generators"))
+def test_generate_writes_the_same_rows_for_the_same_seed(kind: str, tmp_path: Path, sfumato_command: Command) -> None:
+    ended = sfumato_command("generate", kind, "--rows", "50", "--seed", "3", "-o", tmp_path / "one.csv")
+    assert ended.returncode == 0
+    printed = sfumato_command("generate", kind, "--rows", "50", "--seed", "3").stdout
+    assert (tmp_path / "one.csv").read_text() == printed
+    assert len(printed.splitlines()) == 51
+    assert sfumato_command("generate", "hospitol").returncode == 2
+    assert sfumato_command("generate", kind, "-o", tmp_path / "no" / "such" / "folder.csv").returncode == 5
+
+
+@pytest.mark.parametrize("arguments", [("frobnicate",), ("run",), ("run", "a", "b"), ("run", "p.yaml", "--format", "xml")])
+def test_wrong_usage_ends_with_two(arguments: tuple[str, ...], sfumato_command: Command) -> None:
+    ended = sfumato_command(*arguments)
+    assert ended.returncode == 2
+    assert "Traceback" not in ended.stderr
