@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import random
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -182,3 +185,21 @@ def test_private_folders_and_files_are_private(tmp_path: Path, write_policy: Cal
     for file in [home / "key", *(file for run in runs for file in run.iterdir())]:
         assert file.stat().st_mode & 0o777 == 0o600
     assert list((home / "work").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_progress_on_a_terminal_names_stages_and_counts_only(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    rows = "name,job,illness\n" + "".join(f"{CANARY} {i},{CANARY} {i % 900},{CANARY} {i % 50}\n" for i in range(700_000))
+    columns = {"name": {"role": "identifier"}, "job": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
+    policy = {"source": "data.csv", "columns": columns, "promises": [{"k_anonymity": {"k": 5}}], "sink": "release.csv"}
+    terminal, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-m", "sfumato", "run", str(write_policy(policy, rows))], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while part := os.read(terminal, 65536):
+            shown += part
+    told, _ = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert b"rows/s" in shown
+    assert CANARY.encode() not in shown + told

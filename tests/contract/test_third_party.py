@@ -61,7 +61,8 @@ class OneClass(Settings):
     def search(self, problem, frequencies, progress):
         refuse_the_impossible(problem, frequencies)
         codes = frequencies.combinations
-        tops = [_top(h, least, most, column) for h, least, most, column in zip(problem.hierarchies, problem.minimum_levels, problem.maximum_levels, codes.T)]
+        ranges = zip(problem.hierarchies, problem.minimum_levels, problem.maximum_levels, codes.T)
+        tops = [_top(h, least, most, column) for h, least, most, column in ranges]
         keys = np.stack([low for low, _ in tops], axis=1)
         cells, class_of = np.unique(keys, axis=0, return_inverse=True)
         class_of = class_of.ravel().astype(np.int32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -83,12 +83,12 @@ class StagedFile:
         return 0o666 & ~mask
 
     @contextmanager
-    def errors(self) -> Iterator[None]:
+    def errors(self, abort: Callable[[], None] | None = None) -> Iterator[None]:
         """Turn a failed write into one clear error, and leave nothing behind."""
         try:
             yield
         except OSError as error:
-            self.abort()
+            (abort or self.abort)()
             raise unreachable(self.target, error, "written") from None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.interfaces import Sink, Source, Store
-from sfumato.errors import DataError, Mistake, PolicyError, suggestion
+from sfumato.errors import DataError, Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.load import load
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved, resolve
@@ -61,9 +61,7 @@ def make_plan(policy: AnyPolicy, data: pa.Table | None = None) -> Plan:
     """Check a policy, and its columns against those of its source."""
     resolved = resolve(load(policy))
     source = _source(resolved, data)
-    sink: Sink = resolved.sink if resolved.sink is not None and data is None else find("sinks", "memory")()
-    if resolved.sink is not None and data is not None:
-        sink = resolved.sink
+    sink: Sink = resolved.sink if resolved.sink is not None else find("sinks", "memory")()
     _refuse_own_files(policy, resolved, source, sink)
     schema = source.describe()
     _compare_columns(resolved, schema)
@@ -72,12 +70,20 @@ def make_plan(policy: AnyPolicy, data: pa.Table | None = None) -> Plan:
 
 def _source(resolved: Resolved, data: pa.Table | None) -> Source:
     if data is not None:
-        source: Source = find("sources", "memory")(table=data)
+        source: Source = find("sources", "memory")(table=_as_table(data))
         return source
     if resolved.source is None:
         mistake = Mistake("source", "the policy names no source", "policy-no-source", "source: data.csv")
         raise PolicyError([mistake], name=resolved.name)
     return resolved.source
+
+
+def _as_table(data: Any) -> pa.Table:
+    if isinstance(data, pa.Table):
+        return data
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.table(data)
+    raise UsageError(f"data is a {type(data).__name__}, not an Arrow table", code="data-kind", hint="pyarrow.table(...)")
 
 
 def _refuse_own_files(policy: AnyPolicy, resolved: Resolved, source: Source, sink: Sink) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
 from pydantic import Field
 
-from sfumato.core.files import PolicyPath, unreachable
+from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Source
 from sfumato.core.settings import Settings
 from sfumato.core.staging import StagedFile
@@ -42,7 +41,7 @@ class ParquetWriter:
         self._schema = pa.schema([(field.name, _plain(field.type)) for field in schema])
         self._file = StagedFile(sink.path)
         self._writer: Any = None
-        with self._errors():
+        with self._file.errors(self.abort):
             self._writer = parquet.ParquetWriter(self._file.file, self._schema, compression=sink.compression)
 
     @property
@@ -52,12 +51,12 @@ class ParquetWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write further rows."""
-        with self._errors():
+        with self._file.errors(self.abort):
             self._writer.write_table(pa.Table.from_batches([batch]).cast(self._schema))
 
     def finish(self) -> Source:
         """Write the end of the file, sync it and return the source that reads it back."""
-        with self._errors():
+        with self._file.errors(self.abort):
             self._writer.close()
         self._file.sync()
         source: Source = find("sources", "parquet")(path=str(self._file.path))
@@ -74,14 +73,6 @@ class ParquetWriter:
             # else it would write the end of the file when it is collected
             self._writer.is_open = False
         self._file.abort()
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.abort()
-            raise unreachable(self._sink.path, error, "written") from None
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

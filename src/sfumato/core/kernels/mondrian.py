@@ -61,7 +61,8 @@ def partition(
     good = np.empty(len(rows) + 1, np.int8)
     slots = np.empty(65537, np.int32)
     mass = np.empty(65537, np.int64)
-    tally = np.zeros(1 + len(layout), np.int64)
+    # what is needed to count people and values and to check promises on the counts
+    counting = (np.zeros(1 + len(layout), np.int64), layout, stamps, histogram, touched, reference, promises, state)
     while state[OPEN] > 0 and state[DONE] < until:
         state[OPEN] -= 1
         begin, end = np.int64(stack[state[OPEN], 0]), np.int64(stack[state[OPEN], 1])
@@ -98,50 +99,13 @@ def partition(
                 first, second = _middle(rows, begin, order, starts, segments, keys, ladder[1] - low[best], total, smallest, good)
                 cut = first if plain else np.int64(0)
                 if not plain:
-                    cut = _admissible_cut(
-                        rows,
-                        begin,
-                        order,
-                        starts,
-                        segments,
-                        first,
-                        second,
-                        total,
-                        good,
-                        tally,
-                        layout,
-                        stamps,
-                        histogram,
-                        touched,
-                        reference,
-                        promises,
-                        state,
-                    )
+                    cut = _admissible_cut(rows, begin, order, starts, segments, first, second, total, good, counting)
                 if cut > 0:
                     stack[state[OPEN], 0], stack[state[OPEN], 1] = begin, begin + starts[cut]
                     stack[state[OPEN] + 1, 0], stack[state[OPEN] + 1, 1] = begin + starts[cut], end
                     groups = np.int64(2)
             else:
-                groups = _children(
-                    rows,
-                    begin,
-                    order,
-                    spare,
-                    starts,
-                    segments,
-                    smallest,
-                    plain,
-                    good,
-                    tally,
-                    layout,
-                    stamps,
-                    histogram,
-                    touched,
-                    reference,
-                    promises,
-                    state,
-                    stack,
-                )
+                groups = _children(rows, begin, order, spare, starts, segments, smallest, plain, good, counting, stack)
         if groups == 0:
             for row in range(begin, end):
                 class_of[rows[row, NUMBER]] = state[CLASSES]
@@ -369,18 +333,7 @@ def _move(table: Any, begin: Any, number: Any, order: Any) -> None:
 
 
 @inner_kernel
-def _middle(
-    rows: Any,
-    begin: Any,
-    order: Any,
-    starts: Any,
-    segments: Any,
-    keys: Any,
-    special: Any,
-    total: Any,
-    smallest: Any,
-    good: Any,
-) -> Any:
+def _middle(rows: Any, begin: Any, order: Any, starts: Any, segments: Any, keys: Any, special: Any, total: Any, smallest: Any, good: Any) -> Any:
     """Mark the cuts of an ordered column that leave enough rows on both sides; return the best two, 0 where there is none.
 
     The cut nearest to the median is best; where missing values are mixed in, parting them comes before it.
@@ -403,23 +356,7 @@ def _middle(
 
 @inner_kernel
 def _admissible_cut(
-    rows: Any,
-    begin: Any,
-    order: Any,
-    starts: Any,
-    segments: Any,
-    first: Any,
-    second: Any,
-    total: Any,
-    good: Any,
-    tally: Any,
-    layout: Any,
-    stamps: Any,
-    histogram: Any,
-    touched: Any,
-    reference: Any,
-    promises: Any,
-    state: Any,
+    rows: Any, begin: Any, order: Any, starts: Any, segments: Any, first: Any, second: Any, total: Any, good: Any, counting: Any
 ) -> Any:
     """Return the best cut both sides of which keep the promises, 0 where there is none: the first, the second, then the nearest to the median."""
     if first == 0:
@@ -431,22 +368,8 @@ def _admissible_cut(
             if holds:
                 begins = np.int64(starts[cut]) if side else np.int64(0)
                 ends = np.int64(starts[segments]) if side else np.int64(starts[cut])
-                holds = _holds(
-                    rows,
-                    begin,
-                    order,
-                    begins,
-                    ends,
-                    tally,
-                    layout,
-                    stamps,
-                    histogram,
-                    touched,
-                    reference,
-                    promises,
-                    state,
-                )
-                _clear(tally, layout, histogram, touched)
+                holds = _holds(rows, begin, order, begins, ends, counting)
+                _clear(counting)
         if holds:
             return cut
     # grow one side segment by segment, then the other, and see at each cut whether it holds
@@ -455,23 +378,9 @@ def _admissible_cut(
             cut = segments - step if side else step
             grown = cut if side else cut - 1
             # counts on top of the segments before: nobody is counted twice
-            holds = _holds(
-                rows,
-                begin,
-                order,
-                np.int64(starts[grown]),
-                np.int64(starts[grown + 1]),
-                tally,
-                layout,
-                stamps,
-                histogram,
-                touched,
-                reference,
-                promises,
-                state,
-            )
+            holds = _holds(rows, begin, order, np.int64(starts[grown]), np.int64(starts[grown + 1]), counting)
             good[cut] = good[cut] and holds
-        _clear(tally, layout, histogram, touched)
+        _clear(counting)
     below = np.int64(0)
     best, distance = np.int64(0), np.int64(-1)
     for segment in range(1, segments):
@@ -484,24 +393,7 @@ def _admissible_cut(
 
 @inner_kernel
 def _children(
-    rows: Any,
-    begin: Any,
-    order: Any,
-    spare: Any,
-    starts: Any,
-    segments: Any,
-    smallest: Any,
-    plain: Any,
-    good: Any,
-    tally: Any,
-    layout: Any,
-    stamps: Any,
-    histogram: Any,
-    touched: Any,
-    reference: Any,
-    promises: Any,
-    state: Any,
-    stack: Any,
+    rows: Any, begin: Any, order: Any, spare: Any, starts: Any, segments: Any, smallest: Any, plain: Any, good: Any, counting: Any, stack: Any
 ) -> Any:
     """Part the children of a node that keep the promises; the others stay together, joined by the smallest until they keep them too.
 
@@ -514,22 +406,8 @@ def _children(
             size += rows[begin + order[place], COUNT]
         good[segment] = size >= smallest
         if good[segment] and not plain:
-            good[segment] = _holds(
-                rows,
-                begin,
-                order,
-                np.int64(starts[segment]),
-                np.int64(starts[segment + 1]),
-                tally,
-                layout,
-                stamps,
-                histogram,
-                touched,
-                reference,
-                promises,
-                state,
-            )
-            _clear(tally, layout, histogram, touched)
+            good[segment] = _holds(rows, begin, order, np.int64(starts[segment]), np.int64(starts[segment + 1]), counting)
+            _clear(counting)
         kept += good[segment]
     number = np.int64(starts[segments])
     while kept > 0:
@@ -548,22 +426,8 @@ def _children(
                 middle = place
         holds = middle == number or size >= smallest
         if holds and middle < number and not plain:
-            holds = _holds(
-                rows,
-                begin,
-                spare,
-                middle,
-                number,
-                tally,
-                layout,
-                stamps,
-                histogram,
-                touched,
-                reference,
-                promises,
-                state,
-            )
-            _clear(tally, layout, histogram, touched)
+            holds = _holds(rows, begin, spare, middle, number, counting)
+            _clear(counting)
         if holds:
             break
         least = -1
@@ -572,6 +436,7 @@ def _children(
                 least = segment
         good[least] = 0
         kept -= 1
+    state = counting[7]
     parts = kept + (kept < segments)
     if kept == 0 or parts < 2:
         return np.int64(0)
@@ -591,7 +456,8 @@ def _children(
 
 
 @inner_kernel
-def _clear(tally: Any, layout: Any, histogram: Any, touched: Any) -> None:
+def _clear(counting: Any) -> None:
+    tally, layout, _, histogram, touched, _, _, _ = counting
     for column in range(len(layout)):
         for place in range(tally[1 + column]):
             histogram[touched[layout[column, 0] + place]] = 0
@@ -600,22 +466,9 @@ def _clear(tally: Any, layout: Any, histogram: Any, touched: Any) -> None:
 
 
 @inner_kernel
-def _holds(
-    rows: Any,
-    begin: Any,
-    order: Any,
-    first: Any,
-    last: Any,
-    tally: Any,
-    layout: Any,
-    stamps: Any,
-    histogram: Any,
-    touched: Any,
-    reference: Any,
-    promises: Any,
-    state: Any,
-) -> Any:
+def _holds(rows: Any, begin: Any, order: Any, first: Any, last: Any, counting: Any) -> Any:
     """Count a stretch of the order on top of what is counted already, and return whether every promise holds for it all."""
+    tally, layout, stamps, histogram, touched, reference, promises, state = counting
     people = len(stamps) > 0
     sensitive = len(layout)
     if tally[0] == 0:
