@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import sfumato
 from sfumato.algorithms.mondrian import Mondrian
 from sfumato.core.classes import Classes
-from sfumato.core.encoding import encode, identity
+from sfumato.core.encoding import encode, sensitive_codes
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import (
@@ -258,7 +258,7 @@ def test_a_store_that_is_a_server_carries_the_whole_road() -> None:
     assert isinstance(server, Store)
     with Workplace() as workplace:
         attached = server.attach(Memory(table=data), AttachPlan(["job", "illness"]), workplace, Quiet())
-        plan = CountPlan([encode(TREE, attached.dictionary("job").values)], [identity("illness", len(attached.dictionary("illness").values))])
+        plan = CountPlan([encode(TREE, attached.dictionary("job").values)], [sensitive_codes("illness", attached.dictionary("illness").values)])
         frequencies = server.frequencies(attached, plan)
         recoding = Mondrian().search(Problem([TREE], promises, [1.0]), frequencies, Quiet())
         masks = MaskPlan([Publication("job", TREE)], {}, ["illness"], ["job", "illness"])

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.core.encoding import encode, identity
+from sfumato.core.encoding import encode, sensitive_codes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import AttachPlan, ClassPlan, CountPlan, MaskPlan, Store
 from sfumato.core.publication import Publication
@@ -52,7 +52,7 @@ def attach(store: Store, workplace: Workplace) -> object:
 
 def count(store: Store, attached: object, refused: dict[str, int] | None = None) -> object:
     jobs = encode(TREE, attached.dictionary("job").values)
-    illness = identity("illness", len(attached.dictionary("illness").values))
+    illness = sensitive_codes("illness", attached.dictionary("illness").values)
     return store.frequencies(attached, CountPlan([jobs], [illness], "person", refused or {}))
 
 

@@ -250,3 +250,69 @@ def test_strange_text_survives_delimited_files(tmp_path: Path, write_policy: Cal
     release = sfumato.run(write_policy(POLICY, "age,job,illness\n" + "".join(f"30,x,{cell}\n" for cell in cells)))
     expected = ['a "quote"', "comma, comma", "line\nbreak", "", None, "🦊", "עברית", "é", "nul\0byte"]
     assert Counter(release.table["illness"].to_pylist()) == Counter(expected)
+
+
+def test_a_suppression_limit_is_what_it_says_in_decimal(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    columns = {**COLUMNS, "job": {"role": "quasi_identifier", **TAXONOMY, "on_unknown": "suppress"}}
+    rows = "age,job,illness\n" + "30,job0,x\n" * 71 + "30,strange,x\n" * 29
+    record = sfumato.run(write_policy({**POLICY, "columns": columns, "suppression_limit": 0.29}, rows)).record
+    assert (record.rows.out, record.rows.suppressed) == (71, 29)
+
+
+def test_few_rows_outside_a_hierarchy_cannot_be_worked_out_from_the_record(write_policy: Callable[..., Path]) -> None:
+    tree = {"taxonomy": {"tree": {"Root": ["x", "y", "u"]}}}
+    columns = {"q": {"role": "quasi_identifier", "hierarchy": tree, "on_unknown": "suppress", "level": {"maximum": 0}}}
+    asked = {**POLICY, "columns": columns, "promises": [{"k_anonymity": {"k": 5}}], "algorithm": "datafly", "suppression_limit": 0.5}
+    record = sfumato.run(write_policy(asked, "q\n" + "x\n" * 10 + "y\n" * 4 + "u\n" * 3 + "z\n" * 2)).record
+    before = record.measures["before"]
+    assert record.columns["q"]["outside_hierarchy"] == "< 5"
+    assert record.rows.in_ == 19
+    assert before["classes"] * before["average_class_size"] * 5 == pytest.approx(10)
+
+
+def test_texts_for_a_missing_sensitive_value_are_one_with_the_missing_value(write_policy: Callable[..., Path]) -> None:
+    columns = {**COLUMNS, "illness": {"role": "sensitive", "missing": ["?", "n/a"]}}
+    promises = [{"k_anonymity": {"k": 2}}, {"l_diversity": {"column": "illness", "l": 2}}]
+    rows = "age,job,illness\n" + "30,a,?\n30,a,n/a\n30,a,\n"
+    refused(write_policy({**POLICY, "columns": columns, "promises": promises}, rows), PromiseError, "promise-impossible")
+
+
+@pytest.mark.parametrize(
+    ("columns", "code"),
+    [
+        ({"age": {"role": "quasi_identifier", "publish": "bounds"}, "age_from": {"role": "other"}}, "policy-bounds-clash"),
+        ({"job": {"role": "quasi_identifier", "publish": "bounds"}}, "policy-publish"),
+        ({"age": {"role": "quasi_identifier", "publish": "set"}}, "policy-publish"),
+        ({"age": {"role": "quasi_identifier", "level": {"minimum": 90}}}, "policy-level-range"),
+    ],
+)
+def test_styles_and_levels_that_do_not_fit_a_column(columns: dict, code: str, write_policy: Callable[..., Path]) -> None:
+    rows = "age,age_from,illness\n30,x,y\n31,x,y\n" if "age_from" in columns else GOOD
+    named = {**columns, "illness": COLUMNS["illness"]} if "age_from" in columns else {**COLUMNS, **columns}
+    refused(write_policy({**POLICY, "columns": named}, rows), PolicyError, code)
+
+
+def test_a_private_part_that_cannot_be_kept_stops_the_publication(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    runs = Path(os.environ["SFUMATO_HOME"]) / "runs"
+    hidden = runs.with_name("runs-away")
+    if runs.exists():
+        runs.rename(hidden)
+    runs.touch()
+    try:
+        refused(write_policy(POLICY, GOOD), UnreachableError, "home-unwritable")
+    finally:
+        runs.unlink()
+        if hidden.exists():
+            hidden.rename(runs)
+
+
+def test_data_that_is_no_table_is_refused_and_frames_are_taken() -> None:
+    import pandas as pd
+
+    from sfumato.errors import UsageError
+
+    policy = {key: value for key, value in POLICY.items() if key not in ("source", "sink")}
+    with pytest.raises(UsageError, match="data-kind"):
+        sfumato.run(policy, data=[1, 2])
+    frame = pd.DataFrame({"age": [30, 31] * 4, "job": ["a"] * 8, "illness": ["x"] * 8})
+    assert sfumato.run(policy, data=frame).table.num_rows == 8

@@ -36,7 +36,7 @@ STAGES = {
     "record": "sfumato.engine.run.make_record",
     "publish": "sfumato.sinks.delimited.DelimitedWriter.publish",
     "publish record": "sfumato.core.staging.StagedFile.publish",
-    "private": "sfumato.engine.run.keep_private",
+    "private": "sfumato.engine.publish._write_private",
 }
 KILLER = """
 import importlib, os, signal, sys
@@ -150,6 +150,6 @@ def test_an_interrupt_leaves_nothing_behind(number: int, tmp_path: Path, write_p
     process.send_signal(number)
     _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert message == "interrupted; nothing has been published\n"
+    assert message == "interrupted; a release is published whole or not at all\n"
     assert not (tmp_path / "out").exists() or list((tmp_path / "out").iterdir()) == []
     assert list(work.iterdir()) == []

@@ -113,7 +113,7 @@ def run_command(arguments: Sequence[str]) -> int:
         status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else _failed(arguments, error, bool(interrupts))
     # an interrupt within a library can come out as any error, or as none
     if status == INTERRUPTED or (interrupts and status != 0):
-        return _say(arguments, "interrupted; nothing has been published", INTERRUPTED)
+        return _say(arguments, "interrupted; a release is published whole or not at all", INTERRUPTED)
     return int(status)
 
 
@@ -129,14 +129,15 @@ def _failed(arguments: Sequence[str], error: BaseException, interrupted: bool) -
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0
     if isinstance(error, MemoryError):
-        return _say(arguments, "there is not enough memory; nothing has been published [memory]\n  try: a machine with more, or fewer columns", 5)
+        return _say(arguments, "there is not enough memory; nothing has been published", 5, "memory", "a machine with more, or fewer columns")
     words = getattr(error, "format_message", None)
     if words is not None and getattr(error, "exit_code", None) == 2:
         # typer's own errors of usage; without arguments it says how to use the program
-        hint = "" if type(error).__name__ == "NoArgsIsHelpError" else " [usage]\n  try: sfumato --help"
-        return _say(arguments, f"{words()}{hint}", 2)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            return _say(arguments, str(words()), 2)
+        return _say(arguments, str(words()).rstrip("."), 2, "usage", "sfumato --help")
     # the message of a foreign error may quote a cell: its kind and place say enough
-    return _say(arguments, f"this is our fault: {type(error).__name__} at {_place(error)} [internal]\n  try: report it with this line", 1)
+    return _say(arguments, f"this is our fault: {type(error).__name__} at {_place(error)}", 1, "internal", "report it with this line")
 
 
 def _place(error: BaseException) -> str:
@@ -157,10 +158,11 @@ def _say_error(arguments: Sequence[str], error: SfumatoError) -> int:
     return error.status
 
 
-def _say(arguments: Sequence[str], sentence: str, status: int) -> int:
+def _say(arguments: Sequence[str], sentence: str, status: int, code: str | None = None, hint: str | None = None) -> int:
     if _wants_json(arguments):
-        sys.stdout.write(json.dumps({"error": {"status": status, "message": sentence}}, indent=1) + "\n")
-    sys.stderr.write(f"{sentence}\n")
+        told = {"status": status, "code": code, "message": sentence, "hint": hint}
+        sys.stdout.write(json.dumps({"error": told}, indent=1) + "\n")
+    sys.stderr.write(sentence + (f" [{code}]" if code else "") + (f"\n  try: {hint}" if hint else "") + "\n")
     return status
 
 

@@ -53,13 +53,13 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
-def identity(column: str, size: int, missing_codes: NDArray[np.int32] | None = None) -> Encoding:
-    """Return the encoding that keeps the codes of a dictionary: each distinct value its own, null one more.
+def sensitive_codes(column: str, values: pa.Array, missing: Sequence[str] = ()) -> Encoding:
+    """Return the codes by which promises tell sensitive values apart: each distinct value its own, all missing ones one more.
 
-    >>> identity("illness", 2).codes.tolist(), identity("illness", 2).null_code
-    ([0, 1], 2)
+    >>> sensitive_codes("illness", pa.array(["flu", "?"]), ["?"]).codes.tolist()
+    [0, 2]
     """
-    codes = np.arange(size, dtype=np.int32)
-    if missing_codes is not None:
-        codes[missing_codes] = size
+    size = len(values)
+    is_missing = pc.is_in(canonical.as_text(values), value_set=pa.array(list(missing), pa.string()))
+    codes = np.where(is_missing.to_numpy(zero_copy_only=False), size, np.arange(size)).astype(np.int32)
     return Encoding(column, codes, null_code=size, size=size + 1)

@@ -59,21 +59,21 @@ def file_errors(path: str | Path, doing: str = "read") -> Iterator[None]:
 
 def unreachable(path: str | Path, error: OSError, doing: str) -> UnreachableError:
     """Return the error for a file that cannot be read or written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return UnreachableError(
+            f"there is no space left to write {path}; nothing has been published",
+            code="disk-full",
+            hint="free some space or choose another place, then run again",
+        )
     if isinstance(error, FileNotFoundError):
         return UnreachableError(f"{path} is not there", code="file-missing", hint="look at the path; it is relative to the policy file")
-    if isinstance(error, IsADirectoryError) or Path(path).is_dir():
+    if isinstance(error, IsADirectoryError) or (error.errno is None and Path(path).is_dir()):
         return UnreachableError(f"{path} is a folder", code="file-is-folder", hint="name a file")
     if isinstance(error, PermissionError):
         return UnreachableError(
             f"{path} may not be {'read' if doing == 'read' else 'written'}",
             code="file-permission",
             hint="ask for the permission, or name another file",
-        )
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return UnreachableError(
-            f"there is no space left to write {path}; nothing has been published",
-            code="disk-full",
-            hint="free some space or choose another place, then run again",
         )
     reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
     return UnreachableError(

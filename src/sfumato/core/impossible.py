@@ -32,7 +32,7 @@ def refuse_the_impossible(problem: Problem, frequencies: Frequencies) -> None:
 
 def too_many_suppressed(suppressed: int, rows: int) -> PromiseError:
     """Return the error for a recoding that would leave out more rows than it may."""
-    share = np.ceil(10_000 * suppressed / max(1, rows)) / 10_000
+    share = np.ceil(10_000 * suppressed / max(1, rows) - 1e-6) / 10_000
     return PromiseError(
         "the promises can be kept only by leaving out more rows than the suppression limit allows; nothing has been published",
         code="suppression-limit",

@@ -65,7 +65,7 @@ class RunRecord(_Part):
         return self.model_dump(mode="json", by_alias=True)
 
 
-def people(count: int, k: int) -> Count:
+def people(count: Any, k: int) -> Any:
     """Return a count of people as a reader may see it.
 
     >>> people(0, 5), people(3, 5), people(5, 5)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core import canonical
-from sfumato.core.encoding import distinct_typed, encode, identity
+from sfumato.core.encoding import distinct_typed, encode, sensitive_codes
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Attached, CountPlan, Encoding
@@ -79,8 +79,12 @@ def _refuse_singling_out(plan: Plan, attached: Attached) -> None:
             raise PromiseError(
                 f"column {name} is published as it is, and most of its {distinct} values occur once: it singles people out",
                 code="singling-out",
-                hint=f"give {name} the role identifier or quasi_identifier, mask it, or say accept: singling_out in columns.{name}",
+                hint=f"{_instead(column)}, or say accept: singling_out in columns.{name}",
             )
+
+
+def _instead(column: Column) -> str:
+    return "leave its mask out" if column.role == "identifier" else "give it the role identifier or quasi_identifier, mask it"
 
 
 def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray) -> Hierarchy:
@@ -98,6 +102,7 @@ def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: 
         # a column without any value: one leaf that nobody has keeps the arithmetic of ladders whole
         hierarchy = Hierarchy.of_paths(name, [[""]])
     _check_level(plan, name, column, hierarchy)
+    _check_style(plan, name, column, hierarchy)
     return hierarchy
 
 
@@ -117,12 +122,29 @@ def _check_level(plan: Plan, name: str, column: Column, hierarchy: Hierarchy) ->
             f"level {asked} asked for, but this hierarchy has levels 0 to {hierarchy.height}",
             "policy-level-range",
             f"level: {{maximum: {hierarchy.height}}}, or leave the key out and let the algorithm choose",
+            plan.resolved.lines.at(("columns", name, "level")),
+        )
+        raise PolicyError([mistake], name=plan.resolved.name)
+
+
+def _check_style(plan: Plan, name: str, column: Column, hierarchy: Hierarchy) -> None:
+    """Bounds and intervals need an order, a set needs a tree."""
+    wrong = ("set",) if hierarchy.ordered else ("bounds", "interval")
+    if column.publish in wrong:
+        what = "is ordered" if hierarchy.ordered else "has no order"
+        mistake = Mistake(
+            f"columns.{name}.publish",
+            f"{column.publish} asked for, but the column {what}",
+            "policy-publish",
+            "interval or bounds" if hierarchy.ordered else "label or set",
+            plan.resolved.lines.at(("columns", name, "publish")),
         )
         raise PolicyError([mistake], name=plan.resolved.name)
 
 
 def _sensitive(plan: Plan, attached: Attached) -> list[Encoding]:
-    return [identity(name, len(attached.dictionary(name).values)) for name in plan.watched]
+    columns = plan.resolved.policy.columns
+    return [sensitive_codes(name, attached.dictionary(name).values, columns[name].missing) for name in plan.watched]
 
 
 def _refused(plan: Plan, hierarchies: Mapping[str, Hierarchy], outside: Mapping[str, int]) -> dict[str, int]:
@@ -132,7 +154,7 @@ def _refused(plan: Plan, hierarchies: Mapping[str, Hierarchy], outside: Mapping[
 
 def _refuse_too_many(plan: Plan, refused: int, rows: int) -> None:
     limit = plan.resolved.policy.suppression_limit
-    if refused > limit * rows:
+    if refused > most_suppressed(plan, rows):
         raise PromiseError(
             f"{refused} of {rows} rows have a value outside a hierarchy and would be suppressed; the limit is {limit}",
             code="suppression-limit",
@@ -140,6 +162,11 @@ def _refuse_too_many(plan: Plan, refused: int, rows: int) -> None:
         )
 
 
+def most_suppressed(plan: Plan, rows: int) -> int:
+    """Return how many rows may be left out; a limit of 0.29 of 100 rows is 29, whatever binary fractions make of it."""
+    return math.floor(plan.resolved.policy.suppression_limit * rows + 1e-6)
+
+
 def _at_least(share: float) -> float:
     """Return a share rounded up to four digits."""
-    return min(1.0, math.ceil(share * 10_000) / 10_000)
+    return min(1.0, math.ceil(share * 10_000 - 1e-6) / 10_000)

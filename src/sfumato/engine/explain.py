@@ -19,7 +19,7 @@ def explain(plan: Plan) -> list[str]:
     for name in plan.quasi_identifiers:
         steps.append(_generalised(plan, name))
     if plan.kept:
-        steps.append(f"Keep {_listed(plan.kept)} as they are.")
+        steps.append(f"Keep {_listed(plan.kept)} as {'it is' if len(plan.kept) == 1 else 'they are'}.")
     if policy.subject:
         steps.append(f"Count people, not rows: {policy.subject} says whose row it is.")
     if plan.quasi_identifiers:

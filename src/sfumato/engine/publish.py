@@ -7,6 +7,8 @@ import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +40,9 @@ def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace)
     staged_record = StagedFile(path)
     try:
         workplace.note([str(staged_record.path)])
-        staged_record.write((json.dumps(record.as_mapping(), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        # it stands beside the release: where that is on this machine is nobody's business
+        beside = record.as_mapping() | {"files": [Path(target).name for target in targets]}
+        staged_record.write((json.dumps(beside, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
         staged_record.sync()
         workplace.note_publishing(str(staged_record.path), path)
         with file_errors(path, "written"):
@@ -52,23 +56,35 @@ def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace)
     return published
 
 
-def keep_private(counted: Counted, recoding: Recoding, record: RunRecord) -> None:
-    """Keep what drift and audit need in the installation's private folder: leaves, boxes, suppressed combinations, true counts."""
+@contextmanager
+def private_part(counted: Counted, recoding: Recoding, record: RunRecord) -> Iterator[None]:
+    """Keep what drift and audit need in the installation's private folder, written before the release and kept if it is published.
+
+    That is: leaves, boxes, suppressed combinations and true counts.
+    """
     base = places.folder("runs")
     folder = base / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
-    leaves = {name: hierarchy.leaves.to_pylist() for name, hierarchy in counted.hierarchies.items()}
+    try:
+        with file_errors(folder, "written"):
+            _write_private(folder, counted, recoding, record)
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    for old in sorted(base.iterdir())[:-_RUNS_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _write_private(folder: Path, counted: Counted, recoding: Recoding, record: RunRecord) -> None:
     facts = {
         "record": record.as_mapping(),
         "rows": {"in": counted.rows, "refused": counted.refused_rows},
         "outside": dict(counted.outside),
-        "leaves": leaves,
+        "leaves": {name: hierarchy.leaves.to_pylist() for name, hierarchy in counted.hierarchies.items()},
     }
-    with file_errors(folder, "written"):
-        folder.mkdir(mode=0o700)
-        with os.fdopen(os.open(folder / "run.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-            json.dump(facts, file)
-        with os.fdopen(os.open(folder / "boxes.npz", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as binary:
-            suppressed = counted.frequencies.combinations[recoding.class_of < 0]
-            np.savez(binary, lows=recoding.lows, highs=recoding.highs, suppressed=suppressed)
-    for old in sorted(base.iterdir())[:-_RUNS_KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    with os.fdopen(os.open(folder / "run.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        json.dump(facts, file)
+    with os.fdopen(os.open(folder / "boxes.npz", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as binary:
+        suppressed = counted.frequencies.combinations[recoding.class_of < 0]
+        np.savez(binary, lows=recoding.lows, highs=recoding.highs, suppressed=suppressed)

@@ -22,15 +22,15 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
     """Put together what was promised, measured and lost."""
     k = threshold(plan)
     out = counted.rows - suppressed
-    hidden = 0 < suppressed < k
+    hidden = any(0 < number < k for number in (suppressed, counted.refused_rows, *counted.outside.values()))
     names = plan.quasi_identifiers
     return RunRecord(
         version=version("sfumato"),
         status="published",
         policy=policy_hash(plan),
-        rows=Rows(in_=f"< {out + k}" if hidden else counted.rows, out=out, suppressed=people(suppressed, k)),
+        rows=Rows(in_=f"< {out + k}" if 0 < suppressed < k else counted.rows, out=out, suppressed=people(suppressed, k)),
         promises=verified.promises,
-        measures=_measures(plan, counted, recoding, verified, 0 if hidden else suppressed, k),
+        measures=_measures(plan, counted, recoding, verified, suppressed, hidden, k),
         recoding=Recoded(
             kind=recoding.kind,
             boxes=recoding.number if recoding.kind == "boxes" and names else None,
@@ -55,15 +55,20 @@ def policy_hash(plan: Plan) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _measures(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, k: int) -> dict[str, dict[str, Any]]:
+def _measures(
+    plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, hidden: bool, k: int
+) -> dict[str, dict[str, Any]]:
     frequencies = counted.frequencies
     rows_before = frequencies.combination_rows
-    if suppressed == 0:
-        # a few suppressed rows must not be countable from what is said of the table before
+    if 0 < suppressed < k:
+        suppressed = 0
+    if hidden:
+        # a few rows that were left out must not be countable from what is said of the table before
         rows_before = rows_before[recoding.class_of >= 0]
     weights = [plan.resolved.policy.columns[name].weight for name in plan.quasi_identifiers]
     sizes_before = class_sizes(rows_before, k)
-    sizes_before["smallest_class"] = people(sizes_before["smallest_class"], k)
+    for name in ("smallest_class", "median_class", "largest_class"):
+        sizes_before[name] = people(sizes_before[name], k)
     nothing_lost = [(name, np.full(1, 1 / max(1, leaves)), np.zeros(1), np.ones(1, np.int64), leaves) for name, _, _, _, leaves in verified.columns]
     return {
         "before": sizes_before | information_loss(nothing_lost, weights),

@@ -19,9 +19,9 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.recoding import Recoding, in_published_order, nothing_to_recode
 from sfumato.core.record import RunRecord
 from sfumato.core.workplace import Workplace
-from sfumato.engine.count import Counted, count
+from sfumato.engine.count import Counted, count, most_suppressed
 from sfumato.engine.plan import AnyPolicy, Plan, make_plan
-from sfumato.engine.publish import keep_private, publish
+from sfumato.engine.publish import private_part, publish
 from sfumato.engine.record import make_record
 from sfumato.engine.verify import verify
 
@@ -88,11 +88,11 @@ def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings)
                 if plan.source.state() != state:
                     raise source_changed("the source")
         record = make_record(plan, counted, recoding, verified, suppressed, timings.seconds)
-        published = publish(plan, staged, record, workplace)
+        with private_part(counted, recoding, record):
+            published = publish(plan, staged, record, workplace)
     except BaseException:
         plan.store.discard(staged)
         raise
-    keep_private(counted, recoding, record)
     return Release(record, _reader(staged, published))
 
 
@@ -112,7 +112,7 @@ def _search(plan: Plan, counted: Counted, progress: Progress) -> Recoding:
         hierarchies=[counted.hierarchies[name] for name in names],
         promises=plan.resolved.promises,
         weights=[columns[name].weight for name in names],
-        suppressible=int(plan.resolved.policy.suppression_limit * counted.rows) - counted.refused_rows,
+        suppressible=most_suppressed(plan, counted.rows) - counted.refused_rows,
         minimum_levels=[columns[name].level.minimum for name in names],
         maximum_levels=[_maximum(columns[name].level.maximum, counted, name) for name in names],
     )

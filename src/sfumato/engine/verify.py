@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core import places
 from sfumato.core.canonical import as_text
 from sfumato.core.classes import Classes
-from sfumato.core.encoding import encode
+from sfumato.core.encoding import encode, sensitive_codes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ClassPlan, MaskPlan, Progress, Promise, Staged
 from sfumato.core.kernels.grouping import group_keys
@@ -96,8 +96,9 @@ def _classes(plan: Plan, original: Reading, staged: Staged, progress: Progress) 
         people, _ = group_keys(original.prints["subject"].view(np.int64))
     for name in plan.watched:
         column = original.columns[name]
-        # null is -1: it becomes the value after the last
-        codes = np.where(column.codes < 0, len(column.values), column.codes).astype(np.int32)
+        encoding = sensitive_codes(name, column.values, plan.resolved.policy.columns[name].missing)
+        # null is -1: it picks the last entry
+        codes = np.append(encoding.codes, encoding.null_code).astype(np.int32)[column.codes]
         sensitive[name] = codes[staged.link]
         references[name] = _reference(codes, len(column.values) + 1, people)
     subjects = None if people is None else people[staged.link].astype(np.int64)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
+from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
 from sfumato.policy.model import Column, Component, Policy
 from sfumato.policy.wording import key_text, mistakes_of
@@ -30,6 +31,7 @@ class Resolved:
     hierarchies: Mapping[str, HierarchyBuilder]
     masks: Mapping[str, Mask]
     name: str
+    lines: Lines
 
     def columns(self, *roles: str) -> list[str]:
         """Return the columns of some roles, in the policy's order."""
@@ -63,6 +65,7 @@ def resolve(loaded: Loaded) -> Resolved:
         hierarchies={name: builder for name, builder in hierarchies.items() if builder is not None},
         masks={name: mask for name, mask in masks.items() if mask is not None},
         name=loaded.name,
+        lines=loaded.lines,
     )
 
 
@@ -141,6 +144,8 @@ class _Checks:
                     "policy-role-key",
                     "leave it out, or change the role",
                 )
+            if column.missing and column.role != "sensitive":
+                self._say((*place, "missing"), f"is of no use in a column of role {column.role}", "policy-role-key", "leave it out")
             if column.hierarchy is not None and column.role != "sensitive":
                 self._say(
                     (*place, "hierarchy"),
@@ -167,6 +172,10 @@ class _Checks:
                         "policy-unknown-column",
                         suggestion(other, self._policy.columns),
                     )
+        if column.publish == "bounds":
+            for other in (f"{name}_from", f"{name}_to"):
+                if other in self._policy.columns:
+                    self._say((*place, "publish"), f"would publish a second column called {other}", "policy-bounds-clash", f"rename {other}")
         if column.level.maximum is not None and column.level.maximum < column.level.minimum:
             self._say((*place, "level"), "has a minimum above its maximum", "policy-level-range", "exchange them")
 

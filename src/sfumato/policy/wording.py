@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from sfumato.errors import Mistake, suggestion
+from sfumato.errors import Mistake, nearest, suggestion
 from sfumato.policy.lines import Lines
 from sfumato.policy.model import Column, LevelRange, Policy, View, Window
 
@@ -25,7 +25,7 @@ _TYPES = {
 
 def mistakes_of(error: ValidationError, model: type[BaseModel], lines: Lines, prefix: Sequence[str | int] = ()) -> list[Mistake]:
     """Return one mistake an error, with the key's name and line."""
-    return [_mistake(detail, model, lines, tuple(prefix)) for detail in error.errors(include_input=False, include_url=False)]
+    return [_mistake(detail, model, lines, tuple(prefix)) for detail in error.errors(include_url=False)]
 
 
 def _mistake(detail: Any, model: type[BaseModel], lines: Lines, prefix: tuple[str | int, ...]) -> Mistake:
@@ -48,7 +48,9 @@ def _mistake(detail: Any, model: type[BaseModel], lines: Lines, prefix: tuple[st
     if kind == "not_built":
         return Mistake(key, str(context["what"]), "policy-not-built", context.get("hint"), line)
     if kind == "literal_error":
-        return Mistake(key, f"must be one of {context['expected'].replace(' or ', ', ')}", "policy-value", None, line)
+        allowed = context["expected"].replace("'", "").replace(" or ", ", ")
+        found = nearest(str(detail.get("input")), allowed.split(", "))
+        return Mistake(key, f"must be one of {allowed}", "policy-value", found, line)
     if kind == "value_error":
         return Mistake(key, str(context["error"]), "policy-value", None, line)
     return Mistake(key, _words(kind, context, detail["msg"]), "policy-value", None, line)
