@@ -141,12 +141,27 @@ class Hierarchy:
     def labels(self, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> pa.Array:
         """Return ``label`` for many intervals at once."""
         if not self.ordered or not self.size:
-            return pa.array([self.label(int(low), int(high)) for low, high in zip(lows, highs, strict=True)], pa.string())
+            return self._node_labels(lows, highs)
         first, last = (self.leaves.take(np.minimum(ends, self.size - 1)) for ends in (lows, highs))
         written = pc.binary_join_element_wise("[", first, ", ", last, "]", "")
         plain = pc.if_else(pa.array(lows == highs), first, written)
         special = pc.if_else(pa.array((lows == self.missing) & (highs == self.missing)), pa.scalar(None, pa.string()), self.root)
         return pc.if_else(pa.array(highs >= self.size), special, plain)
+
+    def _node_labels(self, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> pa.Array:
+        """Return the labels of the lowest nodes that hold intervals, level by level from the finest."""
+        labels = np.full(len(lows), self.root, object)
+        waiting = np.flatnonzero(highs < self.size)
+        single = waiting[lows[waiting] == highs[waiting]]
+        labels[single] = self.leaves.take(lows[single]).to_pylist()
+        waiting = waiting[lows[waiting] != highs[waiting]]
+        for level in self.levels:
+            first, last = (np.searchsorted(level.starts, ends[waiting], side="right") - 1 for ends in (lows, highs))
+            found = first == last
+            labels[waiting[found]] = np.array(level.labels, object)[first[found]]
+            waiting = waiting[~found]
+        labels[(lows == self.missing) & (highs == self.missing)] = None
+        return pa.array(labels, pa.string())
 
 
 def interval_text(low: str, high: str) -> str:

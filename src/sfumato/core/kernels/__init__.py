@@ -43,11 +43,12 @@ def inner_kernel(function: Callable[..., Any]) -> Any:
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     import numba.core.config
 
+    # kernels are loops: the rewriting of array expressions, which costs seconds, finds nothing in them
     # numba reads its cache folder when a function is decorated; a user's own setting is put back
     before = numba.core.config.CACHE_DIR
     numba.core.config.CACHE_DIR = str(cache_folder())
     try:
         compile_lazily: Any = numba.njit
-        return compile_lazily(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+        return compile_lazily(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_rewrites=True, **options)(function)
     finally:
         numba.core.config.CACHE_DIR = before
