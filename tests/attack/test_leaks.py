@@ -189,11 +189,13 @@ def test_private_folders_and_files_are_private(tmp_path: Path, write_policy: Cal
 
 @pytest.mark.slow
 def test_progress_on_a_terminal_names_stages_and_counts_only(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
-    rows = "name,job,illness\n" + "".join(f"{CANARY} {i},{CANARY} {i % 900},{CANARY} {i % 50}\n" for i in range(700_000))
+    rows = "name,job,illness\n" + "".join(f"{CANARY} {i},{CANARY} {i % 900},{CANARY} {i % 50}\n" for i in range(100_000))
     columns = {"name": {"role": "identifier"}, "job": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
     policy = {"source": "data.csv", "columns": columns, "promises": [{"k_anonymity": {"k": 5}}], "sink": "release.csv"}
     terminal, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-m", "sfumato", "run", str(write_policy(policy, rows))], stdout=subprocess.PIPE, stderr=theirs)
+    # a bar appears when a stage has taken a second; here at once
+    command = "import sys, sfumato.cli.progress as p; p._PATIENCE = 0.0; from sfumato.__main__ import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", command, "run", str(write_policy(policy, rows))], stdout=subprocess.PIPE, stderr=theirs)
     os.close(theirs)
     shown = b""
     with contextlib.suppress(OSError):
