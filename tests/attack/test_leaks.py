@@ -205,3 +205,63 @@ def test_progress_on_a_terminal_names_stages_and_counts_only(tmp_path: Path, wri
     assert process.returncode == 0
     assert b"rows/s" in shown
     assert CANARY.encode() not in shown + told
+
+
+def test_a_suppressed_person_cannot_be_worked_out_from_the_measures() -> None:
+    # the suppressed row alone has this age: the width of the column must not show it
+    ages = [20 + i % 10 for i in range(40)]
+    columns = {
+        "age": {"role": "quasi_identifier", "hierarchy": {"interval": {"width": 5}}, "level": {"minimum": 1}},
+        "illness": {"role": "sensitive"},
+    }
+    promises = [{"k_anonymity": {"k": 3}}, {"t_closeness": {"column": "illness", "t": 0.6}}]
+    policy = {"columns": columns, "promises": promises, "algorithm": "datafly", "suppression_limit": 0.05}
+    records = [
+        sfumato.run(policy, data=pa.table({"age": [*ages, oldest], "illness": ["flu" if i % 3 else "cold" for i in range(41)]})).record
+        for oldest in (90, 117)
+    ]
+    one, other = (record.as_mapping() for record in records)
+    assert one["rows"]["suppressed"] == "< 3"
+    assert one["measures"] == other["measures"]
+    assert one["promises"] == other["promises"]
+    assert len(str(one["promises"][1]["measured"])) <= 4
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
+@pytest.mark.parametrize(
+    ("values", "hierarchy", "allowed"),
+    [
+        (["12345", "99999"], {"prefix": {}}, {"1234*", "9999*", "*"}),
+        (["25", "47"], {"interval": {"width": 10}}, {"[20, 29]", "[40, 49]", "*"}),
+        (["Paris", "Rome"], {"taxonomy": {"tree": {"Root": ["France", "Italy"], "France": ["Paris"], "Italy": ["Rome"]}}}, {"France", "Italy", "*"}),
+    ],
+)
+def test_nothing_finer_than_the_least_level_is_published(algorithm: str, values: list, hierarchy: dict, allowed: set) -> None:
+    data = pa.table({"q": [value for value in values for _ in range(3)], "s": ["x"] * 6})
+    columns = {"q": {"role": "quasi_identifier", "hierarchy": hierarchy, "level": {"minimum": 1}}, "s": {"role": "sensitive"}}
+    release = sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 3}}], "algorithm": algorithm}, data=data)
+    assert set(release.table["q"].to_pylist()) <= allowed
+    assert release.table["q"].to_pylist() != ["*"] * 6
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
+def test_an_unknown_or_missing_value_is_never_published_below_a_named_root(algorithm: str) -> None:
+    data = pa.table({"city": ["Paris"] * 3 + ["Tokyo"] * 3 + [None, "Rome"], "s": ["x"] * 8})
+    columns = {
+        "city": {"role": "quasi_identifier", "hierarchy": {"taxonomy": {"tree": {"Europe": ["Paris", "Rome"]}}}, "on_unknown": "generalise"},
+        "s": {"role": "sensitive"},
+    }
+    release = sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 2}}], "algorithm": algorithm}, data=data)
+    shown = Counter(release.table["city"].to_pylist())
+    assert shown["*"] >= 4
+    assert shown["Europe"] <= 4
+
+
+def test_a_file_without_a_header_does_not_put_its_first_row_into_a_message(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    from sfumato.errors import DataError
+
+    path = write_policy({"source": "data.csv", **policy(), "sink": "release.csv"}, f"{CANARY},10961,HIV\nBo,10962,flu\n")
+    with pytest.raises(DataError) as raised:
+        sfumato.run(path)
+    assert CANARY not in str(raised.value)
+    assert "header: false" in str(raised.value)

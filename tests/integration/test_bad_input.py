@@ -316,3 +316,48 @@ def test_data_that_is_no_table_is_refused_and_frames_are_taken() -> None:
         sfumato.run(policy, data=[1, 2])
     frame = pd.DataFrame({"age": [30, 31] * 4, "job": ["a"] * 8, "illness": ["x"] * 8})
     assert sfumato.run(policy, data=frame).table.num_rows == 8
+
+
+def test_a_record_or_a_staging_name_never_replaces_what_is_read(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    for name in ("release.csv.record.json", ".release.csv.sfumato"):
+        (tmp_path / name).write_text(GOOD)
+        with pytest.raises(PolicyError, match="sink-is-source"):
+            sfumato.run(write_policy({**POLICY, "source": {"delimited": {"path": name}}}))
+        assert (tmp_path / name).read_text() == GOOD
+        (tmp_path / name).unlink()
+
+
+def test_a_file_planted_under_the_private_name_is_not_written_to(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    (tmp_path / "other.txt").write_text("mine")
+    (tmp_path / ".release.csv.sfumato").hardlink_to(tmp_path / "other.txt")
+    sfumato.run(write_policy(POLICY, GOOD))
+    assert (tmp_path / "other.txt").read_text() == "mine"
+    assert (tmp_path / "release.csv").read_text().count("\n") == 21
+
+
+def test_pipes_are_refused_and_not_waited_for(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    os.mkfifo(tmp_path / "data.csv")
+    refused(write_policy(POLICY), UnreachableError, "file-not-regular")
+
+
+@pytest.mark.parametrize("publish", ["set", "label"])
+def test_sets_reach_the_root(publish: str) -> None:
+    data = pa.table({"job": ["a", "b", "c", "d"], "s": ["x"] * 4})
+    columns = {"job": {"role": "quasi_identifier", "publish": publish}, "s": {"role": "sensitive"}}
+    release = sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 4}}]}, data=data)
+    assert set(release.table["job"].to_pylist()) == {"{a, b, c, d}" if publish == "set" else "*"}
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
+def test_bounds_of_nodes_are_their_ends(algorithm: str) -> None:
+    data = pa.table({"age": [21, 22, 23, 31, 32, 33], "s": ["x"] * 6})
+    columns = {"age": {"role": "quasi_identifier", "hierarchy": {"interval": {"width": 10}}, "publish": "bounds"}, "s": {"role": "sensitive"}}
+    release = sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 3}}], "algorithm": algorithm}, data=data)
+    shown = set(zip(release.table["age_from"].to_pylist(), release.table["age_to"].to_pylist(), strict=True))
+    assert shown == ({("21", "23"), ("31", "33")} if algorithm == "mondrian" else {("20", "29"), ("30", "39")})
+
+
+def test_a_missing_last_field_without_a_line_end_stays_missing(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    columns = {"a": {"role": "other"}, "b": {"role": "other"}}
+    release = sfumato.run(write_policy({"source": "data.csv", "columns": columns, "sink": "release.csv"}, 'a,b\n"x",'))
+    assert release.table.to_pylist() == [{"a": "x", "b": None}]

@@ -86,7 +86,9 @@ def _recoding(problem: Problem, codes: NDArray[Any], class_of: NDArray[np.int32]
     for place, (hierarchy, level) in enumerate(zip(problem.hierarchies, levels, strict=True)):
         own = codes[first, place].astype(np.int64)
         if level == hierarchy.height:
-            lows[:, place], highs[:, place] = 0, hierarchy.outside
+            # where nothing is missing or unknown the root may have a name of its own
+            special = (codes[kept, place] >= hierarchy.size).any()
+            lows[:, place], highs[:, place] = 0, hierarchy.outside if special else hierarchy.size - 1
             continue
         firsts, lasts = hierarchy.nodes(level)
         node = hierarchy.groups(level)[np.minimum(own, hierarchy.size - 1)]

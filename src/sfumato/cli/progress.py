@@ -59,8 +59,9 @@ class Bars:
             TextColumn("{task.completed:,} rows"),
             TextColumn("{task.fields[rate]}"),
             TimeElapsedColumn(),
-            TextColumn("left"),
+            TextColumn("gone,"),
             TimeRemainingColumn(),
+            TextColumn("left"),
             console=Console(stderr=True),
             transient=True,
         )

@@ -19,7 +19,7 @@ def run(policy: Path, format: str) -> None:
     import pyarrow as pa
 
     from sfumato.core.kernels import is_warm
-    from sfumato.engine.publish import record_path
+    from sfumato.core.record import record_path
     from sfumato.engine.run import run as run_policy
     from sfumato.policy.load import load
 

@@ -53,6 +53,9 @@ def parse(values: pa.Array, kind: ValueType) -> pa.Array:
         return pc.cast(values, pa.string())
     if kind == "decimal" and pa.types.is_floating(values.type):
         return _parse_float(values)
+    if kind == "timestamp" and pa.types.is_timestamp(values.type):
+        instants = values if values.type.tz else pc.assume_timezone(values, "UTC")
+        return pc.cast(instants, pa.timestamp("us", tz="UTC"), safe=False)
     if not pa.types.is_string(values.type):
         values = _as_text(values)
     if kind == "integer":

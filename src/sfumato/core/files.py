@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,8 @@ def state_of(path: str | Path) -> str:
     """Return a token that changes when the file does."""
     with file_errors(path):
         status = Path(path).stat()
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
+        raise UnreachableError(f"{path} is a pipe or a device", code="file-not-regular", hint="write its content to a file first")
     return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
 
 
@@ -55,6 +58,10 @@ def file_errors(path: str | Path, doing: str = "read") -> Iterator[None]:
         yield
     except OSError as error:
         raise unreachable(path, error, doing) from None
+    except (ValueError, UnicodeError) as error:
+        if "null" not in str(error) and not isinstance(error, UnicodeEncodeError):
+            raise
+        raise UnreachableError("a path holds characters that no file name has", code="file-unreachable", hint="look at the path") from None
 
 
 def unreachable(path: str | Path, error: OSError, doing: str) -> UnreachableError:

@@ -82,7 +82,7 @@ class Hierarchy:
 
     @property
     def root(self) -> str:
-        """What stands for any value at all."""
+        """What stands for any value that the hierarchy knows; with missing or unknown ones among them it is always ``*``."""
         return self.levels[-1].labels[0]
 
     @cached_property
@@ -131,7 +131,7 @@ class Hierarchy:
     def label(self, low: int, high: int) -> str | None:
         """Return how the smallest published value is written that holds the codes ``low`` to ``high``; None is a missing value."""
         if high >= self.size:
-            return None if low == high == self.missing else self.root
+            return None if low == high == self.missing else ROOT
         if low == high:
             return str(self.leaves[low].as_py())
         if self.ordered:
@@ -145,12 +145,12 @@ class Hierarchy:
         first, last = (self.leaves.take(np.minimum(ends, self.size - 1)) for ends in (lows, highs))
         written = pc.binary_join_element_wise("[", first, ", ", last, "]", "")
         plain = pc.if_else(pa.array(lows == highs), first, written)
-        special = pc.if_else(pa.array((lows == self.missing) & (highs == self.missing)), pa.scalar(None, pa.string()), self.root)
+        special = pc.if_else(pa.array((lows == self.missing) & (highs == self.missing)), pa.scalar(None, pa.string()), ROOT)
         return pc.if_else(pa.array(highs >= self.size), special, plain)
 
     def _node_labels(self, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> pa.Array:
         """Return the labels of the lowest nodes that hold intervals, level by level from the finest."""
-        labels = np.full(len(lows), self.root, object)
+        labels = np.full(len(lows), ROOT, object)
         waiting = np.flatnonzero(highs < self.size)
         single = waiting[lows[waiting] == highs[waiting]]
         labels[single] = self.leaves.take(lows[single]).to_pylist()

@@ -66,16 +66,18 @@ def _home(chosen: str | None, state: str | None, user: str | None) -> Path:
 def _private(path: Path) -> Path:
     """Make a folder that only its owner can enter; refuse one that belongs to somebody else."""
     try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.chmod(0o700)
         status = path.lstat()
-        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        # a folder that is there already is used as it is, unless others could exchange what is in it
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
             raise OSError
-        path.chmod(0o700)
         if not os.access(path, os.W_OK | os.X_OK):
             raise OSError
     except OSError as error:
         raise UnreachableError(
-            f"the private folder {path} cannot be made or written",
+            f"the private folder {path} cannot be made or written, or others may write to it",
             code="home-unwritable",
             hint="set SFUMATO_HOME to a folder of your own that can be written",
         ) from error

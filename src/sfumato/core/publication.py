@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core import canonical
-from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.hierarchy import ROOT, Hierarchy, interval_ends, interval_text
 from sfumato.core.recoding import Recoding
 
 Style = Literal["interval", "bounds", "set", "label"]
@@ -30,6 +30,7 @@ class Publication:
     column: str
     hierarchy: Hierarchy
     style: Style | None = None
+    least: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -43,17 +44,21 @@ class Publication:
         distinct, index = np.unique(keys, return_inverse=True)
         lows, highs = np.divmod(distinct, span)
         level = recoding.levels[place] if recoding.levels is not None else None
-        labels = self._level_labels(lows, highs, level) if level else self.hierarchy.labels(lows, highs)
-        return tuple(pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), part) for part in self._styled(lows, highs, level, labels))
+        parts = self.texts(lows, highs, level)
+        return tuple(pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), part) for part in parts)
+
+    def texts(self, lows: NDArray[np.int64], highs: NDArray[np.int64], level: int | None = None) -> tuple[pa.Array, ...]:
+        """Return how intervals of codes are written, one array a published column; of nodes of a level, as that level calls them."""
+        if level:
+            labels = self._level_labels(lows, highs, level)
+        else:
+            labels = self._least_labels(lows, highs) if self.least else self.hierarchy.labels(lows, highs)
+        return self._styled(lows, highs, level, labels)
 
     def read(self, *texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the interval of leaf codes that each written value covers, -1 where the text means nothing."""
         if self.style == "bounds":
-            low, first_high = self._read_one(texts[0])
-            last_low, high = self._read_one(texts[1])
-            whole = (first_high == self.hierarchy.outside) | (low == self.hierarchy.missing)
-            broken = (low < 0) | (last_low < 0) | (high < low)
-            return np.where(broken, UNREADABLE, low), np.where(broken, UNREADABLE, np.where(whole, first_high, high))
+            return self._with_special(texts[0], *self._between(texts[0], texts[1]))
         return self._read_one(texts[0])
 
     def extents(self, *texts: pa.Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -75,7 +80,11 @@ class Publication:
         positions = self.hierarchy.positions
         if len(positions) < 2:
             return np.zeros(len(lows))
-        width = positions[-1] - positions[0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            width = positions[-1] - positions[0]
+        if not 0 < width < np.inf:
+            # numbers too large or too close for their distance to be told: leaves are counted instead
+            return np.asarray((highs - lows) / (len(positions) - 1), np.float64)
         if self.style == "bounds":
             first, last = texts
         else:
@@ -98,6 +107,23 @@ class Publication:
             pa.string(),
         )
 
+    def _least_labels(self, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> pa.Array:
+        """Return the labels of boxes in a column with a least level: never one of a lower level."""
+        hierarchy, texts = self.hierarchy, []
+        starts = hierarchy.levels[self.least - 1].starts
+        for low, high in zip(lows.tolist(), highs.tolist(), strict=True):
+            first, last = (int(np.searchsorted(starts, end, side="right") - 1) for end in (low, high))
+            if high >= hierarchy.size:
+                texts.append(hierarchy.label(low, high))
+            elif first == last:
+                texts.append(hierarchy.node_label(self.least, first))
+            elif hierarchy.ordered:
+                ends = [interval_ends(label) or (label, label) for label in (hierarchy.node_label(self.least, node) for node in (first, last))]
+                texts.append(interval_text(ends[0][0], ends[1][1]))
+            else:
+                texts.append(hierarchy.node_label(*hierarchy.lowest_level(low, high)))
+        return pa.array(texts, pa.string())
+
     def _styled(self, lows: NDArray[np.int64], highs: NDArray[np.int64], level: int | None, labels: pa.Array) -> tuple[pa.Array, ...]:
         if self.style == "bounds":
             return interval_columns(labels)
@@ -111,6 +137,8 @@ class Publication:
 
     def _node(self, low: int, high: int, level: int | None) -> tuple[int, int]:
         number, node = (level, -1) if level else self.hierarchy.lowest_level(low, high)
+        if number < self.least:
+            number, node = self.least, -1
         firsts, lasts = self.hierarchy.nodes(number)
         if node < 0:
             node = int(np.searchsorted(firsts, low, side="right") - 1)
@@ -123,18 +151,22 @@ class Publication:
 
     def _read_one(self, texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if self.hierarchy.ordered:
-            lows, highs = self._read_ordered(texts)
+            lows, highs = self._between(*interval_columns(texts))
         else:
             pairs = [self._labels.get(text, (UNREADABLE, UNREADABLE)) for text in texts.to_pylist()]
             lows, highs = np.array(pairs, np.int64).reshape(-1, 2).T
+        return self._with_special(texts, lows, highs)
+
+    def _with_special(self, texts: pa.Array, lows: NDArray[np.int64], highs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Put in what null and the root cover."""
         null = texts.is_null().to_numpy(zero_copy_only=False)
-        root = pc.fill_null(pc.equal(texts, self.hierarchy.root), False).to_numpy(zero_copy_only=False)
+        root = pc.fill_null(pc.equal(texts, ROOT), False).to_numpy(zero_copy_only=False)
         lows = np.where(null, self.hierarchy.missing, np.where(root, 0, lows))
         highs = np.where(null, self.hierarchy.missing, np.where(root, self.hierarchy.outside, highs))
         return lows, highs
 
-    def _read_ordered(self, texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        first, last = interval_columns(texts)
+    def _between(self, first: pa.Array, last: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the leaves from one end to the other."""
         positions = self.hierarchy.positions
         low, high = (_positions(end, self.hierarchy.kind) for end in (first, last))
         lows = np.searchsorted(positions, low, side="left")

@@ -72,3 +72,8 @@ def people(count: Any, k: int) -> Any:
     (0, '< 5', 5)
     """
     return f"< {k}" if 0 < count < k else count
+
+
+def record_path(sink: str) -> str:
+    """Return where the record of a release stands: beside it."""
+    return f"{sink}.record.json"

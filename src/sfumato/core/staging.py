@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +19,11 @@ class StagedFile:
 
     def __init__(self, target: str) -> None:
         self.target = Path(target)
-        self.path = self.target.with_name(f".{self.target.name}.sfumato")
+        self.path = staging_name(self.target)
         if self.target.is_dir():
             raise UnreachableError(f"{target} is a folder", code="file-is-folder", hint="name a file")
+        if self.target.exists() and not self.target.is_file():
+            raise UnreachableError(f"{target} is a pipe or a device", code="file-not-regular", hint="name a file")
         with file_errors(self.target, "written"):
             self.target.parent.mkdir(parents=True, exist_ok=True)
             self.file = self._open()
@@ -59,6 +62,12 @@ class StagedFile:
     def _open(self) -> IO[bytes]:
         while True:
             file = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600), "r+b", buffering=1 << 20)
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1 or status.st_uid != os.getuid():
+                # somebody has put another file under the private name: that is not to be written to
+                file.close()
+                self.path.unlink(missing_ok=True)
+                continue
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -90,6 +99,11 @@ class StagedFile:
         except OSError as error:
             (abort or self.abort)()
             raise unreachable(self.target, error, "written") from None
+
+
+def staging_name(target: Path) -> Path:
+    """Return the hidden name under which a file is written before it is published."""
+    return target.with_name(f".{target.name}.sfumato")
 
 
 def sync_folder(path: Path) -> None:

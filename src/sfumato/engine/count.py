@@ -12,7 +12,7 @@ import pyarrow as pa
 from sfumato.core import canonical
 from sfumato.core.encoding import distinct_typed, encode, sensitive_codes
 from sfumato.core.frequencies import Frequencies
-from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.interfaces import Attached, CountPlan, Encoding
 from sfumato.engine.plan import Plan
 from sfumato.errors import DataError, Mistake, PolicyError, PromiseError
@@ -100,10 +100,16 @@ def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: 
     hierarchy: Hierarchy = builder.build(name, typed, rows)
     if not hierarchy.size:
         # a column without any value: one leaf that nobody has keeps the arithmetic of ladders whole
-        hierarchy = Hierarchy.of_paths(name, [[""]])
+        hierarchy = _nothing(name, column)
     _check_level(plan, name, column, hierarchy)
     _check_style(plan, name, column, hierarchy)
     return hierarchy
+
+
+def _nothing(name: str, column: Column) -> Hierarchy:
+    if column.publish not in ("bounds", "interval"):
+        return Hierarchy.of_paths(name, [[""]])
+    return Hierarchy(name, True, "integer", pa.array([0]), (Level(np.zeros(1, np.int32), (ROOT,)),))
 
 
 def _present(values: pa.Array, missing: list[str]) -> pa.Array:

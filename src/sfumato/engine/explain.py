@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sfumato.core.record import record_path
 from sfumato.engine.plan import Plan
-from sfumato.engine.publish import record_path
 
 
 def explain(plan: Plan) -> list[str]:
@@ -24,7 +24,7 @@ def explain(plan: Plan) -> list[str]:
         steps.append(f"Count people, not rows: {policy.subject} says whose row it is.")
     if plan.quasi_identifiers:
         limit = f"leave out at most {policy.suppression_limit:.2%} of the rows" if policy.suppression_limit else "leave out no row"
-        steps.append(f"Search with {policy.algorithm.name} for the recoding that loses least; {limit}.")
+        steps.append(f"Search with {policy.algorithm.name} for a recoding that loses little; {limit}.")
     for promise in plan.resolved.promises:
         settings = ", ".join(f"{key} {value}" for key, value in promise.model_dump(exclude_defaults=True).items())
         steps.append(f"Keep {promise.component_name()} ({settings}) in every class, or publish nothing.")

@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.interfaces import Sink, Source, Store
+from sfumato.core.record import record_path
+from sfumato.core.staging import staging_name
 from sfumato.errors import DataError, Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.load import load
 from sfumato.policy.model import Policy
@@ -93,16 +95,18 @@ def _refuse_own_files(policy: AnyPolicy, resolved: Resolved, source: Source, sin
     read += [path for builder in resolved.hierarchies.values() if (path := getattr(builder, "path", None))]
     if isinstance(policy, str | Path):
         read.append(str(policy))
-    for target in sink.places():
+    targets = [place for target in sink.places() for place in (target, record_path(target))]
+    targets += [str(staging_name(Path(target))) for target in targets]
+    for target in targets:
         if any(_same_file(target, path) for path in read):
-            mistake = Mistake("sink", "is a file that the run reads", "sink-is-source", "name another file")
+            mistake = Mistake("sink", "would write over a file that the run reads", "sink-is-source", "name another file")
             raise PolicyError([mistake], name=resolved.name)
 
 
 def _same_file(one: str, other: str) -> bool:
     try:
         return os.path.realpath(one) == os.path.realpath(other) or Path(one).samefile(other)
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
@@ -113,6 +117,13 @@ def _compare_columns(resolved: Resolved, schema: pa.Schema) -> None:
     absent = [name for name in resolved.policy.columns if name not in present]
     if not unnamed and not absent:
         return
+    if not named & present:
+        # perhaps there is no header, and what looks like names are cells
+        raise DataError(
+            f"none of the {len(schema.names)} columns of the source is named in the policy, which names {len(named)}",
+            code="columns-differ",
+            hint="if its first line is no header, say source: {delimited: {path: ..., header: false}}",
+        )
     parts, hints = [], []
     if unnamed:
         parts.append(f"the source has columns that the policy does not name: {', '.join(unnamed)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import time
@@ -17,18 +18,13 @@ from sfumato.core import places
 from sfumato.core.files import file_errors
 from sfumato.core.interfaces import Published, Staged
 from sfumato.core.recoding import Recoding
-from sfumato.core.record import RunRecord
+from sfumato.core.record import RunRecord, record_path
 from sfumato.core.staging import StagedFile
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
 
 _RUNS_KEPT = 50
-
-
-def record_path(sink: str) -> str:
-    """Return where the record of a release stands: beside it."""
-    return f"{sink}.record.json"
 
 
 def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace) -> Published:
@@ -71,7 +67,8 @@ def private_part(counted: Counted, recoding: Recoding, record: RunRecord) -> Ite
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    for old in sorted(base.iterdir())[:-_RUNS_KEPT]:
+    own = sorted(run for run in base.iterdir() if re.fullmatch(r"\d{8}T\d{6}-[0-9a-f]{8}", run.name))
+    for old in own[:-_RUNS_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
 
 

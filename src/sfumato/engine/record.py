@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from sfumato.core.recoding import Recoding
-from sfumato.core.record import Recoded, Rows, RunRecord, people
+from sfumato.core.record import PromiseResult, Recoded, Rows, RunRecord, people
 from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
 from sfumato.engine.verify import Verified
@@ -29,7 +30,7 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
         status="published",
         policy=policy_hash(plan),
         rows=Rows(in_=f"< {out + k}" if 0 < suppressed < k else counted.rows, out=out, suppressed=people(suppressed, k)),
-        promises=verified.promises,
+        promises=[_coarse(result) if hidden and result.promise == "t_closeness" else result for result in verified.promises],
         measures=_measures(plan, counted, recoding, verified, suppressed, hidden, k),
         recoding=Recoded(
             kind=recoding.kind,
@@ -42,6 +43,11 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
         fingerprints=verified.fingerprints,
         notes=_notes(plan, recoding),
     )
+
+
+def _coarse(result: PromiseResult) -> PromiseResult:
+    """Return a distance rounded upwards: its many digits would tell which values a few suppressed rows had."""
+    return result.model_copy(update={"measured": min(result.asked, math.ceil(result.measured * 100) / 100)})
 
 
 def threshold(plan: Plan) -> int:
@@ -93,6 +99,8 @@ def _notes(plan: Plan, recoding: Recoding) -> list[str]:
     notes = []
     if recoding.kind == "boxes" and plan.quasi_identifiers:
         notes.append("bounds are tight: an interval shows the true smallest and largest value of its class")
+    if recoding.levels is not None:
+        notes.append("nodes of intervals without a width are named after values of the table as read, those of suppressed rows included")
     if plan.masked:
         notes.append(f"masked columns are not compared with their originals: {', '.join(plan.masked)}")
     return notes

@@ -126,7 +126,9 @@ def _maximum(asked: int | None, counted: Counted, name: str) -> int:
 def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
     columns = plan.resolved.policy.columns
     return MaskPlan(
-        publications=[Publication(name, counted.hierarchies[name], columns[name].publish) for name in plan.quasi_identifiers],
+        publications=[
+            Publication(name, counted.hierarchies[name], columns[name].publish, columns[name].level.minimum) for name in plan.quasi_identifiers
+        ],
         masks=plan.resolved.masks,
         kept=plan.kept,
         order=plan.published,

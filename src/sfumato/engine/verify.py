@@ -22,7 +22,7 @@ from sfumato.core.encoding import encode, sensitive_codes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ClassPlan, MaskPlan, Progress, Promise, Staged
 from sfumato.core.kernels.grouping import group_keys
-from sfumato.core.publication import Publication, interval_columns
+from sfumato.core.publication import Publication
 from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
@@ -139,47 +139,43 @@ def _covers(
     low, high = lows[places], highs[places]
     if ((low < 0) | (smallest < low) | (largest > high)).any():
         raise _broken(f"publishes in column {publication.column} a value that does not cover its original", "verify-covers")
-    if level is not None:
-        wanted = _level_covers(hierarchy, level, smallest, largest)
-    else:
-        wanted = _smallest_covers(publication, policy.level.minimum, smallest, largest)
-    if (low != wanted[0]).any() or (high != wanted[1]).any():
+    wanted = _wanted(publication, level, smallest, largest)
+    if any(shown.take(pa.array(places)) != text for shown, text in zip(distinct, wanted, strict=True)):
         raise _broken(f"publishes in column {publication.column} a wider value than was decided", "verify-width")
     shares, spans = publication.extents(*distinct)
     sizes = np.diff(np.append(classes.starts, len(members)))
     rows = np.bincount(places, sizes, minlength=len(lows)).astype(np.int64)
+    if hierarchy.ordered and len(members) < original.rows:
+        return publication.column, *_among_published(hierarchy, leaves, shares, spans, rows)
     return publication.column, shares, spans, rows, hierarchy.size
 
 
-def _level_covers(
-    hierarchy: Hierarchy, level: int, smallest: NDArray[np.int64], largest: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what a full-domain release must show: the node of its level; a value outside the hierarchy shows the root on every level."""
-    if level == hierarchy.height:
-        return np.zeros_like(smallest), np.full_like(largest, hierarchy.outside)
-    lows, highs = _nodes_that_hold(hierarchy, level, smallest, largest)
-    strange = (smallest == hierarchy.outside) & (largest == hierarchy.outside)
-    return np.where(strange, 0, lows), highs
+def _among_published(
+    hierarchy: Hierarchy, leaves: NDArray[np.int32], shares: NDArray[np.float64], spans: NDArray[np.float64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], int]:
+    """Measure against the leaves and the range of published rows: the extremes of suppressed people must not show in the record."""
+    known = np.unique(leaves[leaves < hierarchy.size])
+    if len(known) < 2:
+        return np.where(shares < 1, 1 / max(1, len(known)), 1.0), np.where(spans < 1, 0.0, 1.0), rows, len(known)
+    positions = hierarchy.positions
+    wider = (positions[-1] - positions[0]) / (positions[known[-1]] - positions[known[0]])
+    return np.minimum(1.0, shares * hierarchy.size / len(known)), np.minimum(1.0, spans * wider), rows, len(known)
 
 
-def _smallest_covers(
-    publication: Publication, level: int, smallest: NDArray[np.int64], largest: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what a release of boxes must show: the smallest value that holds its class, read by its text as a reader would.
+def _wanted(publication: Publication, level: int | None, smallest: NDArray[np.int64], largest: NDArray[np.int64]) -> tuple[pa.Array, ...]:
+    """Return the text that each class must show: anything wider was not decided by the search.
 
-    Anything wider was not decided by the search. A column with a least level shows nodes of that level or wider.
+    A full-domain release shows the node of its level; boxes show the smallest value that holds the class, on the least level or above.
     """
     hierarchy = publication.hierarchy
-    if level:
-        smallest, largest = _nodes_that_hold(hierarchy, level, smallest, largest)
-    span = hierarchy.size + 2
-    pairs, places = np.unique(smallest * span + largest, return_inverse=True)
-    labels = hierarchy.labels(*np.divmod(pairs, span))
-    if publication.style == "bounds":
-        lows, highs = publication.read(*interval_columns(labels))
+    if level == hierarchy.height:
+        whole = hierarchy.outside if largest.max(initial=0) >= hierarchy.size else hierarchy.size - 1
+        lows, highs = np.zeros_like(smallest), np.full_like(largest, whole)
     else:
-        lows, highs = Publication(publication.column, hierarchy).read(labels)
-    return lows[places], highs[places]
+        lows, highs = _nodes_that_hold(hierarchy, publication.least if level is None else level, smallest, largest)
+    span = hierarchy.size + 2
+    pairs, places = np.unique(lows * span + highs, return_inverse=True)
+    return tuple(text.take(places) for text in publication.texts(*np.divmod(pairs, span), level))
 
 
 def _nodes_that_hold(

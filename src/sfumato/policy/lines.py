@@ -144,6 +144,9 @@ def _scalar(text: str, kind: str, path: Path, line: int, mistakes: list[Mistake]
         return None
     if kind not in ("str", "timestamp", "value", "merge"):
         mistakes.append(_tagged(path, line))
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        mistakes.append(Mistake(".".join(map(str, path)), "holds half a character", "policy-yaml", "write the whole character", line))
+        return ""
     return text
 
 

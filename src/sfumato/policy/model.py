@@ -83,7 +83,7 @@ class Column(Settings):
     ] = None
     hierarchy: Annotated[AnyComponent | None, Field(description="the ladder of its values; made automatically where it is not given")] = None
     mask: Annotated[AnyComponent | None, Field(description="how its values are changed")] = None
-    weight: Annotated[float, Field(gt=0, description="how much its detail matters, beside that of other columns")] = 1.0
+    weight: Annotated[float, Field(gt=0, le=1e9, description="how much its detail matters, beside that of other columns")] = 1.0
     level: Annotated[LevelRange, Field(description="how far it may be generalised")] = LevelRange()
     publish: Annotated[Style | None, Field(description="how a generalised value is written")] = None
     on_unknown: Annotated[Literal["error", "suppress", "generalise"], Field(description="what a value outside the hierarchy does")] = "error"

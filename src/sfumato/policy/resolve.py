@@ -226,6 +226,10 @@ class _Checks:
 
     def _roles(self) -> None:
         roles = {column.role for column in self._policy.columns.values()}
+        if roles == {"identifier"} and not any(mask is not None for mask in self._masks.values()):
+            self._say(
+                ("columns",), "every column is removed: nothing would be published", "policy-no-columns", "give a column another role, or a mask"
+            )
         if "quasi_identifier" in roles and not self._policy.promises and not any(view.promises for view in self._policy.views.values()):
             self._say(
                 ("promises",),

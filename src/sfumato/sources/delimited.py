@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ from sfumato.core.settings import Settings
 from sfumato.errors import DataError
 
 _BLOCK = 4 << 20
+_SETTLED = 2_000_000_000
 _SCANNED: dict[tuple[str, str, int], _Structure] = {}
 
 
@@ -112,6 +115,7 @@ class Delimited(Settings):
 
     def _first_record(self) -> tuple[list[str], int]:
         """Return the first line that is not blank, and how many are before it; nothing where all are."""
+        self.state()
         with file_errors(self.path), Path(self.path).open("rb") as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
             try:
@@ -143,7 +147,11 @@ class Delimited(Settings):
         if token not in _SCANNED:
             while len(_SCANNED) > 8:
                 _SCANNED.pop(next(iter(_SCANNED)))
-            _SCANNED[token] = self._structure(width)
+            found = self._structure(width)
+            if time.time_ns() - Path(self.path).stat().st_mtime_ns < _SETTLED:
+                # written a moment ago: it could change again within the same tick of the file system's clock
+                return found
+            _SCANNED[token] = found
         return _SCANNED[token]
 
     def _structure(self, width: int) -> _Structure:
@@ -190,9 +198,10 @@ class Delimited(Settings):
         from pyarrow import csv as arrow_csv
 
         dictionary = pa.dictionary(pa.int32(), pa.string())
+        content = None if _ends_in_a_line_break(self.path) else _WithLastBreak(self.path)
         try:
             reader = arrow_csv.open_csv(
-                self.path,
+                self.path if content is None else pa.PythonFile(content, "r"),
                 read_options=arrow_csv.ReadOptions(
                     column_names=names, skip_rows_after_names=structure.above, block_size=max(_BLOCK, 2 * structure.longest)
                 ),
@@ -224,6 +233,9 @@ class Delimited(Settings):
         except OSError as error:
             with file_errors(self.path):
                 raise error
+        finally:
+            if content is not None:
+                content.close()
 
     def _not_utf8(self) -> DataError:
         return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint="convert it to UTF-8 first")
@@ -237,3 +249,37 @@ class _Structure:
     above: int
     longest: int
     breaks: bool
+
+
+def _ends_in_a_line_break(path: str) -> bool:
+    with Path(path).open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        if file.tell() == 0:
+            return True
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) in b"\r\n"
+
+
+class _WithLastBreak:
+    """A file with a line break after its last line: without one, Arrow reads a missing last field as the empty string."""
+
+    def __init__(self, path: str) -> None:
+        self._file = Path(path).open("rb")  # noqa: SIM115 - closed by whoever reads it to its end
+        self._ended = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+        return self._file.closed
+
+    def read(self, size: int = -1) -> bytes:
+        """Return further bytes, after the last ones the line break."""
+        data = self._file.read(size)
+        if data or self._ended:
+            return data
+        self._ended = True
+        return b"\n"
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()

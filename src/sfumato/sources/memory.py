@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 
+from sfumato.core.column_types import plain_schema
 from sfumato.core.settings import Settings
 
 
@@ -19,9 +20,8 @@ class Memory(Settings):
     table: Annotated[Any, Field(description="a pyarrow.Table", exclude=True)]
 
     def describe(self) -> pa.Schema:
-        """Return the schema of the table."""
-        schema: pa.Schema = self.table.schema
-        return schema
+        """Return the columns and their types."""
+        return plain_schema(self.table.schema, "the table")
 
     def state(self) -> str:
         """Return a constant: an Arrow table never changes."""
@@ -34,4 +34,9 @@ class Memory(Settings):
     def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Return the rows of some columns in order."""
         del coded
-        yield from self.table.select(list(columns)).to_batches(max_chunksize=1 << 18)
+        if not columns:
+            yield from self.table.select([]).to_batches()
+            return
+        schema = self.describe()
+        chosen = pa.schema([schema.field(name) for name in columns])
+        yield from self.table.select(list(columns)).cast(chosen).to_batches(max_chunksize=1 << 18)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import pyarrow as pa
 from pydantic import Field
 
+from sfumato.core.column_types import plain_schema
 from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
 from sfumato.core.interfaces import Scan
 from sfumato.core.settings import Settings
@@ -74,21 +75,7 @@ class Parquet(Settings):
 
     def _schema(self, file: parquet.ParquetFile) -> pa.Schema:
         schema = file.schema_arrow
-        double = sorted({name for name in schema.names if schema.names.count(name) > 1})
-        if double:
-            raise DataError(
-                f"{self.path} has several columns called {', '.join(double)}",
-                code="column-duplicate",
-                hint="rename them: a policy speaks of columns by name",
-            )
-        nested = [field.name for field in schema if pa.types.is_nested(field.type)]
-        if nested:
-            raise DataError(
-                f"{self.path} has columns of lists, structures or maps: {', '.join(nested)}",
-                code="column-nested",
-                hint="flatten them into columns of their own, or leave them out of the file",
-            )
-        return pa.schema([_field(field) for field in schema])
+        return pa.schema([_field(field) for field in plain_schema(schema, self.path)])
 
     def _damaged(self) -> DataError:
         return DataError(f"{self.path} is damaged or no Parquet file", code="parquet-damaged", hint="write the file again")

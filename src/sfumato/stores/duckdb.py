@@ -194,14 +194,16 @@ class Spill:
                 batch = reader.get_batch(number)
                 places = place[start : start + batch.num_rows]
                 start += batch.num_rows
-                numbered = batch.append_column("place", pa.array(places))
+                # names of columns may differ by case only, or be any word: DuckDB sees none of them
+                plain = pa.RecordBatch.from_arrays(batch.columns, names=[f"c{place}" for place in range(batch.num_columns)])
+                numbered = plain.append_column("place", pa.array(places))
                 yield numbered if places.min(initial=0) >= 0 else numbered.filter(pa.array(places >= 0))
 
 
 def _sorted_by_duckdb(spill: Spill, place: NDArray[np.int64], store: Duckdb, workplace: Workplace) -> Iterator[pa.RecordBatch]:
     import duckdb
 
-    schema = spill.schema.append(pa.field("place", pa.int64()))
+    schema = pa.schema([(f"c{number}", kind) for number, kind in enumerate(spill.schema.types)]).append(pa.field("place", pa.int64()))
     spilled_rows = pa.RecordBatchReader.from_batches(schema, spill.placed(place))
     folder = workplace.folder / "duckdb"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -210,7 +212,8 @@ def _sorted_by_duckdb(spill: Spill, place: NDArray[np.int64], store: Duckdb, wor
         with duckdb.connect(":memory:", config=configuration) as connection:
             connection.register("spilled_rows", spilled_rows)
             result = connection.sql('SELECT * FROM spilled_rows ORDER BY "place"')
-            yield from _rebatched(result.to_arrow_reader(_BATCH))
+            for batch in _rebatched(result.to_arrow_reader(_BATCH)):
+                yield pa.RecordBatch.from_arrays(batch.columns[:-1], names=spill.names)
     except duckdb.Error as error:
         raise unreachable(folder, OSError(28 if "space" in str(error).lower() else 5, ""), "written") from None
 

@@ -11,27 +11,25 @@ from sfumato.core.kernels import inner_kernel, kernel
 
 
 @kernel
-def group(keys: Any) -> Any:
-    """Return the group of each key, the place where each group first appears, and the number of groups."""
-    groups = np.empty(len(keys), np.int32)
-    firsts = np.empty(1024, np.int32)
+def group(keys: Any, groups: Any, firsts: Any) -> Any:
+    """Write down the group of each key and the place where each group first appears; return the number of groups.
+
+    Arrays come in from outside: a compiled function that returns some can crash when an interrupt is waiting.
+    """
     slots = np.empty(2048, np.int32)
     for slot in range(len(slots)):
         slots[slot] = -1
     found = np.int64(0)
     for place in range(len(keys)):
-        if found == len(firsts):
-            longer = np.empty(2 * found, np.int32)
+        if 2 * found == len(slots):
             slots = np.empty(4 * found, np.int32)
             for slot in range(len(slots)):
                 slots[slot] = -1
             for other in range(found):
-                longer[other] = firsts[other]
                 slot = _slot(keys[firsts[other]], len(slots))
                 while slots[slot] >= 0:
                     slot = (slot + 1) & (len(slots) - 1)
                 slots[slot] = other
-            firsts = longer
         slot = _slot(keys[place], len(slots))
         while slots[slot] >= 0 and keys[firsts[slots[slot]]] != keys[place]:
             slot = (slot + 1) & (len(slots) - 1)
@@ -40,7 +38,7 @@ def group(keys: Any) -> Any:
             firsts[found] = place
             found += 1
         groups[place] = slots[slot]
-    return groups, firsts, found
+    return found
 
 
 @inner_kernel
@@ -77,5 +75,6 @@ def group_columns(columns: list[NDArray[Any]], sizes: list[int]) -> tuple[NDArra
 
 def group_keys(keys: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the group of each key, numbered in order of first appearance, and where each first appears."""
-    groups, firsts, found = group(keys)
+    groups, firsts = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
+    found = group(keys, groups, firsts)
     return groups, firsts[:found].copy()

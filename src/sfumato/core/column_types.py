@@ -1,0 +1,43 @@
+"""The Arrow types that columns may have: flat values that can be written as text."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from sfumato.errors import DataError
+
+
+def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
+    """Return the schema as it is worked on; refuse nested and binary columns, and names that occur twice.
+
+    >>> plain_schema(pa.schema([("a", pa.string_view()), ("b", pa.null())]), "table").types
+    [DataType(string), DataType(string)]
+    """
+    double = sorted({field for field in schema.names if schema.names.count(field) > 1})
+    if double:
+        raise DataError(
+            f"{name} has several columns called {', '.join(double)}",
+            code="column-duplicate",
+            hint="rename them: a policy speaks of columns by name",
+        )
+    refused = [field.name for field in schema if _is_refused(field.type)]
+    if refused:
+        raise DataError(
+            f"{name} has columns whose values are lists, structures or bytes: {', '.join(refused)}",
+            code="column-nested",
+            hint="flatten or decode them into columns of text, numbers, dates or instants, or leave them out",
+        )
+    return pa.schema([(field.name, _plain(field.type)) for field in schema])
+
+
+def _is_refused(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind)
+    return pa.types.is_nested(kind) or binary or isinstance(kind, pa.BaseExtensionType)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_null(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.float32() if pa.types.is_float16(kind) else kind
