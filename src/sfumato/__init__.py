@@ -18,8 +18,17 @@ _HOMES = {
 }
 
 
+def __dir__() -> list[str]:
+    """Name what there is, though it is not imported yet."""
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is: ``sfumato --help`` needs none of it."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("sfumato")
     if name not in _HOMES:
         raise AttributeError(name)
     import importlib

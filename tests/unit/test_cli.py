@@ -107,3 +107,20 @@ def test_wrong_usage_ends_with_two(arguments: tuple[str, ...], sfumato_command: 
     ended = sfumato_command(*arguments)
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
+
+
+def test_the_version_is_told(sfumato_command: Command) -> None:
+    import sfumato
+
+    assert sfumato_command("--version").stdout.strip() == sfumato.__version__
+    assert {"run", "Policy", "Column", "Release"} <= set(dir(sfumato))
+    with pytest.raises(AttributeError):
+        sfumato.nothing  # noqa: B018 - asking is the test
+
+
+def test_what_is_no_policy_is_refused_from_python_too() -> None:
+    import sfumato
+    from sfumato.errors import UsageError
+
+    with pytest.raises(UsageError, match="policy-kind"):
+        sfumato.run(5)  # type: ignore[arg-type]

@@ -39,6 +39,22 @@ PolicyArgument = Annotated[Path, typer.Argument(help="the policy file", show_def
 FormatOption = Annotated[Format, typer.Option("--format", help="answer in words or as JSON")]
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(version("sfumato"))
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is and exit.")] = False,
+) -> None:
+    """Release tables in which nobody can be singled out, and check it on what was written."""
+    del version
+
+
 @app.command()
 def check(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
     """Say everything that is wrong with a policy, with line and key."""

@@ -33,6 +33,11 @@ class Release:
     record: RunRecord
     _source: Source
 
+    def __repr__(self) -> str:
+        """Say in one line what was published."""
+        promises = ", ".join(f"{p.promise} {p.measured:g}" for p in self.record.promises) or "no promises"
+        return f"Release({self.record.rows.out} rows, {promises})"
+
     @cached_property
     def table(self) -> pa.Table:
         """The published rows as an Arrow table; read from the file where the release is one."""

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sfumato.core.files import file_errors
-from sfumato.errors import Mistake, PolicyError
+from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.lines import LARGEST, Lines, parse
 from sfumato.policy.model import Policy
 from sfumato.policy.wording import mistakes_of
@@ -34,6 +34,8 @@ def load(policy: str | Path | Mapping[str, Any] | Policy) -> Loaded:
     if isinstance(policy, Mapping):
         checked, mistakes = _validated(dict(policy), Lines(), "policy")
         return Loaded(checked, Lines(), None, "policy", tuple(mistakes))
+    if not isinstance(policy, str | Path):
+        raise UsageError(f"a policy is a path, a mapping or a Policy, not a {type(policy).__name__}", code="policy-kind", hint="policy.yaml")
     path = Path(policy)
     value, lines = parse(_text(path), path.name)
     checked, mistakes = _validated(value, lines, path.name)
