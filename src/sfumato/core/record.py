@@ -53,6 +53,8 @@ class RunRecord(_Part):
     rows: Rows
     promises: list[PromiseResult]
     measures: dict[str, dict[str, Any]]
+    algorithm: str
+    suppression_limit: float
     recoding: Recoded
     columns: dict[str, Any]
     timings: dict[str, float]

@@ -32,6 +32,8 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
         rows=Rows(in_=f"< {out + k}" if 0 < suppressed < k else counted.rows, out=out, suppressed=people(suppressed, k)),
         promises=[_coarse(result) if hidden and result.promise == "t_closeness" else result for result in verified.promises],
         measures=_measures(plan, counted, recoding, verified, suppressed, hidden, k),
+        algorithm=plan.resolved.policy.algorithm.name,
+        suppression_limit=plan.resolved.policy.suppression_limit,
         recoding=Recoded(
             kind=recoding.kind,
             boxes=recoding.number if recoding.kind == "boxes" and names else None,
@@ -89,6 +91,7 @@ def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
         if name in counted.hierarchies:
             entry["outside_hierarchy"] = people(counted.outside[name], k)
             entry["levels"] = counted.hierarchies[name].height + 1
+            entry["ordered"] = counted.hierarchies[name].ordered
         if name in plan.resolved.masks:
             entry["mask"] = plan.resolved.masks[name].component_name()
         told[name] = entry
@@ -97,6 +100,8 @@ def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
 
 def _notes(plan: Plan, recoding: Recoding) -> list[str]:
     notes = []
+    if not plan.resolved.promises:
+        notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")
     if recoding.kind == "boxes" and plan.quasi_identifiers:
         notes.append("bounds are tight: an interval shows the true smallest and largest value of its class")
     if recoding.levels is not None:
