@@ -153,3 +153,25 @@ def test_an_interrupt_leaves_nothing_behind(number: int, tmp_path: Path, write_p
     assert message == "interrupted; a release is published whole or not at all\n"
     assert not (tmp_path / "out").exists() or list((tmp_path / "out").iterdir()) == []
     assert list(work.iterdir()) == []
+
+
+INTERRUPTED_KERNEL = """
+import os, signal, threading
+import numpy as np
+from sfumato.core.kernels.grouping import group_keys
+keys = np.random.default_rng(1).integers(0, 2**62, 6_000_000)
+group_keys(keys[:10])
+threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        group_keys(keys)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_within_a_kernel_is_an_interrupt_and_no_crash() -> None:
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", INTERRUPTED_KERNEL], capture_output=True, text=True, timeout=60, check=False)
+        assert (ended.returncode, ended.stdout) == (0, "interrupted\n"), ended.stderr
