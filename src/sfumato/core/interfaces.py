@@ -298,9 +298,9 @@ class Promise(Settings):
         return ()
 
     @property
+    @abstractmethod
     def asked(self) -> float:
         """The value that ``measure`` must reach: at least, or at most where ``smaller_is_stricter``."""
-        raise NotImplementedError
 
     @abstractmethod
     def holds(self, classes: Classes) -> NDArray[np.bool_]:

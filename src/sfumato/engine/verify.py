@@ -21,7 +21,6 @@ from sfumato.core.classes import Classes
 from sfumato.core.encoding import encode, sensitive_codes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ClassPlan, MaskPlan, Progress, Promise, Staged
-from sfumato.core.kernels.grouping import group_keys
 from sfumato.core.publication import Publication
 from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult
@@ -93,7 +92,8 @@ def _classes(plan: Plan, original: Reading, staged: Staged, progress: Progress) 
     sensitive, references = {}, {}
     people: NDArray[np.int32] | None = None
     if plan.resolved.policy.subject:
-        people, _ = group_keys(original.prints["subject"].view(np.int64))
+        # by sorting: not the way in which people were told apart for the search
+        people = np.unique(original.prints["subject"], return_inverse=True)[1].astype(np.int32)
     for name in plan.watched:
         column = original.columns[name]
         encoding = sensitive_codes(name, column.values, plan.resolved.policy.columns[name].missing)
