@@ -105,6 +105,9 @@ class ArrowFile(Settings):
     def state(self):
         return state_of(self.path)
 
+    def about(self):
+        return None
+
     def scan(self):
         return Scan("arrow_file", (self.path,))
 

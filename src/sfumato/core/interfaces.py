@@ -59,6 +59,10 @@ class Source(Protocol):
         """Return a token that changes when the source does."""
         ...
 
+    def about(self) -> int | None:
+        """Return about how many rows there are, without reading them all: for time left, nothing else. None where nobody knows."""
+        ...
+
     def scan(self) -> Scan | None:
         """Return how a store can read the source natively; None where it cannot."""
         ...

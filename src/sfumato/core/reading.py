@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.canonical import as_text
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.fingerprint import fingerprints
 
@@ -61,21 +60,33 @@ def read(
     """
     builders = {name: _Builder() for name in coded}
     prints: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in printed}
-    plain = {*further, *(name for columns in printed.values() for name in columns)}
+    others = {name for columns in printed.values() for name in columns} - {*coded, *further}
+    dictionaries = {*coded, *repeating(source, sorted(others))} - set(further)
     rows = 0
     # a reader of no column may not know how many rows there are
-    names = list(dict.fromkeys([*coded, *sorted(plain)])) or source.describe().names[:1]
-    for batch in source.batches(names, [name for name in coded if name not in plain]):
+    names = list(dict.fromkeys([*coded, *further, *sorted(others)])) or source.describe().names[:1]
+    for batch in source.batches(names, [name for name in names if name in dictionaries]):
         for name, builder in builders.items():
             builder.add(batch.column(name))
         for name, columns in printed.items():
-            prints[name].append(fingerprints([as_text(batch.column(column)) for column in columns], batch.num_rows))
+            prints[name].append(fingerprints([batch.column(column) for column in columns], batch.num_rows))
         if beside is not None:
             beside(batch)
         rows += batch.num_rows
         progress.advance(batch.num_rows)
     joined = {name: np.concatenate(parts) if parts else np.empty(0, np.uint64) for name, parts in prints.items()}
     return Reading(rows, {name: builder.finish() for name, builder in builders.items()}, joined)
+
+
+def repeating(source: Source, names: Sequence[str]) -> list[str]:
+    """Return the columns whose values repeat often in the first rows: they are smaller and quicker as codes."""
+    if not names:
+        return []
+    for batch in source.batches(names):
+        if batch.num_rows:
+            columns = [batch.column(name) for name in names]
+            return [name for name, column in zip(names, columns, strict=True) if len(column.unique()) * 20 < batch.num_rows]
+    return []
 
 
 class _Builder:

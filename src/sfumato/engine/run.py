@@ -74,7 +74,7 @@ def run(policy: AnyPolicy, data: pa.Table | None = None, progress: Progress | No
 def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings) -> Release:
     state = plan.source.state()
     with timings.stage("count"):
-        progress.stage("reading")
+        progress.stage("reading", plan.source.about())
         attached = plan.store.attach(plan.source, _attach_plan(plan), workplace, progress)
         counted = count(plan, attached)
     with timings.stage("search"):

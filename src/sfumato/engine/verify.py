@@ -50,10 +50,11 @@ def verify(
     progress: Progress,
 ) -> Verified:
     """Re-measure everything on the staged release; raise a PromiseError at the first thing that is not as it must be."""
-    progress.stage("verifying", counted.rows + staged.rows)
+    progress.stage("re-reading", counted.rows)
     subject = plan.resolved.policy.subject
     printed = {"kept": masks.kept} | ({"subject": [subject]} if subject else {})
     original = read(plan.source, [*plan.quasi_identifiers, *plan.watched], printed, progress)
+    progress.stage("verifying", staged.rows)
     written = staged.reading(progress)
     _reconcile(counted, original, written, staged, suppressed)
     link = staged.link

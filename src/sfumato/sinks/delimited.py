@@ -8,11 +8,13 @@ from typing import Annotated
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from sfumato.core.canonical import as_text
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Source
+from sfumato.core.kernels.pieces import MARGIN, join
 from sfumato.core.settings import Settings
 from sfumato.core.staging import StagedFile
 from sfumato.errors import DataError
@@ -102,27 +104,21 @@ class DelimitedWriter:
     def _write(self, columns: Sequence[pa.Array]) -> None:
         if not columns or not len(columns[0]):
             return
-        texts = [self._joined(run) for run in _runs(columns)]
-        texts[-1] = pc.binary_join_element_wise(texts[-1], "\n", "", null_handling="replace", null_replacement="")
-        lines = texts[0]
-        if len(texts) > 1:
-            lines = pc.binary_join_element_wise(*texts, self._sink.delimiter, null_handling="replace", null_replacement="")
-        self._file.write(_bytes(lines))
+        runs = _runs(columns)
+        pieces = [self._joined(run) for run in runs]
+        codes = [run[0].indices if pa.types.is_dictionary(run[0].type) else None for run in runs]
+        self._file.write(_lines(pieces, codes, len(columns[0]), self._sink.delimiter))
 
     def _joined(self, run: Sequence[pa.Array]) -> pa.Array:
-        """Return neighbouring columns as one text; where they share their codes, dictionaries are joined instead of rows."""
-        if len(run) == 1:
-            return self._quoted(run[0])
-        parts = [self._quoted(column.dictionary) for column in run]
-        joined = pc.binary_join_element_wise(*parts, self._sink.delimiter, null_handling="replace", null_replacement="")
-        return pc.take(joined, run[0].indices)
+        """Return the texts that neighbouring columns which share their codes show for each of them, or the texts of one column."""
+        parts = [self._quoted(column.dictionary if pa.types.is_dictionary(column.type) else column) for column in run]
+        if len(parts) == 1:
+            return parts[0]
+        return pc.binary_join_element_wise(*parts, self._sink.delimiter, null_handling="replace", null_replacement="")
 
     def _quoted(self, column: pa.Array) -> pa.Array:
-        if pa.types.is_dictionary(column.type):
-            quoted = self._quoted(column.dictionary)
-            return pc.take(quoted, column.indices)
         text = as_text(column)
-        data = _bytes(text)
+        data = _content(text)[0].tobytes()
         marks = (self._sink.delimiter.encode(), b"\n", b"\r", _BYTE_ORDER_MARK.encode(), (self._sink.quote or "\n").encode())
         empty = pc.any(pc.equal(pc.binary_length(text), 0)).as_py()
         if not empty and not any(mark in data for mark in marks):
@@ -162,13 +158,34 @@ def _share_codes(one: pa.Array, other: pa.Array) -> bool:
     return len(first) == len(second) and first.offset == second.offset and first.buffers()[1].address == second.buffers()[1].address
 
 
-def _bytes(text: pa.Array) -> bytes:
-    """Return the bytes of a text column, one value after the other."""
+def _lines(pieces: Sequence[pa.Array], codes: Sequence[pa.Array | None], rows: int, delimiter: str) -> memoryview:
+    """Return one line a row; each has one text of every piece, that of its code or its own, and nothing where it is null."""
+    values = np.empty((len(pieces), rows), np.int64)
+    starts, data = [np.zeros(1, np.int64)], []
+    number = used = 0
+    for place, (text, coded) in enumerate(zip(pieces, codes, strict=True)):
+        content, offsets = _content(text)
+        values[place] = np.arange(rows) if coded is None else coded.fill_null(len(text)).to_numpy(zero_copy_only=False)
+        values[place] += number
+        # behind the last text an empty one, which null picks
+        starts += [offsets[1:] + used, np.array([used + len(content)])]
+        data.append(content)
+        number += len(text) + 1
+        used += len(content)
+    places = np.concatenate(starts)
+    lengths = np.diff(places)
+    size = sum(int(lengths[piece].sum()) for piece in values) + values.size
+    text = np.empty(size + MARGIN, np.uint8)
+    join(np.concatenate([*data, np.zeros(MARGIN, np.uint8)]), places, values, ord(delimiter), text)
+    return text.data[:size]
+
+
+def _content(text: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the bytes of a text column, one value after the other, and where each begins; null is empty."""
+    kind = np.int64 if pa.types.is_large_string(text.type) else np.int32
+    if text.null_count:
+        text = text.fill_null("")
     _, offsets, data = text.buffers()
-    if data is None or not len(text):
-        return b""
-    kind = "<i8" if pa.types.is_large_string(text.type) else "<i4"
-    places = np.frombuffer(offsets, kind)
-    first, last = int(places[text.offset]), int(places[text.offset + len(text)])
-    content: bytes = data.slice(first, last - first).to_pybytes()
-    return content
+    places = np.frombuffer(offsets, kind)[text.offset : text.offset + len(text) + 1].astype(np.int64)
+    content = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return content[places[0] : places[-1]], places - places[0]

@@ -27,6 +27,10 @@ class Memory(Settings):
         """Return a constant: an Arrow table never changes."""
         return "memory"
 
+    def about(self) -> int:
+        """Return how many rows there are."""
+        return int(self.table.num_rows)
+
     def scan(self) -> None:
         """Return None: the rows are here already."""
         return

@@ -43,6 +43,11 @@ class Parquet(Settings):
         """Return a token that changes when the file does."""
         return state_of(self.path)
 
+    def about(self) -> int:
+        """Return how many rows the file says it has."""
+        with self._opened() as file:
+            return int(file.metadata.num_rows)
+
     def scan(self) -> Scan:
         """Return the file."""
         return Scan("parquet", (self.path,))

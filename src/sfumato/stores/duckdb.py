@@ -19,7 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sfumato.core.canonical import as_text
 from sfumato.core.classes import Classes
 from sfumato.core.files import file_errors, unreachable
 from sfumato.core.frequencies import Frequencies
@@ -35,9 +34,9 @@ from sfumato.core.interfaces import (
     Source,
     Writer,
 )
-from sfumato.core.kernels.fingerprint import fingerprints
+from sfumato.core.kernels.fingerprint import value_prints
 from sfumato.core.kernels.grouping import group_columns, group_keys
-from sfumato.core.reading import Reading, read, take_text
+from sfumato.core.reading import Reading, read, repeating, take_text
 from sfumato.core.recoding import Recoding
 from sfumato.core.settings import Settings
 from sfumato.core.text_classes import TextClasses
@@ -56,7 +55,7 @@ class Duckdb(Settings):
     def attach(self, source: Source, plan: AttachPlan, workplace: Workplace, progress: Progress) -> EmbeddedTable:
         """Read the source once: columns to be counted, and others whose values repeat, as codes; the rest into a private spill file."""
         others = [name for name in plan.kept if name not in plan.coded]
-        coded = [*plan.coded, *_repeating(source, others)]
+        coded = [*plan.coded, *repeating(source, others)]
         spill = Spill(workplace.folder / "spill.arrow", [name for name in others if name not in coded])
         printed = {"spilled": spill.names} | ({"subject": [plan.subject]} if plan.subject else {})
         reading = read(source, coded, printed, progress, spill.add, spill.names)
@@ -115,17 +114,6 @@ class Duckdb(Settings):
         staged.writer.abort()
 
 
-def _repeating(source: Source, names: Sequence[str]) -> list[str]:
-    """Return the columns whose values repeat often in the first rows: they are smaller and quicker as codes."""
-    if not names:
-        return []
-    for batch in source.batches(names):
-        if batch.num_rows:
-            columns = [batch.column(name) for name in names]
-            return [name for name, column in zip(names, columns, strict=True) if len(column.unique()) * 20 < batch.num_rows]
-    return []
-
-
 class Spill:
     """Columns that are not counted, in a private file until they are written."""
 
@@ -169,8 +157,7 @@ class Spill:
         place = self.schema.get_field_index(name)
         options = pa.ipc.IpcReadOptions(included_fields=[place])
         with pa.ipc.open_file(pa.OSFile(str(self.path)), options=options) as reader:
-            parts = [as_text(reader.get_batch(n).column(0).drop_null()) for n in range(reader.num_record_batches)]
-        return np.concatenate([fingerprints([part], len(part)) for part in parts])
+            return np.concatenate([value_prints(reader.get_batch(n).column(0).drop_null()) for n in range(reader.num_record_batches)])
 
     def ordered(self, link: NDArray[np.int64], rows: int, store: Duckdb, workplace: Workplace) -> Iterator[pa.RecordBatch]:
         """Yield the spilled rows in the order of the release, in batches of the size in which it is written."""
@@ -363,9 +350,8 @@ class EmbeddedTable:
         for name in kept:
             if name in self._reading.columns:
                 coded = self._reading.columns[name]
-                values = fingerprints([as_text(coded.values)], len(coded.values))
                 prints *= np.uint64(0x9E3779B97F4A7C15)
-                prints ^= np.append(values, np.uint64(1))[coded.codes]
+                prints ^= np.append(value_prints(coded.values), np.uint64(1))[coded.codes]
         # the high bits decide the order: mix them well
         prints ^= prints >> np.uint64(33)
         prints *= np.uint64(0xFF51AFD7ED558CCD)

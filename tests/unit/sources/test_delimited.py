@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sfumato.core import delimited_text
 from sfumato.errors import DataError
 from sfumato.sources.delimited import Delimited
 
@@ -193,6 +194,25 @@ def test_a_cell_of_three_megabytes_is_read(path: Path, cell: str) -> None:
 
     assert len(first[0] or "") == 3_000_000
     assert second == ["2", "3"]
+
+
+def test_a_coded_column_of_many_long_values_keeps_them_all(path: Path) -> None:
+    values = [f"a value that is longer than a word of the machine {number % 70_001}" for number in range(150_000)]
+
+    assert rows(path, "a\n" + "\n".join(values)) == [[value] for value in values]
+
+
+def test_the_number_of_rows_is_told_before_they_are_read(path: Path) -> None:
+    assert source(path, "a,b\n" + "1,2\n" * 99).about() == 100
+    assert source(path, "a,b\r1,2\r").about() == 2
+    assert source(path, "a,b").about() is None
+
+
+def test_a_record_too_large_for_memory_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delimited_text, "_LARGEST_RECORD", delimited_text._BLOCK)
+
+    wanted = "data.csv:2 a record begins here that is larger than 256 MiB: perhaps a quote that never closes"
+    assert refused(path, 'a,b\n"' + "x\n" * 5_000_000) == ("delimited-quote", wanted)
 
 
 def test_two_hundred_columns_are_read(path: Path) -> None:
