@@ -20,6 +20,7 @@ from sfumato.core.classes import Classes
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Promise
+from sfumato.errors import PolicyError
 from sfumato.core.problem import Problem
 from sfumato.core.quiet import Quiet
 from sfumato.hierarchies.automatic import Automatic
@@ -45,7 +46,7 @@ def settings(name: str) -> Iterator[Promise]:
         given = {key: value for key, value in zip(choices, chosen, strict=True) if value is not ABSENT}
         try:
             promise = find("promises", name)(**given)
-        except ValidationError:
+        except PolicyError:
             continue
         if promise not in found:
             found.append(promise)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from sfumato.core.mistakes import key_text, mistakes_of
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
 from sfumato.policy.model import Column, Component, Policy
-from sfumato.policy.wording import key_text, mistakes_of
 from sfumato.registry import find
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class _Finder:
         try:
             return found.model_validate(component.settings, context={"folder": self._loaded.folder})
         except ValidationError as error:
-            self.mistakes += mistakes_of(error, found, lines, inner)
+            self.mistakes += mistakes_of(error, found, lines.at, inner)
             return None
 
     def view(self, name: str, view: Any) -> None:

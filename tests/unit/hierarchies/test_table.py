@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
 
 from sfumato.core.encoding import encode
 from sfumato.core.hierarchy import Hierarchy
-from sfumato.errors import DataError, UnreachableError
+from sfumato.errors import DataError, PolicyError, UnreachableError
 from sfumato.hierarchies.table import Table
 
 CITIES = "Paris;France;Europe;*\nLima;Peru;America;*\nLyon;France;Europe;*\nQuito;Ecuador;America;*\n"
@@ -155,7 +154,7 @@ def test_a_missing_table_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", ["\n", '"', "é", ";;"])
 def test_a_delimiter_that_cannot_work_is_refused(delimiter: str) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(PolicyError):
         Table(path="x", delimiter=delimiter)
 
 
