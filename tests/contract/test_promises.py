@@ -20,9 +20,9 @@ from sfumato.core.classes import Classes
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Promise
-from sfumato.errors import PolicyError
 from sfumato.core.problem import Problem
 from sfumato.core.quiet import Quiet
+from sfumato.errors import PolicyError
 from sfumato.hierarchies.automatic import Automatic
 from sfumato.registry import find, names
 

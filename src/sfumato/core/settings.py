@@ -22,11 +22,11 @@ class _Refusing(ModelMetaclass):
     Only a call from Python comes by here. Settings within settings are checked by pydantic itself, so that all mistakes are found together.
     """
 
-    def __call__(cls: Any, *given: Any, **settings: Any) -> Any:
+    def __call__(self: Any, *given: Any, **settings: Any) -> Any:
         try:
             return super().__call__(*given, **settings)
         except ValidationError as error:
-            raise PolicyError(mistakes_of(error, cls), name=cls.component_name()) from None
+            raise PolicyError(mistakes_of(error, self), name=self.component_name()) from None
 
 
 class Settings(BaseModel, metaclass=_Refusing):

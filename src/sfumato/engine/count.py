@@ -15,7 +15,8 @@ from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.interfaces import Attached, CountPlan, Encoding
 from sfumato.engine.plan import Plan
-from sfumato.errors import DataError, Mistake, PolicyError, PromiseError
+from sfumato.errors import DataError, PolicyError, PromiseError
+from sfumato.policy.ladders import misfits
 from sfumato.policy.model import Column
 from sfumato.registry import find
 
@@ -97,12 +98,14 @@ def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: 
             code="value-type",
             hint=f"list what stands for a missing value under columns.{name}.missing, declare another type, or say on_unknown: suppress",
         )
-    hierarchy: Hierarchy = builder.build(name, typed, rows)
+    written = plan.resolved.ladders.get(name)
+    hierarchy = builder.build(name, typed, rows) if written is None else written
     if not hierarchy.size:
         # a column without any value: one leaf that nobody has keeps the arithmetic of ladders whole
         hierarchy = _nothing(name, column)
-    _check_level(plan, name, column, hierarchy)
-    _check_style(plan, name, column, hierarchy)
+    mistakes = misfits(name, column, hierarchy, plan.resolved.lines)
+    if mistakes:
+        raise PolicyError(mistakes, name=plan.resolved.name)
     return hierarchy
 
 
@@ -118,34 +121,6 @@ def _present(values: pa.Array, missing: list[str]) -> pa.Array:
     if not missing:
         return values
     return values.filter(pc.invert(pc.is_in(canonical.as_text(values), value_set=pa.array(missing, pa.string()))))
-
-
-def _check_level(plan: Plan, name: str, column: Column, hierarchy: Hierarchy) -> None:
-    asked = max(column.level.minimum, column.level.maximum or 0)
-    if asked > hierarchy.height:
-        mistake = Mistake(
-            f"columns.{name}.level",
-            f"level {asked} asked for, but this hierarchy has levels 0 to {hierarchy.height}",
-            "policy-level-range",
-            f"level: {{maximum: {hierarchy.height}}}, or leave the key out and let the algorithm choose",
-            plan.resolved.lines.at(("columns", name, "level")),
-        )
-        raise PolicyError([mistake], name=plan.resolved.name)
-
-
-def _check_style(plan: Plan, name: str, column: Column, hierarchy: Hierarchy) -> None:
-    """Bounds and intervals need an order, a set needs a tree."""
-    wrong = ("set",) if hierarchy.ordered else ("bounds", "interval")
-    if column.publish in wrong:
-        what = "is ordered" if hierarchy.ordered else "has no order"
-        mistake = Mistake(
-            f"columns.{name}.publish",
-            f"{column.publish} asked for, but the column {what}",
-            "policy-publish",
-            "interval or bounds" if hierarchy.ordered else "label or set",
-            plan.resolved.lines.at(("columns", name, "publish")),
-        )
-        raise PolicyError([mistake], name=plan.resolved.name)
 
 
 def _sensitive(plan: Plan, attached: Attached) -> list[Encoding]:

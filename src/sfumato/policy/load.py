@@ -43,7 +43,7 @@ def load(policy: str | Path | Mapping[str, Any] | Policy) -> Loaded:
 
 
 def _text(path: Path) -> str:
-    with file_errors(path), path.open("rb") as file:
+    with file_errors(path, start="the current folder"), path.open("rb") as file:
         data = file.read(LARGEST + 1)
     return data.decode("utf-8", "replace")
 

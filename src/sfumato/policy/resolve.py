@@ -1,4 +1,7 @@
-"""From a policy to its components, and everything that can be said against it without looking at the data."""
+"""From a policy to its components, and everything that can be said against it without looking at the data.
+
+The files of its hierarchies are read: they are the policy's, not the data's.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,23 @@ from pydantic import ValidationError
 
 from sfumato.core.mistakes import key_text, mistakes_of
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
+from sfumato.policy.ladders import read_ladders
 from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
 from sfumato.policy.model import Column, Component, Policy
 from sfumato.registry import find
 
 if TYPE_CHECKING:
+    from sfumato.core.hierarchy import Hierarchy
     from sfumato.core.interfaces import HierarchyBuilder, Mask, Promise, Search, Sink, Source
 
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """A policy whose every name has been found and whose every setting has been checked."""
+    """A policy whose every name has been found and whose every setting has been checked.
+
+    ``ladders`` are those hierarchies that were written down; the others can only be built from the data.
+    """
 
     policy: Policy
     source: Source | None
@@ -29,6 +37,7 @@ class Resolved:
     algorithm: Search
     promises: Sequence[Promise]
     hierarchies: Mapping[str, HierarchyBuilder]
+    ladders: Mapping[str, Hierarchy]
     masks: Mapping[str, Mask]
     name: str
     lines: Lines
@@ -53,6 +62,8 @@ def resolve(loaded: Loaded) -> Resolved:
     for view_name, view in policy.views.items():
         finder.view(view_name, view)
     found = [promise for promise in promises if promise is not None]
+    ladders, broken = read_ladders(loaded, hierarchies)
+    finder.mistakes += broken
     _Checks(loaded, promises, masks, finder.mistakes).run()
     if finder.mistakes:
         raise PolicyError(finder.mistakes, name=loaded.name)
@@ -63,6 +74,7 @@ def resolve(loaded: Loaded) -> Resolved:
         algorithm=algorithm,
         promises=found,
         hierarchies={name: builder for name, builder in hierarchies.items() if builder is not None},
+        ladders=ladders,
         masks={name: mask for name, mask in masks.items() if mask is not None},
         name=loaded.name,
         lines=loaded.lines,

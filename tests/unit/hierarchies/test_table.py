@@ -167,3 +167,14 @@ def test_the_tables_of_the_adult_data_are_read(adult: Path) -> None:
     assert sizes["age"] == (100, 4, "*")
     assert sizes["education"] == (16, 3, "*")
     assert sizes["sex"] == (2, 1, "*")
+
+
+@pytest.mark.parametrize(("delimiter", "written"), [(",", '","'), ("\t", '"\\t"'), ("|", '"|"')])
+def test_a_table_with_another_delimiter_says_which(delimiter: str, written: str, path: Path) -> None:
+    message = refused(path, CITIES.replace(";", delimiter))
+
+    assert message == f'hierarchy table cities.csv has one field a line with the delimiter ";", but {written} stands in every line'
+
+
+def test_one_field_a_line_is_a_list_of_leaves(path: Path) -> None:
+    assert build(path, "Paris\nWashington, D.C.\nLima\n").leaves.to_pylist() == ["Paris", "Washington, D.C.", "Lima"]
