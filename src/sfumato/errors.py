@@ -54,8 +54,11 @@ class Mistake:
     line: int | None = None
 
     def __str__(self) -> str:
-        place = f"line {self.line} {self.key}" if self.line else self.key
-        first = f"{place}: {self.message} [{self.code}]" if place else f"{self.message} [{self.code}]"
+        return f"line {self.line} {self.words()}" if self.line else self.words()
+
+    def words(self) -> str:
+        """Return the mistake without its line."""
+        first = f"{self.key}: {self.message} [{self.code}]" if self.key else f"{self.message} [{self.code}]"
         return f"{first}\n  try: {self.hint}" if self.hint else first
 
     def as_mapping(self) -> dict[str, object]:
@@ -76,10 +79,7 @@ class PolicyError(SfumatoError):
 
     def sentence(self) -> str:
         """Return one paragraph a mistake, each with file, line and key."""
-        return "\n".join(
-            f"{self.name}:{mistake.line} {str(mistake).removeprefix(f'line {mistake.line} ')}" if mistake.line else f"{self.name}: {mistake}"
-            for mistake in self.mistakes
-        )
+        return "\n".join(f"{self.name}:{mistake.line or ''} {mistake.words()}" for mistake in self.mistakes)
 
     def as_mapping(self) -> dict[str, object]:
         """Return all mistakes, and what is said of them together."""

@@ -83,6 +83,14 @@ def test_components_are_all_listed_with_their_settings(sfumato_command: Command)
     assert sfumato_command("components", "promisses").returncode == 2
 
 
+def test_components_tell_their_defaults_as_a_policy_writes_them(sfumato_command: Command) -> None:
+    sources, promises = (sfumato_command("components", kind).stdout for kind in ("sources", "promises"))
+    assert '    delimiter      what stands between two fields (default ",")\n' in sources
+    assert "null where a quote is doubled (default null)\n" in sources
+    assert "    header         whether the first line names the columns (default true)\n" in sources
+    assert "    given          other sensitive columns that an attacker may know (default [])\n" in promises
+
+
 def test_the_schema_names_every_component_and_key() -> None:
     schema = policy_schema()
     assert set(schema["properties"]) >= {"source", "columns", "promises", "algorithm", "sink", "views", "readers", "subject"}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from sfumato.core.mistakes import key_text, mistakes_of
+from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.ladders import read_ladders
 from sfumato.policy.lines import Lines
@@ -208,7 +209,7 @@ class _Checks:
                         path,
                         f"protects the column {name}, whose role is {columns[name].role}",
                         "policy-role",
-                        f"columns: {name}: {{role: sensitive}}",
+                        _with_role(name, "sensitive"),
                     )
         for view_name, view in self._policy.views.items():
             for name in view.columns:
@@ -283,7 +284,7 @@ class _Checks:
                 ("subject",),
                 f"the column {subject} would be published and show which rows are one person's",
                 "policy-subject-published",
-                f"columns: {subject}: {{role: identifier}}, without a mask",
+                _with_role(subject, "identifier"),
             )
 
     def _not_built(self) -> None:
@@ -292,3 +293,7 @@ class _Checks:
                 self._say((key,), f"{what} are not built yet", "policy-not-built", f"leave {key} out")
         if self._policy.order == "source" and not self._policy.promises:
             self._say(("order",), "releases in source order are not built yet", "policy-not-built", "leave it out")
+
+
+def _with_role(name: str, role: str) -> str:
+    return f"columns: {yaml_text({name: {'role': role}})}"
