@@ -47,6 +47,7 @@ class RunRecord(_Part):
 
     version: str
     status: str
+    made: str
     policy: str
     rows: Rows
     promises: list[PromiseResult]
