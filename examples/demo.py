@@ -6,10 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
-import sfumato
-from sfumato.cli.run import summary
-from sfumato.core.kernels import is_warm
-from sfumato.engine.publish import record_path
+from sfumato.cli.run import run
 from sfumato.errors import SfumatoError
 from sfumato.registry import find
 
@@ -21,16 +18,24 @@ TABLES = {"hospital": 2_000, "census": 30_000}
 
 def main() -> None:
     """Generate, anonymise, and say where everything is."""
-    if not is_warm():
-        say("compiling for this machine; this happens once and takes some seconds\n")
-    # the policies lie beside their data, so that they can be changed and run again
-    shutil.copytree(EXAMPLES, DEMO, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    lay_out()
     for name, rows in TABLES.items():
         generate(name, rows)
         say(f"{name}: {rows} rows in {DEMO / name}.csv, policy in {DEMO / name}.yaml\n")
-        record = sfumato.run(DEMO / f"{name}.yaml").record
-        say(summary(record, record_path(record.files[0])) + "\n")
+        run(DEMO / f"{name}.yaml", "text")
+        say("\n")
     say(f"Now change a policy and run it again, for example: {Path(sys.executable).parent / 'sfumato'} run {DEMO / 'census.yaml'}\n")
+
+
+def lay_out() -> None:
+    """Put policies and hierarchies beside their data, so that they can be changed and run again; what was changed stays."""
+    for original in sorted([*EXAMPLES.rglob("*.yaml"), *EXAMPLES.rglob("*.txt")]):
+        copy = DEMO / original.relative_to(EXAMPLES)
+        if copy.exists() and copy.read_bytes() != original.read_bytes():
+            say(f"{copy} was changed and is kept; remove it to get the first one back\n")
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(original, copy)
 
 
 def generate(name: str, rows: int) -> None:

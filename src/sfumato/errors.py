@@ -54,8 +54,11 @@ class Mistake:
     line: int | None = None
 
     def __str__(self) -> str:
-        place = f"line {self.line} {self.key}" if self.line else self.key
-        first = f"{place}: {self.message} [{self.code}]" if place else f"{self.message} [{self.code}]"
+        return f"line {self.line} {self.words()}" if self.line else self.words()
+
+    def words(self) -> str:
+        """Return the mistake without its line."""
+        first = f"{self.key}: {self.message} [{self.code}]" if self.key else f"{self.message} [{self.code}]"
         return f"{first}\n  try: {self.hint}" if self.hint else first
 
     def as_mapping(self) -> dict[str, object]:
@@ -71,18 +74,16 @@ class PolicyError(SfumatoError):
     def __init__(self, mistakes: Sequence[Mistake], *, name: str = "policy") -> None:
         self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line or 0)
         self.name = name
-        super().__init__(f"{len(mistakes)} mistakes in {name}", code=self.mistakes[0].code)
+        number = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
+        super().__init__(f"{number} in {name}", code=self.mistakes[0].code, hint=_hints(self.mistakes))
 
     def sentence(self) -> str:
         """Return one paragraph a mistake, each with file, line and key."""
-        return "\n".join(
-            f"{self.name}:{mistake.line} {str(mistake).removeprefix(f'line {mistake.line} ')}" if mistake.line else f"{self.name}: {mistake}"
-            for mistake in self.mistakes
-        )
+        return "\n".join(f"{self.name}:{mistake.line or ''} {mistake.words()}" for mistake in self.mistakes)
 
     def as_mapping(self) -> dict[str, object]:
-        """Return all mistakes, and the status."""
-        return {"status": self.status, "code": self.code, "mistakes": [m.as_mapping() for m in self.mistakes]}
+        """Return all mistakes, and what is said of them together."""
+        return super().as_mapping() | {"mistakes": [mistake.as_mapping() for mistake in self.mistakes]}
 
 
 class PromiseError(SfumatoError):
@@ -101,6 +102,13 @@ class DataError(SfumatoError):
     """The data do not fit the policy."""
 
     status = 6
+
+
+def _hints(mistakes: Sequence[Mistake]) -> str:
+    """Return what to try for all mistakes together; one without a hint says what is allowed in its message."""
+    if len(mistakes) == 1:
+        return mistakes[0].hint or mistakes[0].message
+    return "; ".join(f"{mistake.key or 'policy'}: {mistake.hint or mistake.message}" for mistake in mistakes)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -124,4 +132,4 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if not names:
         return "leave it out: none is known"
-    return nearest(name, names) or f"one of {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
+    return names[0] if len(names) == 1 else nearest(name, names) or f"one of {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"

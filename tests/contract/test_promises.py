@@ -22,6 +22,7 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Promise
 from sfumato.core.problem import Problem
 from sfumato.core.quiet import Quiet
+from sfumato.errors import PolicyError
 from sfumato.hierarchies.automatic import Automatic
 from sfumato.registry import find, names
 
@@ -45,7 +46,7 @@ def settings(name: str) -> Iterator[Promise]:
         given = {key: value for key, value in zip(choices, chosen, strict=True) if value is not ABSENT}
         try:
             promise = find("promises", name)(**given)
-        except ValidationError:
+        except PolicyError:
             continue
         if promise not in found:
             found.append(promise)

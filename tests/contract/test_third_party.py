@@ -194,7 +194,8 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
     (site / "elsewhere.py").write_text(PACKAGE)
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: elsewhere\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text(ENTRY_POINTS)
-    return {**os.environ, "PYTHONPATH": str(site)}
+    before = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), before] if before else [str(site)])}
 
 
 def test_components_of_another_package_go_the_whole_road(elsewhere: dict[str, str], tmp_path: Path) -> None:

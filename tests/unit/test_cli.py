@@ -35,16 +35,17 @@ def test_plan_says_in_words_what_would_happen_and_writes_nothing(tmp_path: Path,
     assert ended.stdout.splitlines() == [
         f"1. Read 3 columns from {tmp_path}/data.csv.",
         "2. Remove person.",
-        "3. Generalise age by interval; a value outside it is published as everything.",
-        "4. Keep illness as it is.",
-        "5. Count people, not rows: person says whose row it is.",
-        "6. Search with mondrian for a recoding that loses little; leave out no row.",
-        "7. Keep k_anonymity (k 2) in every class, or publish nothing.",
-        "8. Write the release under a private name, read it back, and measure every promise on its text.",
-        f"9. Publish it as {tmp_path}/release.csv, sorted by what is published, with its record in {tmp_path}/release.csv.record.json.",
+        "3. Take age for whole numbers, decimals, dates or timestamps where all values of the column are such, else for text; the record says which.",
+        "4. Generalise age by interval; a value outside it is published as everything.",
+        "5. Keep illness as it is.",
+        "6. Count people, not rows: person says whose row it is.",
+        "7. Search with mondrian for a recoding (by what each value is replaced) that loses little detail; leave out no row.",
+        "8. Keep k_anonymity (k 2) in every class, or publish nothing.",
+        "9. Write the release under a private name, read it back, and measure every promise on its text.",
+        f"10. Publish it as {tmp_path}/release.csv, sorted by what is published, with its record in {tmp_path}/release.csv.record.json.",
         "Nothing has been written.",
     ]
-    assert len(json.loads(sfumato_command("plan", path, "--format", "json").stdout)["steps"]) == 9
+    assert len(json.loads(sfumato_command("plan", path, "--format", "json").stdout)["steps"]) == 10
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -58,6 +59,7 @@ def test_run_prints_the_record_that_stands_beside_the_release(tmp_path: Path, wr
     assert printed | {"files": ["release.csv"]} == json.loads((tmp_path / "release.csv.record.json").read_text())
     assert {"version", "status", "rows", "promises", "measures", "recoding", "timings", "files"} <= set(printed)
     assert printed["rows"] == {"in": 12, "out": 12, "suppressed": 0}
+    assert printed["columns"]["age"]["type"] == "integer"
     assert set(printed["promises"][0]) >= {"promise", "asked", "measured", "holds"}
     for moment in ("before", "after"):
         assert {"loss", "gcp", "granularity", "discernibility", "average_class_size"} <= set(printed["measures"][moment])
@@ -81,6 +83,14 @@ def test_components_are_all_listed_with_their_settings(sfumato_command: Command)
     assert "k_anonymity" in words
     assert "mondrian" not in words
     assert sfumato_command("components", "promisses").returncode == 2
+
+
+def test_components_tell_their_defaults_as_a_policy_writes_them(sfumato_command: Command) -> None:
+    sources, promises = (sfumato_command("components", kind).stdout for kind in ("sources", "promises"))
+    assert '    delimiter      what stands between two fields (default ",")\n' in sources
+    assert "null where a quote is doubled (default null)\n" in sources
+    assert "    header         whether the first line names the columns (default true)\n" in sources
+    assert "    given          other sensitive columns that an attacker may know (default [])\n" in promises
 
 
 def test_the_schema_names_every_component_and_key() -> None:

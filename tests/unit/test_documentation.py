@@ -55,14 +55,25 @@ def marked(mark: str) -> str:
     return block.text
 
 
+# what the policies of the documentation name beside their data
+FILES = {"adult_hierarchy_age.csv": "17;young;*\n71;old;*\n", "towns.txt": "Root: Rome, Pisa\n"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
 # --- policies -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("block", WHOLE, ids=lambda block: block.page)
-def test_a_policy_of_the_documentation_has_no_mistakes(block: Block, tmp_path: Path) -> None:
-    (tmp_path / "policy.yaml").write_text(block.text, encoding="utf-8")
+def test_a_policy_of_the_documentation_has_no_mistakes(block: Block, folder: Path) -> None:
+    (folder / "policy.yaml").write_text(block.text, encoding="utf-8")
 
-    resolved = resolve(load(tmp_path / "policy.yaml"))
+    resolved = resolve(load(folder / "policy.yaml"))
 
     assert list(resolved.policy.columns)
 

@@ -29,11 +29,14 @@ def within_levels(search: Search, problem: Problem, frequencies: Frequencies) ->
     bounded = any(most < height for most, height in zip(problem.maximum_levels, heights, strict=True))
     if not any(problem.minimum_levels):
         return _by_cells(search, problem, frequencies) if bounded else search(problem, frequencies)
+    ladders = [coarsened(h, level) for h, level in zip(problem.hierarchies, problem.minimum_levels, strict=True)]
+    ranges = zip(ladders, problem.minimum_levels, problem.maximum_levels, heights, strict=True)
     coarse_problem = replace(
         problem,
-        hierarchies=[coarsened(h, level) for h, level in zip(problem.hierarchies, problem.minimum_levels, strict=True)],
+        hierarchies=ladders,
         minimum_levels=[0] * len(heights),
-        maximum_levels=[most - least for most, least in zip(problem.maximum_levels, problem.minimum_levels, strict=True)],
+        # what may reach the root still may, also where the root has become the only leaf and missing values stand beside it
+        maximum_levels=[ladder.height if most == height else most - least for ladder, least, most, height in ranges],
     )
     coarse = np.stack(
         [
@@ -83,7 +86,7 @@ def _by_cells(search: Search, problem: Problem, frequencies: Frequencies) -> Rec
         holds &= promise.holds(classes)
     left_over = int(classes.rows[~holds].sum())
     if left_over > problem.suppressible or not holds.any():
-        raise too_many_suppressed(left_over, frequencies.rows)
+        raise too_many_suppressed(problem, left_over, frequencies.rows)
     class_of = np.full(len(frequencies.combinations), -1, np.int32)
     lows, highs, number = [], [], 0
     free = replace(problem, maximum_levels=[hierarchy.height for hierarchy in problem.hierarchies])

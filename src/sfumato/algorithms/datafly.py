@@ -45,7 +45,7 @@ class Datafly(Settings):
             column = _most_distinct(problem, nodes, levels)
             if column is None:
                 refuse_the_impossible(problem, frequencies)
-                raise too_many_suppressed(left_over, frequencies.rows)
+                raise too_many_suppressed(problem, left_over, frequencies.rows)
             levels[column] += 1
 
 

@@ -7,6 +7,7 @@ import json
 import sys
 from typing import Any
 
+from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import UsageError, suggestion
 from sfumato.registry import KINDS, find, names
 
@@ -24,7 +25,7 @@ def components(kind: str | None, format: str) -> None:
         for name, described in members.items():
             sys.stdout.write(f"  {name:<14} {described['meaning']}\n")
             for setting, about in described["settings"].items():
-                default = "needed" if about["needed"] else f"default {about['default']}"
+                default = "needed" if about["needed"] else f"default {yaml_text(about['default'])}"
                 sys.stdout.write(f"    {setting:<14} {about['meaning']} ({default})\n")
 
 

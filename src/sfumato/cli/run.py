@@ -49,11 +49,15 @@ def summary(record: RunRecord, record_file: str) -> str:
     if not record.promises:
         lines.append("  nothing was promised")
     rows = record.rows
+    types = [f"{name} {about['type']}" for name, about in record.columns.items() if "type" in about]
     lines += [
         f"rows      {rows.in_} in, {rows.out} out, {rows.suppressed} suppressed",
-        f"classes   {after['classes']}, of {after['smallest_class']} to {after['largest_class']} rows",
-        f"lost      {after['loss']:.1%} of the detail; global certainty penalty {after['gcp']:.4f}",
+        *([f"read as   {', '.join(types)}"] if types else []),
+        f"classes   {after['classes']}, of {after['smallest_class']} to {after['largest_class']} rows that are alike in all generalised columns",
+        f"lost      {after['loss']:.1%} of the detail; 0% would be the source as it was, 100% nothing but *",
+        f"          global certainty penalty {after['gcp']:.4f}: how much of its column's range a published value covers, on average",
         f"release   {', '.join(record.files)}",
         f"record    {record_file}",
+        *(f"note      {note}" for note in record.notes),
     ]
     return "\n".join(lines) + "\n"

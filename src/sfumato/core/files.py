@@ -26,11 +26,17 @@ PolicyPath = Annotated[str, AfterValidator(_resolve)]
 
 def state_of(path: str | Path) -> str:
     """Return a token that changes when the file does."""
+    status = refuse_pipes(path)
+    return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+
+
+def refuse_pipes(path: str | Path) -> os.stat_result:
+    """Return the status of a file; refuse what would be waited for without end."""
     with file_errors(path):
         status = Path(path).stat()
     if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise UnreachableError(f"{path} is a pipe or a device", code="file-not-regular", hint="write its content to a file first")
-    return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
+    return status
 
 
 @contextmanager
@@ -52,19 +58,19 @@ def source_changed(name: str) -> DataError:
 
 
 @contextmanager
-def file_errors(path: str | Path, doing: str = "read") -> Iterator[None]:
-    """Turn what the operating system says about a file into one clear error."""
+def file_errors(path: str | Path, doing: str = "read", start: str = "the policy file") -> Iterator[None]:
+    """Turn what the operating system says about a file into one clear error; ``start`` is where a relative path begins."""
     try:
         yield
     except OSError as error:
-        raise unreachable(path, error, doing) from None
+        raise unreachable(path, error, doing, start) from None
     except (ValueError, UnicodeError) as error:
         if "null" not in str(error) and not isinstance(error, UnicodeEncodeError):
             raise
         raise UnreachableError("a path holds characters that no file name has", code="file-unreachable", hint="look at the path") from None
 
 
-def unreachable(path: str | Path, error: OSError, doing: str) -> UnreachableError:
+def unreachable(path: str | Path, error: OSError, doing: str, start: str = "the policy file") -> UnreachableError:
     """Return the error for a file that cannot be read or written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return UnreachableError(
@@ -73,7 +79,9 @@ def unreachable(path: str | Path, error: OSError, doing: str) -> UnreachableErro
             hint="free some space or choose another place, then run again",
         )
     if isinstance(error, FileNotFoundError):
-        return UnreachableError(f"{path} is not there", code="file-missing", hint="look at the path; it is relative to the policy file")
+        # a path of a policy file has become absolute by now
+        start = start if Path(path).is_absolute() else "the current folder"
+        return UnreachableError(f"{path} is not there", code="file-missing", hint=f"look at the path; it is relative to {start}")
     if isinstance(error, IsADirectoryError) or (error.errno is None and Path(path).is_dir()):
         return UnreachableError(f"{path} is a folder", code="file-is-folder", hint="name a file")
     if isinstance(error, PermissionError):

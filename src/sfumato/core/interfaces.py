@@ -282,6 +282,15 @@ class HierarchyBuilder(Protocol):
         ...
 
 
+@runtime_checkable
+class WrittenHierarchy(HierarchyBuilder, Protocol):
+    """A ladder that somebody has written down, in a file or in the policy: it can be read, and found wrong, before any data are."""
+
+    def read(self, column: str) -> Hierarchy:
+        """Return the ladder, whatever the values of the column are."""
+        ...
+
+
 class Promise(Settings):
     """A privacy model: arithmetic on class counts."""
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class Problem:
     """The ladders of the quasi-identifiers, the promises to keep, how much each column matters, and how many rows may be left out.
 
-    ``suppressible`` is the number of rows that may still be suppressed: the policy's limit less those that on_unknown has already taken.
+    ``suppressible`` is the number of rows that may still be suppressed: the policy's limit less ``refused``, those that on_unknown has
+    already taken.
     """
 
     hierarchies: Sequence[Hierarchy]
@@ -24,6 +25,7 @@ class Problem:
     suppressible: int = 0
     minimum_levels: Sequence[int] = ()
     maximum_levels: Sequence[int] = ()
+    refused: int = 0
 
     def __post_init__(self) -> None:
         """Levels that are not given bound nothing."""

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ConfigDict, Field
-
-from sfumato.core.settings import Settings
+from pydantic import BaseModel, ConfigDict, Field
 
 Count = int | str
 
 
-class _Part(Settings):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True, populate_by_name=True, serialize_by_alias=True)
 
 
 class Rows(_Part):
@@ -49,6 +47,7 @@ class RunRecord(_Part):
 
     version: str
     status: str
+    made: str
     policy: str
     rows: Rows
     promises: list[PromiseResult]

@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sfumato.core.mistakes import mistakes_of
+from sfumato.errors import PolicyError
+
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    # pydantic keeps the name of its metaclass to itself
+    ModelMetaclass = type(BaseModel)
 
 
-class Settings(BaseModel):
+class _Refusing(ModelMetaclass):
+    """Lets a class that is called with wrong settings say so as a policy would.
+
+    Only a call from Python comes by here. Settings within settings are checked by pydantic itself, so that all mistakes are found together.
+    """
+
+    def __call__(self: Any, *given: Any, **settings: Any) -> Any:
+        try:
+            return super().__call__(*given, **settings)
+        except ValidationError as error:
+            raise PolicyError(mistakes_of(error, self), name=self.component_name()) from None
+
+
+class Settings(BaseModel, metaclass=_Refusing):
     """A component's settings. Unknown keys are errors, values are never coerced from another type, nothing can be changed afterwards.
 
     >>> class Coin(Settings):
     ...     sides: int = 2
     >>> Coin(sides=3).as_component()
     {'coin': {'sides': 3}}
+    >>> Coin(side=3)
+    Traceback (most recent call last):
+    sfumato.errors.PolicyError: coin: side: unknown key [policy-unknown-key]
+      try: sides
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid", strict=True, hide_input_in_errors=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,27 +15,30 @@ from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.interfaces import Attached, CountPlan, Encoding
 from sfumato.engine.plan import Plan
-from sfumato.errors import DataError, Mistake, PolicyError, PromiseError
+from sfumato.engine.singling_out import singling_out
+from sfumato.errors import DataError, PolicyError, PromiseError
+from sfumato.policy.ladders import misfits
 from sfumato.policy.model import Column
 from sfumato.registry import find
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The ladders, and the frequencies over their leaf codes."""
+    """The ladders, the frequencies over their leaf codes, and the columns that alone may single people out."""
 
     hierarchies: Mapping[str, Hierarchy]
     frequencies: Frequencies
     outside: Mapping[str, int]
     refused_rows: int
     rows: int
+    singling_out: Sequence[str]
 
 
 def count(plan: Plan, attached: Attached) -> Counted:
     """Build the ladders from the distinct values and count the combinations."""
     if attached.rows == 0:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
-    _refuse_singling_out(plan, attached)
+    singling = singling_out(plan, attached)
     hierarchies, encodings, outside = {}, [], {}
     for name in plan.quasi_identifiers:
         column = plan.resolved.policy.columns[name]
@@ -62,29 +65,7 @@ def count(plan: Plan, attached: Attached) -> Counted:
             code="nothing-left",
             hint="complete the hierarchies, or say on_unknown: generalise",
         )
-    return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows)
-
-
-def _refuse_singling_out(plan: Plan, attached: Attached) -> None:
-    """A nearly unique column that is published names everybody, whatever the promises say."""
-    if not plan.resolved.promises or "singling_out" in plan.resolved.policy.accept:
-        return
-    kept_by_mask = [name for name, mask in plan.resolved.masks.items() if mask.card.uniqueness == "preserved"]
-    for name in [*plan.resolved.columns("other"), *kept_by_mask]:
-        column = plan.resolved.policy.columns[name]
-        if "singling_out" in column.accept or (name in plan.masked and name not in kept_by_mask):
-            continue
-        distinct, once = attached.occurrences(name)
-        if once * 2 > distinct:
-            raise PromiseError(
-                f"column {name} is published as it is, and most of its {distinct} values occur once: it singles people out",
-                code="singling-out",
-                hint=f"{_instead(column)}, or say accept: singling_out in columns.{name}",
-            )
-
-
-def _instead(column: Column) -> str:
-    return "leave its mask out" if column.role == "identifier" else "give it the role identifier or quasi_identifier, mask it"
+    return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows, singling)
 
 
 def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray) -> Hierarchy:
@@ -97,12 +78,14 @@ def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: 
             code="value-type",
             hint=f"list what stands for a missing value under columns.{name}.missing, declare another type, or say on_unknown: suppress",
         )
-    hierarchy: Hierarchy = builder.build(name, typed, rows)
+    written = plan.resolved.ladders.get(name)
+    hierarchy = builder.build(name, typed, rows) if written is None else written
     if not hierarchy.size:
         # a column without any value: one leaf that nobody has keeps the arithmetic of ladders whole
         hierarchy = _nothing(name, column)
-    _check_level(plan, name, column, hierarchy)
-    _check_style(plan, name, column, hierarchy)
+    mistakes = misfits(name, column, hierarchy, plan.resolved.lines)
+    if mistakes:
+        raise PolicyError(mistakes, name=plan.resolved.name)
     return hierarchy
 
 
@@ -118,34 +101,6 @@ def _present(values: pa.Array, missing: list[str]) -> pa.Array:
     if not missing:
         return values
     return values.filter(pc.invert(pc.is_in(canonical.as_text(values), value_set=pa.array(missing, pa.string()))))
-
-
-def _check_level(plan: Plan, name: str, column: Column, hierarchy: Hierarchy) -> None:
-    asked = max(column.level.minimum, column.level.maximum or 0)
-    if asked > hierarchy.height:
-        mistake = Mistake(
-            f"columns.{name}.level",
-            f"level {asked} asked for, but this hierarchy has levels 0 to {hierarchy.height}",
-            "policy-level-range",
-            f"level: {{maximum: {hierarchy.height}}}, or leave the key out and let the algorithm choose",
-            plan.resolved.lines.at(("columns", name, "level")),
-        )
-        raise PolicyError([mistake], name=plan.resolved.name)
-
-
-def _check_style(plan: Plan, name: str, column: Column, hierarchy: Hierarchy) -> None:
-    """Bounds and intervals need an order, a set needs a tree."""
-    wrong = ("set",) if hierarchy.ordered else ("bounds", "interval")
-    if column.publish in wrong:
-        what = "is ordered" if hierarchy.ordered else "has no order"
-        mistake = Mistake(
-            f"columns.{name}.publish",
-            f"{column.publish} asked for, but the column {what}",
-            "policy-publish",
-            "interval or bounds" if hierarchy.ordered else "label or set",
-            plan.resolved.lines.at(("columns", name, "publish")),
-        )
-        raise PolicyError([mistake], name=plan.resolved.name)
 
 
 def _sensitive(plan: Plan, attached: Attached) -> list[Encoding]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
+from sfumato.core import canonical
 from sfumato.core.record import record_path
 from sfumato.engine.plan import Plan
+
+_INFERRED = "whole numbers, decimals, dates or timestamps where all values of the column are such, else for text"
 
 
 def explain(plan: Plan) -> list[str]:
@@ -16,6 +21,9 @@ def explain(plan: Plan) -> list[str]:
         steps.append(f"Remove {_listed(removed)}.")
     for name in plan.masked:
         steps.append(f"Mask {name} with {plan.resolved.masks[name].component_name()}.")
+    inferred = [name for name in plan.quasi_identifiers if _type(plan, name) is None]
+    if inferred:
+        steps.append(f"Take {_listed(inferred)} for {_INFERRED}; the record says which.")
     for name in plan.quasi_identifiers:
         steps.append(_generalised(plan, name))
     if plan.kept:
@@ -24,7 +32,7 @@ def explain(plan: Plan) -> list[str]:
         steps.append(f"Count people, not rows: {policy.subject} says whose row it is.")
     if plan.quasi_identifiers:
         limit = f"leave out at most {policy.suppression_limit:.2%} of the rows" if policy.suppression_limit else "leave out no row"
-        steps.append(f"Search with {policy.algorithm.name} for a recoding that loses little; {limit}.")
+        steps.append(f"Search with {policy.algorithm.name} for a recoding (by what each value is replaced) that loses little detail; {limit}.")
     for promise in plan.resolved.promises:
         settings = ", ".join(f"{key} {value}" for key, value in promise.model_dump(exclude_defaults=True).items())
         steps.append(f"Keep {promise.component_name()} ({settings}) in every class, or publish nothing.")
@@ -45,7 +53,20 @@ def _generalised(plan: Plan, name: str) -> str:
         "suppress": "a row with a value outside it is left out",
         "generalise": "a value outside it is published as everything",
     }[column.on_unknown]
-    return f"Generalise {name} {ladder}; {unknown}."
+    kind = _type(plan, name)
+    return f"Generalise {name}{f', read as {kind},' if kind else ''} {ladder}; {unknown}."
+
+
+def _type(plan: Plan, name: str) -> canonical.ValueType | None:
+    """Return the type of a column; None where it is only known when all values are read."""
+    declared, read = plan.resolved.policy.columns[name].type, plan.schema.field(name).type
+    if name in plan.resolved.ladders:
+        return plan.resolved.ladders[name].kind
+    if declared is not None:
+        return declared
+    if pa.types.is_string(read) or pa.types.is_large_string(read):
+        return None
+    return canonical.infer(pa.nulls(0, read))
 
 
 def _listed(names: list[str]) -> str:

@@ -130,5 +130,5 @@ def _compare_columns(resolved: Resolved, schema: pa.Schema) -> None:
         hints.append("name each of them with a role; role identifier removes it")
     if absent:
         parts.append(f"the policy names columns that the source does not have: {', '.join(absent)}")
-        hints.append("; ".join(f"for {name} {suggestion(name, unnamed or schema.names)}" for name in absent[:5]))
+        hints.append("; ".join(f"{suggestion(name, unnamed or schema.names)} in place of {name}" for name in absent[:5]))
     raise DataError("; ".join(parts), code="columns-differ", hint="; ".join(hints))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
@@ -28,6 +29,7 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
     return RunRecord(
         version=version("sfumato"),
         status="published",
+        made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         policy=policy_hash(plan),
         rows=Rows(in_=f"< {out + k}" if 0 < suppressed < k else counted.rows, out=out, suppressed=people(suppressed, k)),
         promises=[_coarse(result) if hidden and result.promise == "t_closeness" else result for result in verified.promises],
@@ -43,7 +45,7 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
         timings=dict(timings),
         files=[str(place) for place in plan.sink.places()],
         fingerprints=verified.fingerprints,
-        notes=_notes(plan, recoding),
+        notes=_notes(plan, counted, recoding),
     )
 
 
@@ -91,6 +93,7 @@ def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
         if name in counted.hierarchies:
             entry["outside_hierarchy"] = people(counted.outside[name], k)
             entry["levels"] = counted.hierarchies[name].height + 1
+            entry["type"] = counted.hierarchies[name].kind
             entry["ordered"] = counted.hierarchies[name].ordered
         if name in plan.resolved.masks:
             entry["mask"] = plan.resolved.masks[name].component_name()
@@ -98,7 +101,7 @@ def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
     return told
 
 
-def _notes(plan: Plan, recoding: Recoding) -> list[str]:
+def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     notes = []
     if not plan.resolved.promises:
         notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")
@@ -106,6 +109,11 @@ def _notes(plan: Plan, recoding: Recoding) -> list[str]:
         notes.append("bounds are tight: an interval shows the true smallest and largest value of its class")
     if recoding.levels is not None:
         notes.append("nodes of intervals without a width are named after values of the table as read, those of suppressed rows included")
+    if counted.singling_out:
+        named = ", ".join(counted.singling_out)
+        notes.append(
+            f"most values of these columns occur once, and they are published as they are, so that each alone may single people out: {named}"
+        )
     if plan.masked:
         notes.append(f"masked columns are not compared with their originals: {', '.join(plan.masked)}")
     return notes

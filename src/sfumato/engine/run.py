@@ -120,6 +120,7 @@ def _search(plan: Plan, counted: Counted, progress: Progress) -> Recoding:
         suppressible=most_suppressed(plan, counted.rows) - counted.refused_rows,
         minimum_levels=[columns[name].level.minimum for name in names],
         maximum_levels=[_maximum(columns[name].level.maximum, counted, name) for name in names],
+        refused=counted.refused_rows,
     )
     return in_published_order(plan.resolved.algorithm.search(problem, counted.frequencies, progress))
 

@@ -7,6 +7,7 @@ values: messages name lines and counts.
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -17,12 +18,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from sfumato.core.files import PolicyPath, file_errors
+from sfumato.core.files import PolicyPath, file_errors, refuse_pipes
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.settings import Settings
 from sfumato.errors import DataError
 
 _LARGEST_FIELD = 1 << 20
+# the comma last: it also stands within labels
+_DELIMITERS = ";\t|,"
 
 
 class Table(Settings):
@@ -33,7 +36,7 @@ class Table(Settings):
 
     path: Annotated[PolicyPath, Field(description="a file with lines `leaf;parent;...;root`")]
     delimiter: Annotated[str, Field(min_length=1, max_length=1, description="what stands between two labels")] = ";"
-    encoding: Annotated[str, Field(pattern="^(?i:utf-?8)$", description="the encoding of the text: utf-8")] = "utf-8"
+    encoding: Annotated[str, Field(pattern="^(?i:utf-?8)$", description="the encoding of the text: utf-8, the only one that is read")] = "utf-8"
     header: Annotated[bool, Field(description="whether the first line names the levels")] = False
 
     @field_validator("delimiter")
@@ -46,6 +49,10 @@ class Table(Settings):
     def build(self, column: str, values: pa.Array, counts: NDArray[np.int64]) -> Hierarchy:
         """Build the tree; the values of the data change nothing."""
         del values, counts
+        return self.read(column)
+
+    def read(self, column: str) -> Hierarchy:
+        """Read the tree as it is written."""
         lines, fields = self._read()
         labels, codes = _coded(fields)
         self._refuse_tangles(codes, lines)
@@ -68,6 +75,8 @@ class Table(Settings):
         if not records:
             raise self._broken("", "has no lines", "write lines `leaf;parent;...;root`")
         width = len(records[0][1])
+        if width == 1:
+            self._refuse_another_delimiter([record[0] for _, record in records])
         for line, record in records:
             if len(record) != width:
                 what = f"has {len(record)} fields, line {records[0][0]} has {width}"
@@ -76,10 +85,20 @@ class Table(Settings):
                 raise self._broken(f":{line}", "has an empty field after the first", "repeat the label of the level below where a level adds nothing")
         return np.array([line for line, _ in records], np.int64), [*zip(*(record for _, record in records), strict=True)]
 
+    def _refuse_another_delimiter(self, leaves: Sequence[str]) -> None:
+        """Refuse lines of one field that all hold another common delimiter equally often."""
+        for mark in _DELIMITERS:
+            numbers = {leaf.count(mark) for leaf in leaves}
+            if mark != self.delimiter and len(numbers) == 1 and numbers != {0}:
+                written, other = json.dumps(self.delimiter), json.dumps(mark)
+                what = f"has one field a line with the delimiter {written}, but {other} stands in every line"
+                raise self._broken("", what, f"delimiter: {other}")
+
     def _records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield each record and the line where it begins."""
         csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_FIELD))
         begin = 1
+        refuse_pipes(self.path)
         with file_errors(self.path), Path(self.path).open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=self.delimiter, strict=True)
             try:

@@ -111,6 +111,9 @@ def _value(node: Any, path: Path, lines: Lines, mistakes: list[Mistake]) -> Any:
     if node.id == "mapping":
         found: dict[Any, Any] = {}
         for key_node, child in node.value:
+            if key_node.id != "scalar":
+                mistakes.append(_no_text(path, key_node.start_mark.line + 1))
+                continue
             key = _value(key_node, (*path, f"\0{key_node.value}"), lines, mistakes)
             key = key if isinstance(key, str) else str(key_node.value)
             here = (*path, key)
@@ -152,6 +155,10 @@ def _scalar(text: str, kind: str, path: Path, line: int, mistakes: list[Mistake]
 
 def _octal_or_text(text: str) -> Any:
     return int(text, 0) if text.lstrip("+-")[1:2] in "xXoObB" else text
+
+
+def _no_text(path: Path, line: int) -> Mistake:
+    return Mistake(".".join(map(str, path)), "has a key that is a list or a mapping", "policy-yaml", "write the key as text, in quotes", line)
 
 
 def _tagged(path: Path, line: int) -> Mistake:

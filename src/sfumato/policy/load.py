@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from sfumato.core.files import file_errors
+from sfumato.core.mistakes import mistakes_of
 from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.lines import LARGEST, Lines, parse
 from sfumato.policy.model import Policy
-from sfumato.policy.wording import mistakes_of
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def load(policy: str | Path | Mapping[str, Any] | Policy) -> Loaded:
 
 
 def _text(path: Path) -> str:
-    with file_errors(path), path.open("rb") as file:
+    with file_errors(path, start="the current folder"), path.open("rb") as file:
         data = file.read(LARGEST + 1)
     return data.decode("utf-8", "replace")
 
@@ -55,7 +55,7 @@ def _validated(value: Any, lines: Lines, name: str) -> tuple[Policy, list[Mistak
         try:
             return Policy.model_validate(value), mistakes
         except ValidationError as error:
-            mistakes += mistakes_of(error, Policy, lines)
+            mistakes += mistakes_of(error, Policy, lines.at)
             value = _without(value, [tuple(detail["loc"]) for detail in error.errors(include_input=False)])
     raise PolicyError(mistakes, name=name)
 

@@ -39,7 +39,7 @@ def _component(value: Any) -> Any:
         return Component(name=value)
     if isinstance(value, Mapping) and len(value) == 1:
         name, settings = next(iter(value.items()))
-        if isinstance(name, str) and (settings is None or isinstance(settings, Mapping)):
+        if isinstance(name, str) and (settings is None or (isinstance(settings, Mapping) and all(isinstance(key, str) for key in settings))):
             return Component(name=name, settings=dict(settings or {}))
     raise ValueError("must be a name, or {name: {settings}}")
 
@@ -95,10 +95,10 @@ class Window(Settings):
     """The stretch of a stream that is anonymised together."""
 
     count: Annotated[int | None, Field(ge=1, description="so many records")] = None
-    time: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="so long")] = None
-    session: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="until nothing came for so long")] = None
+    time: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="so long: a number and ms, s, m, h or d, such as 10m")] = None
+    session: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="until nothing came for so long, such as 30m")] = None
     column: Annotated[str | None, Field(description="the column that says when")] = None
-    lateness: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="how late a record may come")] = None
+    lateness: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="how late a record may come, such as 1m")] = None
 
 
 class View(Settings):

@@ -1,4 +1,7 @@
-"""From a policy to its components, and everything that can be said against it without looking at the data."""
+"""From a policy to its components, and everything that can be said against it without looking at the data.
+
+The files of its hierarchies are read: they are the policy's, not the data's.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from sfumato.core.mistakes import key_text, mistakes_of
+from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
+from sfumato.policy.ladders import read_ladders
 from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
 from sfumato.policy.model import Column, Component, Policy
-from sfumato.policy.wording import key_text, mistakes_of
 from sfumato.registry import find
 
 if TYPE_CHECKING:
+    from sfumato.core.hierarchy import Hierarchy
     from sfumato.core.interfaces import HierarchyBuilder, Mask, Promise, Search, Sink, Source
 
 
 @dataclass(frozen=True, eq=False)
 class Resolved:
-    """A policy whose every name has been found and whose every setting has been checked."""
+    """A policy whose every name has been found and whose every setting has been checked.
+
+    ``ladders`` are those hierarchies that were written down; the others can only be built from the data.
+    """
 
     policy: Policy
     source: Source | None
@@ -29,6 +38,7 @@ class Resolved:
     algorithm: Search
     promises: Sequence[Promise]
     hierarchies: Mapping[str, HierarchyBuilder]
+    ladders: Mapping[str, Hierarchy]
     masks: Mapping[str, Mask]
     name: str
     lines: Lines
@@ -53,6 +63,8 @@ def resolve(loaded: Loaded) -> Resolved:
     for view_name, view in policy.views.items():
         finder.view(view_name, view)
     found = [promise for promise in promises if promise is not None]
+    ladders, broken = read_ladders(loaded, hierarchies)
+    finder.mistakes += broken
     _Checks(loaded, promises, masks, finder.mistakes).run()
     if finder.mistakes:
         raise PolicyError(finder.mistakes, name=loaded.name)
@@ -63,6 +75,7 @@ def resolve(loaded: Loaded) -> Resolved:
         algorithm=algorithm,
         promises=found,
         hierarchies={name: builder for name, builder in hierarchies.items() if builder is not None},
+        ladders=ladders,
         masks={name: mask for name, mask in masks.items() if mask is not None},
         name=loaded.name,
         lines=loaded.lines,
@@ -93,7 +106,7 @@ class _Finder:
         try:
             return found.model_validate(component.settings, context={"folder": self._loaded.folder})
         except ValidationError as error:
-            self.mistakes += mistakes_of(error, found, lines, inner)
+            self.mistakes += mistakes_of(error, found, lines.at, inner)
             return None
 
     def view(self, name: str, view: Any) -> None:
@@ -196,7 +209,7 @@ class _Checks:
                         path,
                         f"protects the column {name}, whose role is {columns[name].role}",
                         "policy-role",
-                        f"columns: {name}: {{role: sensitive}}",
+                        _with_role(name, "sensitive"),
                     )
         for view_name, view in self._policy.views.items():
             for name in view.columns:
@@ -271,7 +284,7 @@ class _Checks:
                 ("subject",),
                 f"the column {subject} would be published and show which rows are one person's",
                 "policy-subject-published",
-                f"columns: {subject}: {{role: identifier}}, without a mask",
+                _with_role(subject, "identifier"),
             )
 
     def _not_built(self) -> None:
@@ -280,3 +293,7 @@ class _Checks:
                 self._say((key,), f"{what} are not built yet", "policy-not-built", f"leave {key} out")
         if self._policy.order == "source" and not self._policy.promises:
             self._say(("order",), "releases in source order are not built yet", "policy-not-built", "leave it out")
+
+
+def _with_role(name: str, role: str) -> str:
+    return f"columns: {yaml_text({name: {'role': role}})}"

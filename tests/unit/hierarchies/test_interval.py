@@ -8,12 +8,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from sfumato.core import canonical
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.publication import Publication
-from sfumato.errors import DataError
+from sfumato.errors import DataError, PolicyError
 from sfumato.hierarchies.interval import Interval
 
 AGES = pa.array([17, 21, 30, 31, 38, 90])
@@ -179,7 +178,7 @@ def test_text_has_no_intervals_even_where_it_is_made_of_digits() -> None:
     ids=str,
 )
 def test_settings_that_cannot_work_are_refused(how: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(PolicyError):
         Interval(**how)
 
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
 
 from sfumato.core.encoding import encode
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.publication import Publication
+from sfumato.errors import PolicyError
 from sfumato.hierarchies.prefix import Prefix
 
 
@@ -75,10 +75,10 @@ def test_very_long_values_get_a_few_levels_only() -> None:
 
 @pytest.mark.parametrize("lengths", [[], [0], [2, 2], [1, 3], [-1]])
 def test_lengths_that_do_not_fall_are_refused(lengths: list[int]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(PolicyError):
         Prefix(lengths=lengths)
 
 
 def test_a_mask_is_one_character() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(PolicyError):
         Prefix(mask="**")

@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
 
 from sfumato.core.encoding import encode
 from sfumato.core.hierarchy import Hierarchy
-from sfumato.errors import DataError, UnreachableError
+from sfumato.errors import DataError, PolicyError, UnreachableError
 from sfumato.hierarchies.table import Table
 
 CITIES = "Paris;France;Europe;*\nLima;Peru;America;*\nLyon;France;Europe;*\nQuito;Ecuador;America;*\n"
@@ -155,7 +154,7 @@ def test_a_missing_table_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("delimiter", ["\n", '"', "é", ";;"])
 def test_a_delimiter_that_cannot_work_is_refused(delimiter: str) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(PolicyError):
         Table(path="x", delimiter=delimiter)
 
 
@@ -168,3 +167,14 @@ def test_the_tables_of_the_adult_data_are_read(adult: Path) -> None:
     assert sizes["age"] == (100, 4, "*")
     assert sizes["education"] == (16, 3, "*")
     assert sizes["sex"] == (2, 1, "*")
+
+
+@pytest.mark.parametrize(("delimiter", "written"), [(",", '","'), ("\t", '"\\t"'), ("|", '"|"')])
+def test_a_table_with_another_delimiter_says_which(delimiter: str, written: str, path: Path) -> None:
+    message = refused(path, CITIES.replace(";", delimiter))
+
+    assert message == f'hierarchy table cities.csv has one field a line with the delimiter ";", but {written} stands in every line'
+
+
+def test_one_field_a_line_is_a_list_of_leaves(path: Path) -> None:
+    assert build(path, "Paris\nWashington, D.C.\nLima\n").leaves.to_pylist() == ["Paris", "Washington, D.C.", "Lima"]

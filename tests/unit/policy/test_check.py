@@ -152,3 +152,33 @@ def test_a_policy_built_in_python_means_the_same_as_the_written_one(tmp_path: Pa
     written, by_hand = (resolve(load(policy)) for policy in (tmp_path / "policy.yaml", built))
     assert written.promises == by_hand.promises
     assert written.policy.columns == by_hand.policy.columns
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (GOOD + "subject: illness\n", {"columns": {"illness": {"role": "identifier"}}}),
+        (GOOD.replace("[{k", "[{l_diversity: {column: age, l: 2}}, {k"), {"columns": {"age": {"role": "sensitive"}}}),
+        (
+            GOOD.replace("age:", '"a: b":').replace("[{k", '[{l_diversity: {column: "a: b", l: 2}}, {k'),
+            {"columns": {"a: b": {"role": "sensitive"}}},
+        ),
+    ],
+)
+def test_a_hint_for_a_role_can_be_pasted(text: str, hint: dict, tmp_path: Path) -> None:
+    (found,) = [mistake for mistake in mistakes(text, tmp_path) if mistake.code in ("policy-role", "policy-subject-published")]
+
+    assert parse(found.hint, "hint")[0] == hint
+
+
+def test_a_key_that_is_a_list_is_one_clear_mistake(tmp_path: Path) -> None:
+    (found,) = mistakes(GOOD + "? [a, b]\n: {role: other}\n", tmp_path)
+
+    assert str(found) == "line 5 has a key that is a list or a mapping [policy-yaml]\n  try: write the key as text, in quotes"
+
+
+def test_a_mistake_without_a_key_is_told_by_its_line(tmp_path: Path, sfumato_command: Command) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("columns: {}\na: b: c\n")
+
+    assert sfumato_command("check", path).stderr.startswith("policy.yaml:2 cannot be read as YAML here [policy-yaml]\n")

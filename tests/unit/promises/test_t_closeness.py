@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from sfumato.core.classes import Classes
+from sfumato.errors import PolicyError
 from sfumato.promises.t_closeness import TCloseness
 
 
@@ -64,13 +64,13 @@ def test_the_nearest_t_is_the_smallest_that_holds(histogram: list[int], referenc
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"t": 0}, "Input should be greater than 0"),
-        ({"t": 1.01}, "Input should be less than or equal to 1"),
+        ({"t": 0}, "must be more than 0.0"),
+        ({"t": 1.01}, "must be at most 1.0"),
         ({"t": 0.2, "distance": "ordered"}, "t_closeness with the distance ordered is not built yet"),
         ({"t": 0.2, "distance": "hierarchical"}, "t_closeness with the distance hierarchical is not built yet"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError) as refused:
+    with pytest.raises(PolicyError) as refused:
         TCloseness(column="illness", **settings)
-    assert [error["msg"] for error in refused.value.errors()] == [message]
+    assert [mistake.message for mistake in refused.value.mistakes] == [message]

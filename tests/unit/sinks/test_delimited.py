@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pydantic import ValidationError
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, PolicyError
 from sfumato.sinks.delimited import Delimited
 
 
@@ -60,5 +59,5 @@ def test_without_quotes_a_name_that_needs_them_is_refused_and_leaves_nothing_beh
 
 
 def test_a_delimiter_that_is_the_quote_is_refused() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(PolicyError):
         Delimited(path="release.csv", delimiter='"')

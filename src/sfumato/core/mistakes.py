@@ -1,0 +1,108 @@
+"""Turns what pydantic says of settings into mistakes that people can act on. No value that was given is repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from sfumato.errors import Mistake, nearest, suggestion
+
+Step = str | int
+LineOf = Callable[[tuple[Step, ...]], int | None]
+
+_TYPES = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "list_type": "a list",
+    "dict_type": "a mapping of keys to values",
+    "model_type": "a mapping of keys to values",
+    "int_from_float": "a whole number",
+}
+_LIMITS = {
+    "greater_than_equal": ("ge", "at least"),
+    "less_than_equal": ("le", "at most"),
+    "greater_than": ("gt", "more than"),
+    "less_than": ("lt", "less than"),
+}
+
+
+def mistakes_of(error: ValidationError, model: type[BaseModel], line_of: LineOf = lambda _: None, prefix: Sequence[Step] = ()) -> list[Mistake]:
+    """Return one mistake an error, with the key's name, and its line where the settings were written in a file."""
+    return [_mistake(detail, model, line_of, tuple(prefix)) for detail in error.errors(include_url=False)]
+
+
+def key_text(path: Iterable[Step]) -> str:
+    """Return a path as people write it.
+
+    >>> key_text(("promises", 0, "k_anonymity"))
+    'promises[0].k_anonymity'
+    """
+    text = ""
+    for step in path:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text
+
+
+def _mistake(detail: Any, model: type[BaseModel], line_of: LineOf, prefix: tuple[Step, ...]) -> Mistake:
+    where = tuple(detail["loc"])
+    kind, context = detail["type"], detail.get("ctx", {})
+    path = (*prefix, *where)
+    line = line_of(path)
+    key = key_text(path)
+    if kind == "extra_forbidden":
+        known = _model_at(model, where[:-1]).model_fields
+        return Mistake(key, "unknown key", "policy-unknown-key", suggestion(str(where[-1]), known), line)
+    if kind == "missing":
+        return Mistake(
+            key_text(path[:-1]),
+            f"needs the key {where[-1]}",
+            "policy-missing-key",
+            f"write {where[-1]}: ...",
+            line_of(path[:-1]),
+        )
+    if kind == "not_built":
+        return Mistake(key, str(context["what"]), "policy-not-built", context.get("hint"), line)
+    if kind == "literal_error":
+        allowed = context["expected"].replace("'", "").replace(" or ", ", ")
+        found = nearest(str(detail.get("input")), allowed.split(", "))
+        return Mistake(key, f"must be one of {allowed}", "policy-value", found, line)
+    if kind == "string_pattern_mismatch":
+        # a pattern is for machines; what it stands for is in the description of the key
+        return Mistake(key, "is not in the form that this key asks for", "policy-value", _described(model, where), line)
+    if kind == "value_error":
+        return Mistake(key, str(context["error"]), "policy-value", None, line)
+    return Mistake(key, _words(kind, context, detail["msg"]), "policy-value", None, line)
+
+
+def _words(kind: str, context: Any, message: str) -> str:
+    if kind in _TYPES:
+        return f"must be {_TYPES[kind]}"
+    if kind in _LIMITS:
+        name, words = _LIMITS[kind]
+        return f"must be {words} {context[name]}"
+    return message[0].lower() + message[1:]
+
+
+def _described(model: type[BaseModel], where: tuple[Step, ...]) -> str | None:
+    field = _model_at(model, where[:-1]).model_fields.get(str(where[-1]))
+    return field.description if field is not None else None
+
+
+def _model_at(model: type[BaseModel], where: Iterable[Step]) -> type[BaseModel]:
+    """Return the settings class that owns a key."""
+    found = model
+    for step in where:
+        field = found.model_fields.get(str(step))
+        found = (_model_within(field.annotation) if field is not None else None) or found
+    return found
+
+
+def _model_within(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_within(part)) is not None), None)

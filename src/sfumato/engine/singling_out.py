@@ -1,0 +1,46 @@
+"""Columns that alone single people out: published value by value, and most of their values occur once."""
+
+from __future__ import annotations
+
+from sfumato.core.interfaces import Attached
+from sfumato.engine.plan import Plan
+from sfumato.errors import PromiseError
+from sfumato.policy.model import Column
+
+
+def singling_out(plan: Plan, attached: Attached) -> list[str]:
+    """Return the columns that may single people out, whatever the promises say; refuse one that the policy does not accept.
+
+    A sensitive column is published for what it says, and is only named: who knows a value of it from elsewhere finds the row.
+    """
+    if not plan.resolved.promises:
+        return []
+    found = []
+    for name in _shown(plan):
+        distinct, once = attached.occurrences(name)
+        if once * 2 > distinct:
+            _refuse_unless_accepted(plan, name, distinct)
+            found.append(name)
+    return found
+
+
+def _shown(plan: Plan) -> list[str]:
+    """Return the columns whose values a reader can tell apart as in the source."""
+    masks = plan.resolved.masks
+    generalised = set(plan.quasi_identifiers)
+    return [name for name in plan.published if name not in generalised and (name not in masks or masks[name].card.uniqueness == "preserved")]
+
+
+def _refuse_unless_accepted(plan: Plan, name: str, distinct: int) -> None:
+    column = plan.resolved.policy.columns[name]
+    if column.role == "sensitive" or "singling_out" in (*column.accept, *plan.resolved.policy.accept):
+        return
+    raise PromiseError(
+        f"column {name} is published as it is, and most of its {distinct} values occur once: it singles people out",
+        code="singling-out",
+        hint=f"{_instead(column)}, or say accept: singling_out in columns.{name}",
+    )
+
+
+def _instead(column: Column) -> str:
+    return "leave its mask out" if column.role == "identifier" else "give it the role identifier or quasi_identifier, mask it"

@@ -1,0 +1,70 @@
+"""The ladders that a policy writes down, and what levels and styles a ladder allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from sfumato.core.interfaces import HierarchyBuilder, WrittenHierarchy
+from sfumato.core.mistakes import key_text
+from sfumato.errors import DataError, Mistake, UnreachableError
+from sfumato.policy.lines import Lines
+from sfumato.policy.load import Loaded
+from sfumato.policy.model import Column
+
+if TYPE_CHECKING:
+    from sfumato.core.hierarchy import Hierarchy
+
+
+def read_ladders(loaded: Loaded, builders: Mapping[str, HierarchyBuilder | None]) -> tuple[dict[str, Hierarchy], list[Mistake]]:
+    """Read the hierarchies that do not depend on the data, and return them with all that is wrong with them."""
+    ladders: dict[str, Hierarchy] = {}
+    mistakes: list[Mistake] = []
+    for name, builder in builders.items():
+        column = loaded.policy.columns[name]
+        if column.hierarchy is None or not isinstance(builder, WrittenHierarchy):
+            continue
+        path = ("columns", name, "hierarchy", column.hierarchy.name)
+        try:
+            ladders[name] = builder.read(name)
+        except (DataError, UnreachableError) as error:
+            mistakes.append(Mistake(key_text(path), error.message, error.code, error.hint, loaded.lines.at(path)))
+        else:
+            mistakes += misfits(name, column, ladders[name], loaded.lines)
+    return ladders, mistakes
+
+
+def misfits(name: str, column: Column, hierarchy: Hierarchy, lines: Lines) -> list[Mistake]:
+    """Return what a column asks for and its hierarchy cannot give."""
+    return [*_levels(name, column, hierarchy, lines), *_styles(name, column, hierarchy, lines)]
+
+
+def _levels(name: str, column: Column, hierarchy: Hierarchy, lines: Lines) -> list[Mistake]:
+    asked = max(column.level.minimum, column.level.maximum or 0)
+    if asked <= hierarchy.height:
+        return []
+    return [
+        Mistake(
+            f"columns.{name}.level",
+            f"level {asked} asked for, but this hierarchy has levels 0 to {hierarchy.height}",
+            "policy-level-range",
+            f"level: {{maximum: {hierarchy.height}}}, or leave the key out and let the algorithm choose",
+            lines.at(("columns", name, "level")),
+        )
+    ]
+
+
+def _styles(name: str, column: Column, hierarchy: Hierarchy, lines: Lines) -> list[Mistake]:
+    """Bounds and intervals need an order, a set needs a tree."""
+    if column.publish not in (("set",) if hierarchy.ordered else ("bounds", "interval")):
+        return []
+    what = "is ordered" if hierarchy.ordered else "has no order"
+    return [
+        Mistake(
+            f"columns.{name}.publish",
+            f"{column.publish} asked for, but the column {what}",
+            "policy-publish",
+            "interval or bounds" if hierarchy.ordered else "label or set",
+            lines.at(("columns", name, "publish")),
+        )
+    ]
