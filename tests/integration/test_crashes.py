@@ -155,6 +155,41 @@ def test_an_interrupt_leaves_nothing_behind(number: int, tmp_path: Path, write_p
     assert list(work.iterdir()) == []
 
 
+def test_an_interrupt_that_was_handled_in_generated_code_ends_with_our_status(tmp_path: Path) -> None:
+    program = """
+from sfumato import __main__
+from sfumato.cli import app
+def run(arguments):
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        return app.INTERRUPTED
+app.run_command = run
+__main__.main()
+"""
+    (tmp_path / "interrupted.py").write_text(program)
+
+    assert subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, check=False).returncode == 130
+
+
+def test_an_interrupt_that_a_destructor_swallowed_comes_again() -> None:
+    program = """
+import sys, time
+from sfumato.cli import app
+sys.unraisablehook = app.interrupt_again
+class Swallows:
+    def __del__(self):
+        raise KeyboardInterrupt
+Swallows()
+try:
+    time.sleep(20)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    ended = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True, text=True)
+    assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
+
+
 INTERRUPTED_KERNEL = """
 import os, signal, threading
 import numpy as np

@@ -1,7 +1,7 @@
 """Mondrian for promises that the fused kernel does not know: the same cuts, checked through the promises' own ``holds``.
 
 Slower by far: one call of ``holds`` a column and partition at least. It makes the same decisions in the same order as
-``core/kernels/mondrian.py``, and tests hold the two against each other.
+``core/kernels/mondrian*.py``, and tests hold the two against each other.
 """
 
 from __future__ import annotations

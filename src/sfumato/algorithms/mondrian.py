@@ -22,17 +22,19 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.impossible import refuse_the_impossible
 from sfumato.core.interfaces import Progress
 from sfumato.core.kernels import mondrian as kernel
+from sfumato.core.kernels import mondrian_promises as by_promises
 from sfumato.core.kernels.grouping import group_columns
+from sfumato.core.kernels.mondrian_sizes import partition_by_size
 from sfumato.core.problem import Problem
 from sfumato.core.recoding import Recoding
 from sfumato.core.settings import Settings
 
 _KINDS = {
-    "size": kernel.SIZE,
-    "distinct": kernel.DISTINCT,
-    "entropy": kernel.ENTROPY,
-    "recursive": kernel.RECURSIVE,
-    "equal_distance": kernel.EQUAL_DISTANCE,
+    "size": by_promises.SIZE,
+    "distinct": by_promises.DISTINCT,
+    "entropy": by_promises.ENTROPY,
+    "recursive": by_promises.RECURSIVE,
+    "equal_distance": by_promises.EQUAL_DISTANCE,
 }
 _ROWS_A_STEP = 1 << 18
 
@@ -91,9 +93,6 @@ class _Work:
         rows, columns = len(frequencies.counts), frequencies.combinations.shape[1]
         sensitive = list(frequencies.sensitive)
         table, pair_sizes = _rows(frequencies, sensitive)
-        people = int(table[:, kernel.PERSON].max(initial=-1)) + 1 if frequencies.subject is not None else 0
-        values = [len(frequencies.references[name]) for name in sensitive]
-        promises = _promises(problem, sensitive)
         most = int(frequencies.counts.sum() // smallest) + 2
         self._state = np.array([1, 0, 0, 0], np.int64)
         self._class_of = np.empty(rows, np.int32)
@@ -101,18 +100,19 @@ class _Work:
         self._highs = np.empty_like(self._lows)
         stack = np.empty((min(most, rows) + 2, 2), np.int64)
         stack[0] = (0, rows)
-        # two widths of codes, so that at most two variants of the kernel are ever compiled
+        # two widths of codes, so that at most two variants of a kernel are ever compiled
         width = np.uint16 if max(h.size for h in problem.hierarchies) + 2 < 2**16 else np.int32
-        layout = np.array([*zip(_offsets(values)[:-1], people + _offsets(pair_sizes)[:-1], strict=True)], np.int64).reshape(-1, 2)
+        codes = np.ascontiguousarray(frequencies.combinations[frequencies.combination].T.astype(width, copy=False))
+        promises = _promises(problem, sensitive)
+        counting: tuple[NDArray[Any], ...] = ()
+        self._partition = partition_by_size
+        if frequencies.subject is not None or any(promise[0] != by_promises.SIZE for promise in promises):
+            self._partition = by_promises.partition_by_promises
+            counting = (*_counters(frequencies, sensitive, pair_sizes), np.array(promises, np.float64).reshape(-1, 4))
         self._arguments = (
-            frequencies.combinations[frequencies.combination].astype(width, copy=False),
+            codes,
             table,
-            layout,
-            np.zeros(people + sum(pair_sizes), np.int32),
-            np.zeros(sum(values), np.int64),
-            np.zeros(sum(values), np.int32),
-            _references(frequencies, sensitive),
-            np.array(promises, np.float64).reshape(-1, 4),
+            *counting,
             *_ladders(problem.hierarchies),
             np.array(problem.weights, np.float64),
             smallest,
@@ -132,7 +132,7 @@ class _Work:
         return int(self._state[kernel.DONE])
 
     def step(self, until: int) -> None:
-        kernel.partition(*self._arguments, until)
+        self._partition(*self._arguments, until)
 
     def recoding(self) -> Recoding:
         number = int(self._state[kernel.CLASSES])
@@ -142,22 +142,37 @@ class _Work:
 
 
 def _rows(frequencies: Frequencies, sensitive: Sequence[str]) -> tuple[NDArray[np.int32], list[int]]:
-    """Return the kernel's rows (number, count, person, values, pairs), and how many (person, value) pairs each sensitive column has."""
+    """Return the kernel's rows (number, count, values, pairs, person), and how many (person, value) pairs each sensitive column has."""
     subject = frequencies.subject
-    table = np.zeros((len(frequencies.counts), kernel.VALUES + len(sensitive) * (1 if subject is None else 2)), np.int32)
-    table[:, kernel.NUMBER] = np.arange(len(table))
-    table[:, kernel.COUNT] = frequencies.counts
+    lines = kernel.VALUES + len(sensitive) if subject is None else kernel.VALUES + 2 * len(sensitive) + 1
+    table = np.zeros((lines, len(frequencies.counts)), np.int32)
+    table[kernel.NUMBER] = np.arange(len(frequencies.counts))
+    table[kernel.COUNT] = frequencies.counts
     sizes = []
     for place, name in enumerate(sensitive):
-        table[:, kernel.VALUES + place] = frequencies.sensitive[name]
+        table[kernel.VALUES + place] = frequencies.sensitive[name]
     if subject is not None:
-        table[:, kernel.PERSON] = subject
+        table[-1] = subject
         for place, name in enumerate(sensitive):
             spans = [int(subject.max(initial=0)) + 1, len(frequencies.references[name])]
             pairs, firsts = group_columns([subject, frequencies.sensitive[name]], spans)
-            table[:, kernel.VALUES + len(sensitive) + place] = pairs
+            table[kernel.VALUES + len(sensitive) + place] = pairs
             sizes.append(len(firsts))
     return table, sizes or [0] * len(sensitive)
+
+
+def _counters(frequencies: Frequencies, sensitive: Sequence[str], pair_sizes: Sequence[int]) -> tuple[NDArray[Any], ...]:
+    """Return where values and pairs begin, stamps for people and pairs, counters of values, and the values' shares in the table."""
+    people = int(frequencies.subject.max(initial=-1)) + 1 if frequencies.subject is not None else 0
+    values = [len(frequencies.references[name]) for name in sensitive]
+    shares = [frequencies.references[name] / max(1, frequencies.references[name].sum()) for name in sensitive]
+    return (
+        np.array([*zip(_offsets(values)[:-1], people + _offsets(pair_sizes)[:-1], strict=True)], np.int64).reshape(-1, 2),
+        np.zeros(people + sum(pair_sizes), np.int32),
+        np.zeros(sum(values), np.int64),
+        np.zeros(sum(values), np.int32),
+        np.concatenate(shares) if shares else np.empty(0, np.float64),
+    )
 
 
 def _promises(problem: Problem, sensitive: Sequence[str]) -> list[tuple[float, ...]]:
@@ -169,11 +184,6 @@ def _promises(problem: Problem, sensitive: Sequence[str]) -> list[tuple[float, .
         target = sensitive.index(promise.reads[0]) if promise.reads else 0
         lines.append((_KINDS[known[0]], target, *known[1], 0.0, 0.0)[:4])
     return lines
-
-
-def _references(frequencies: Frequencies, sensitive: Sequence[str]) -> NDArray[np.float64]:
-    shares = [frequencies.references[name] / max(1, frequencies.references[name].sum()) for name in sensitive]
-    return np.concatenate(shares) if shares else np.empty(0, np.float64)
 
 
 def _ladders(hierarchies: Sequence[Hierarchy]) -> tuple[NDArray[Any], ...]:

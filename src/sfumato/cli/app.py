@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
@@ -131,6 +132,12 @@ def run_command(arguments: Sequence[str]) -> int:
     if status == INTERRUPTED or (interrupts and status != 0):
         return _say(arguments, "interrupted; a release is published whole or not at all", INTERRUPTED)
     return int(status)
+
+
+def interrupt_again(what: Any) -> None:
+    """Take up an interrupt that was swallowed where nothing can be raised, a moment later; say nothing about anything else there."""
+    if what.exc_type is KeyboardInterrupt:
+        threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT)).start()
 
 
 def _failed(arguments: Sequence[str], error: BaseException, interrupted: bool) -> int:

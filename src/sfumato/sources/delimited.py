@@ -42,7 +42,7 @@ class Delimited(Settings):
     ] = None
     header: Annotated[bool, Field(description="whether the first line names the columns")] = True
     columns: Annotated[list[str] | None, Field(description="the names of the columns where there is no header")] = None
-    encoding: Annotated[str, Field(pattern="^(?i:utf-?8)$", description="the encoding of the text: utf-8")] = "utf-8"
+    encoding: Annotated[str, Field(pattern="^(?i:utf-?8)$", description="the encoding of the text: utf-8, the only one that is read")] = "utf-8"
 
     @field_validator("delimiter", "quote", "escape")
     @classmethod
@@ -115,12 +115,14 @@ class Delimited(Settings):
                 )
         else:
             names = first
-        double = sorted({name for name in names if names.count(name) > 1})
+        double = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if double:
+            # their places and not their names: without a header, the names would be cells
+            alike = (" and ".join(str(place) for place, own in enumerate(names, 1) if own == name) for name in double)
             raise DataError(
-                f"{self.path} has several columns called {', '.join(double)}",
+                f"{self.path} has columns of the same name: {'; '.join(f'columns {places}' for places in alike)}",
                 code="column-duplicate",
-                hint="rename them: a policy speaks of columns by name",
+                hint="rename them: a policy speaks of columns by name; if the first line is no header, say header: false",
             )
         return names
 

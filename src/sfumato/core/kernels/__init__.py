@@ -1,7 +1,7 @@
 """The compiled functions over integer arrays, one file each.
 
-A kernel file calls no compiled function of another file and takes no function as an argument: the first goes stale silently in numba's
-cache, the second is never a cache hit. The cache folder is named after the hash of all kernel files.
+The cache folder is named after the hash of all kernel files, because numba itself does not notice when a function changes that another
+file's kernel calls. No kernel takes a function as an argument: that is never a cache hit.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ def kernel(function: Callable[..., Any]) -> Any:
 def inner_kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels of its own file call: without the wrapper for Python, which costs time to make."""
     return _compiled(function, no_cpython_wrapper=True)
+
+
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """Make a function part of the one kernel that calls it, once: it is compiled with it, not before it and again with it."""
+    return _compiled(function, inline="always")
 
 
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
