@@ -36,9 +36,13 @@ class Datafly(Settings):
         steps = sum(problem.maximum_levels) - sum(levels)
         progress.stage("searching", (steps + 1) * len(frequencies.combinations))
         codes = frequencies.combinations
+        # what is one class now stays together: each step groups the classes of the last one, by one of their combinations
+        classes, members = np.arange(len(codes), dtype=np.int32), codes
         while True:
-            nodes = [_nodes(h, level)[column] for h, level, column in zip(problem.hierarchies, levels, codes.T, strict=True)]
-            class_of, left_over = _classes(problem, frequencies, nodes)
+            nodes = [_nodes(h, level)[column] for h, level, column in zip(problem.hierarchies, levels, members.T, strict=True)]
+            groups, firsts = group_columns(list[NDArray[Any]](nodes), [int(column.max(initial=0)) + 1 for column in nodes])
+            classes, members = groups[classes], members[firsts]
+            class_of, left_over = _kept(problem, frequencies, classes, len(firsts))
             progress.advance(len(codes))
             if left_over <= problem.suppressible and (class_of >= 0).any():
                 return _recoding(problem, codes, class_of, levels)
@@ -58,21 +62,20 @@ def _nodes(hierarchy: Hierarchy, level: int) -> NDArray[np.int32]:
     return np.append(groups, [number, number + 1]).astype(np.int32)
 
 
-def _classes(problem: Problem, frequencies: Frequencies, nodes: list[NDArray[np.int32]]) -> tuple[NDArray[np.int32], int]:
+def _kept(problem: Problem, frequencies: Frequencies, class_of: NDArray[np.int32], number: int) -> tuple[NDArray[np.int32], int]:
     """Return the class of each combination, -1 where a promise is broken, and how many rows that are."""
-    sizes = [int(column.max(initial=0)) + 1 for column in nodes]
-    groups, firsts = group_columns(list[NDArray[Any]](nodes), sizes)
-    classes = frequencies.classes(groups)
-    holds = np.ones(len(firsts), bool)
+    classes = frequencies.classes(class_of)
+    holds = np.ones(number, bool)
     for promise in problem.promises:
         holds &= promise.holds(classes)
     renumbered = np.where(holds, np.cumsum(holds) - 1, -1).astype(np.int32)
-    return renumbered[groups], int(classes.rows[~holds].sum())
+    return renumbered[class_of], int(classes.rows[~holds].sum())
 
 
 def _most_distinct(problem: Problem, nodes: list[NDArray[np.int32]], levels: list[int]) -> int | None:
     """Return the column with the most distinct values of those that can still be generalised."""
-    distinct = [len(np.unique(column)) if level < most else -1 for column, level, most in zip(nodes, levels, problem.maximum_levels, strict=True)]
+    values = [int(np.count_nonzero(np.bincount(column))) for column in nodes]
+    distinct = [value if level < most else -1 for value, level, most in zip(values, levels, problem.maximum_levels, strict=True)]
     best = int(np.argmax(distinct))
     return best if distinct[best] >= 0 else None
 

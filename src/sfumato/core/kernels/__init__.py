@@ -32,7 +32,7 @@ def is_warm() -> bool:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, and keep it compiled for later processes."""
-    return _compiled(function)
+    return _compiled(function, cache=True)
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
@@ -54,6 +54,6 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     numba.core.config.CACHE_DIR = str(cache_folder())
     try:
         compile_lazily: Any = numba.njit
-        return compile_lazily(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_rewrites=True, **options)(function)
+        return compile_lazily(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_rewrites=True, **options)(function)
     finally:
         numba.core.config.CACHE_DIR = before

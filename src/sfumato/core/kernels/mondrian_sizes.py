@@ -33,11 +33,11 @@ def partition_by_size(
     keys, order, spare = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
     moved = np.empty(most, codes.dtype)
     # no column has more keys than leaves, the missing one and the one outside
-    largest = np.int64(0)
+    largest: Any = np.int64(0)
     for column in range(columns):
-        largest = np.int64(max(largest, ladders[column, 1] + 3))
-    largest = np.int64(min(largest, 2 * most + 65))
-    slots = np.empty(np.int64(max(65537, largest)), np.int32)
+        largest = max(largest, ladders[column, 1] + 3)
+    largest = min(largest, 2 * most + 65)
+    slots = np.empty(max(65537, largest), np.int32)
     mass = np.empty(largest, np.int64)
     while state[OPEN] > 0 and state[DONE] < until:
         begin, number = next_open(stack, state)
