@@ -152,9 +152,25 @@ def test_datafly_shortens_all_codes_alike(write_policy: Write) -> None:
 def test_dates_become_intervals_of_dates(write_policy: Write) -> None:
     data = "born\n1990-05-01\n1970-12-31\n1971-01-01\n1990-04-30\n"
 
+    for asked in (quasi_identifier(hierarchy={"interval": {}}), quasi_identifier(publish="interval")):
+        lines, _ = released(write_policy, {"born": asked}, data)
+        assert lines == ["born", *['"[1970-12-31, 1971-01-01]"'] * 2, *['"[1990-04-30, 1990-05-01]"'] * 2]
+
+
+def test_dates_become_nodes_of_the_calendar(write_policy: Write) -> None:
+    data = "born\n1990-05-01\n1970-12-31\n1971-01-01\n1990-04-30\n"
+
     lines, _ = released(write_policy, {"born": quasi_identifier()}, data)
 
-    assert lines == ["born", *['"[1970-12-31, 1971-01-01]"'] * 2, *['"[1990-04-30, 1990-05-01]"'] * 2]
+    assert lines == ["born", "1970s", "1970s", "1990-Q2", "1990-Q2"]
+
+
+def test_addresses_become_networks(write_policy: Write) -> None:
+    data = "client\n10.1.2.3\n10.1.2.77\n10.9.0.1\n10.8.0.1\n2001:db8::1\n2001:db8::2\n"
+
+    lines, _ = released(write_policy, {"client": quasi_identifier()}, data)
+
+    assert lines == ["client", "10.1.2.0/24", "10.1.2.0/24", "10.0.0.0/8", "10.0.0.0/8", "2001:db8::/64", "2001:db8::/64"]
 
 
 def test_a_subject_is_one_person_however_many_rows_it_has(write_policy: Write) -> None:

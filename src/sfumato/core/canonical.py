@@ -2,11 +2,13 @@
 
 Text is kept byte for byte (no trimming, no normalisation) and ordered by its bytes. Integers lose their plus sign; decimals are written
 at the column's scale, so that ``5`` and ``5.0`` are one value; minus zero is zero. Dates are ISO dates, instants ISO timestamps in UTC.
-A number with leading zeros (``01234``) is text: it is a code, not a quantity.
+A number with leading zeros (``01234``) is text: it is a code, not a quantity. Addresses are IPv4 or IPv6 as the standards write them; an IPv4
+address within an IPv6 one (``::ffff:10.0.0.1``) is that IPv4 address.
 """
 
 from __future__ import annotations
 
+import socket
 from typing import Literal
 
 import numpy as np
@@ -19,6 +21,7 @@ ValueType = Literal["text", "integer", "decimal", "date", "timestamp", "ip"]
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,17})$"
 _DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$"
 _FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
+_ADDRESS = r"^[0-9A-Fa-f:.]{2,45}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 
@@ -40,6 +43,8 @@ def infer(values: pa.Array) -> ValueType:
     for pattern, name in ((_DATE, "date"), (_TIMESTAMP, "timestamp")):
         if _all_match(values, pattern) and parse(values, name).null_count == values.null_count:  # type: ignore[arg-type]
             return name  # type: ignore[return-value]
+    if _all_match(values, _ADDRESS) and parse(values, "ip").null_count == values.null_count:
+        return "ip"
     return "text"
 
 
@@ -66,7 +71,7 @@ def parse(values: pa.Array, kind: ValueType) -> pa.Array:
         return _cast_or_null(_matching(values, _DATE), pa.date32())
     if kind == "timestamp":
         return _parse_timestamp(_matching(values, _TIMESTAMP))
-    raise ValueError(kind)
+    return pa.array([_address(text) for text in values.to_pylist()], pa.string())
 
 
 def render(values: pa.Array) -> pa.Array:
@@ -141,6 +146,25 @@ def _of_arrow(kind: pa.DataType) -> ValueType:
     if pa.types.is_date(kind):
         return "date"
     return "timestamp" if pa.types.is_timestamp(kind) else "text"
+
+
+def _address(text: str | None) -> str | None:
+    """Return an address in its canonical form, None where the text is none.
+
+    >>> _address("2001:DB8:0::1"), _address("::ffff:10.0.0.1"), _address("10.0.0.256")
+    ('2001:db8::1', '10.0.0.1', None)
+    """
+    if text is None:
+        return None
+    try:
+        if ":" not in text:
+            return socket.inet_ntop(socket.AF_INET, socket.inet_pton(socket.AF_INET, text))
+        packed = socket.inet_pton(socket.AF_INET6, text)
+    except (OSError, ValueError, UnicodeError):
+        return None
+    if packed.startswith(b"\0" * 10 + b"\xff\xff"):
+        return socket.inet_ntop(socket.AF_INET, packed[12:])
+    return socket.inet_ntop(socket.AF_INET6, packed)
 
 
 def _all_match(values: pa.Array, pattern: str) -> bool:

@@ -69,8 +69,10 @@ def count(plan: Plan, attached: Attached) -> Counted:
 
 
 def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray) -> Hierarchy:
-    builder = plan.resolved.hierarchies.get(name) or find("hierarchies", "automatic")()
     kind = column.type or canonical.infer(_present(values, column.missing))
+    # whoever asks for intervals or bounds of a date does not want nodes of the calendar
+    wanted = "interval" if column.publish in ("interval", "bounds") and canonical.is_ordered(kind) else "automatic"
+    builder = plan.resolved.hierarchies.get(name) or find("hierarchies", wanted)()
     typed, rows, strangers = distinct_typed(values, counts, kind, column.missing)
     if strangers and column.on_unknown == "error":
         raise DataError(

@@ -1,8 +1,8 @@
 """The ladder of a column for which the policy gives none.
 
-Numbers, dates and instants get balanced nested intervals, codes (postcodes, catalogue numbers) prefixes, and categories groups: the frequent
-ones stay by themselves, the rare ones are gathered with their neighbours in the alphabet. Labels of groups name first letters and counts, never
-a whole value: a rare value would be recognised.
+Numbers get balanced nested intervals, dates and instants the calendar, addresses networks, places on the globe cells of a grid, codes
+(postcodes, catalogue numbers) prefixes, and categories groups: the frequent ones stay by themselves, the rare ones are gathered with their
+neighbours in the alphabet. Labels of groups name first letters and counts, never a whole value: a rare value would be recognised.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.settings import Settings
+from sfumato.hierarchies._places import are_places
 from sfumato.registry import find
 
 _FEW = 20
@@ -34,9 +35,15 @@ class Automatic(Settings):
     def build(self, column: str, values: pa.Array, counts: NDArray[np.int64]) -> Hierarchy:
         """Build the ladder that fits type and number of the values; a column without any has the root alone."""
         kind = "text" if pa.types.is_string(values.type) else canonical.infer(values)
+        if kind in ("date", "timestamp"):
+            return _built("calendar", column, values, counts)
         if canonical.is_ordered(kind):
             return _built("interval", column, values, counts)
         values = canonical.as_text(values)
+        if len(values) and not canonical.parse(values, "ip").null_count:
+            return _built("network", column, values, counts)
+        if len(values) and are_places(values):
+            return _built("grid", column, values, counts)
         if len(values) <= _FEW:
             return Hierarchy(column, False, "text", values, (Level(np.zeros(1, np.int32), (ROOT,)),))
         if _are_codes(values):

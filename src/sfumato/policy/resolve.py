@@ -174,8 +174,6 @@ class _Checks:
                 "policy-not-built",
                 "leave the mask out, or give the column another role",
             )
-        if column.type == "ip":
-            self._say((*place, "type"), "the type ip is not built yet", "policy-not-built", "text, with a prefix hierarchy")
         if mask is not None:
             for other in mask.reads:
                 if other not in self._policy.columns:

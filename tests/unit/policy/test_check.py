@@ -82,7 +82,7 @@ GOOD = "columns:\n  age: {role: quasi_identifier}\n  illness: {role: sensitive}\
         (GOOD + "readers: {nurse: [ward]}\n", "policy-unknown-view"),
         (GOOD + "window: {count: 100}\n", "policy-not-built"),
         (GOOD.replace("sensitive", "sensitive, mask: keep"), "policy-not-built"),
-        (GOOD.replace("quasi_identifier}", "quasi_identifier, type: ip}"), "policy-not-built"),
+        (GOOD.replace("quasi_identifier}", "quasi_identifier, mask: {constant: {}}}"), "policy-not-built"),
         (GOOD + "algorithm: {mondrian: {bounds: cut}}\n", "policy-not-built"),
         (GOOD + "algorithm: castle\n", "component-unknown"),
         (GOOD.replace("sensitive", "sensitive, mask: {fake: {kind: name}}"), "component-unknown"),
