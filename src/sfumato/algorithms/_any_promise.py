@@ -122,6 +122,7 @@ class _Search:
             sensitive={name: codes[rows] for name, codes in frequencies.sensitive.items()},
             subject=None if frequencies.subject is None else frequencies.subject[rows],
             references=frequencies.references,
+            ladders=frequencies.ladders,
         )
         holds = classes.rows >= self._smallest
         for promise in self._problem.promises:

@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.hierarchy import Hierarchy
+
 
 @dataclass(frozen=True, eq=False)
 class Histogram:
@@ -52,7 +54,8 @@ class Histogram:
 class Classes:
     """Equivalence classes, as sparse rows (class, sensitive values, person, number of rows).
 
-    ``references`` is, for each sensitive column, how many people of the table as read have each value.
+    ``references`` is, for each sensitive column, how many people of the table as read have each value; ``ladders`` are the hierarchies of
+    those columns whose values are leaf codes.
 
     >>> Classes.of_sizes(3, 1).sizes.tolist()
     [3, 1]
@@ -64,6 +67,7 @@ class Classes:
     sensitive: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     subject: NDArray[np.int64] | None = None
     references: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    ladders: Mapping[str, Hierarchy] = field(default_factory=dict)
 
     @classmethod
     def of_sizes(cls, *sizes: int) -> Classes:
@@ -147,7 +151,7 @@ class Classes:
         number = int(finer.max(initial=-1)) + 1
         belongs = np.empty(number, np.int32)
         belongs[finer] = self.class_of
-        return Classes(number, finer, self.counts, self.sensitive, self.subject, self.references), belongs
+        return Classes(number, finer, self.counts, self.sensitive, self.subject, self.references, self.ladders), belongs
 
 
 def distinct_keys(*keys: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.classes import Classes
+from sfumato.core.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +23,8 @@ class Frequencies:
 
     ``combinations`` has one row a distinct combination and one column a quasi-identifier. ``combination``, ``sensitive``, ``subject`` and
     ``counts`` run side by side, one entry a distinct (combination, sensitive values, subject). ``references`` is, for each sensitive
-    column, how many people (rows where no subject is named) of the table as read have each value.
+    column, how many people (rows where no subject is named) of the table as read have each value; ``ladders`` are the hierarchies of those
+    sensitive columns whose values are leaf codes.
     """
 
     combinations: NDArray[Any]
@@ -31,6 +33,7 @@ class Frequencies:
     sensitive: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     subject: NDArray[np.int64] | None = None
     references: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    ladders: Mapping[str, Hierarchy] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -54,4 +57,5 @@ class Frequencies:
             sensitive={name: codes[places] for name, codes in self.sensitive.items()},
             subject=None if self.subject is None else self.subject[places],
             references=self.references,
+            ladders=self.ladders,
         )

@@ -265,6 +265,7 @@ class ClassPlan:
     sensitive: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
     subject: NDArray[np.int64] | None = None
     references: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    ladders: Mapping[str, Hierarchy] = field(default_factory=dict)
 
 
 # --- ladders, promises, searches --------------------------------------------------------------------------------------
@@ -291,6 +292,9 @@ class WrittenHierarchy(HierarchyBuilder, Protocol):
         ...
 
 
+Scale = Literal["ordered", "hierarchical"]
+
+
 class Promise(Settings):
     """A privacy model: arithmetic on class counts."""
 
@@ -309,6 +313,11 @@ class Promise(Settings):
     def reads(self) -> tuple[str, ...]:
         """The sensitive columns that it looks at."""
         return ()
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        """How far apart it takes the values of a sensitive column to be, where that matters: by their order, or by their hierarchy."""
+        return {}
 
     @property
     @abstractmethod

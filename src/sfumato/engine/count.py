@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.core import canonical
-from sfumato.core.encoding import distinct_typed, encode, sensitive_codes
+from sfumato.core.encoding import distinct_typed, encode
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
-from sfumato.core.interfaces import Attached, CountPlan, Encoding
+from sfumato.core.interfaces import Attached, CountPlan, Dictionary, Encoding
 from sfumato.engine.plan import Plan
+from sfumato.engine.sensitive import encode_sensitive, measured_by_ladder, present
 from sfumato.engine.singling_out import singling_out
 from sfumato.errors import DataError, PolicyError, PromiseError
 from sfumato.policy.ladders import misfits
@@ -43,20 +44,13 @@ def count(plan: Plan, attached: Attached) -> Counted:
     for name in plan.quasi_identifiers:
         column = plan.resolved.policy.columns[name]
         dictionary = attached.dictionary(name)
-        hierarchy = _hierarchy(plan, name, column, dictionary.values, dictionary.counts)
-        encoding = encode(hierarchy, dictionary.values, column.missing)
-        strangers = int(dictionary.counts[encoding.codes == hierarchy.outside].sum())
-        if strangers and column.on_unknown == "error":
-            raise DataError(
-                f"column {name}: {strangers} rows have a value that its hierarchy does not know",
-                code="value-outside-hierarchy",
-                hint=f"add the values to the hierarchy, or say on_unknown: suppress, or generalise, in columns.{name}",
-            )
-        hierarchies[name] = hierarchy
-        encodings.append(encoding)
-        outside[name] = strangers
-    count_plan = CountPlan(encodings, _sensitive(plan, attached), plan.resolved.policy.subject, _refused(plan, hierarchies, outside))
-    frequencies = plan.store.frequencies(attached, count_plan)
+        hierarchies[name] = _hierarchy(plan, name, column, dictionary.values, dictionary.counts)
+        encodings.append(encode(hierarchies[name], dictionary.values, column.missing))
+        outside[name] = _strangers(name, column, hierarchies[name], dictionary, encodings[-1])
+    ladders = _ladders(plan, attached)
+    sensitive = [encode_sensitive(plan, name, attached.dictionary(name).values, ladders) for name in plan.watched]
+    count_plan = CountPlan(encodings, sensitive, plan.resolved.policy.subject, _refused(plan, hierarchies, outside))
+    frequencies = replace(plan.store.frequencies(attached, count_plan), ladders=ladders)
     refused_rows = attached.rows - frequencies.rows
     _refuse_too_many(plan, refused_rows, attached.rows)
     if frequencies.rows == 0:
@@ -68,8 +62,30 @@ def count(plan: Plan, attached: Attached) -> Counted:
     return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows, singling)
 
 
+def _ladders(plan: Plan, attached: Attached) -> dict[str, Hierarchy]:
+    """Return the hierarchies of sensitive columns by which a promise measures distances."""
+    ladders = {}
+    for name in measured_by_ladder(plan):
+        column, dictionary = plan.resolved.policy.columns[name], attached.dictionary(name)
+        ladders[name] = _hierarchy(plan, name, column, dictionary.values, dictionary.counts)
+        _strangers(name, column, ladders[name], dictionary, encode(ladders[name], dictionary.values, column.missing))
+    return ladders
+
+
+def _strangers(name: str, column: Column, hierarchy: Hierarchy, dictionary: Dictionary, encoding: Encoding) -> int:
+    """Return how many rows have a value that the hierarchy does not know; refuse them unless the policy says what to do."""
+    strangers = int(dictionary.counts[encoding.codes == hierarchy.outside].sum())
+    if strangers and column.on_unknown == "error":
+        raise DataError(
+            f"column {name}: {strangers} rows have a value that its hierarchy does not know",
+            code="value-outside-hierarchy",
+            hint=f"add the values to the hierarchy, or say on_unknown: suppress, or generalise, in columns.{name}",
+        )
+    return strangers
+
+
 def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray) -> Hierarchy:
-    kind = column.type or canonical.infer(_present(values, column.missing))
+    kind = column.type or canonical.infer(present(values, column.missing))
     # whoever asks for intervals or bounds of a date does not want nodes of the calendar
     wanted = "interval" if column.publish in ("interval", "bounds") and canonical.is_ordered(kind) else "automatic"
     builder = plan.resolved.hierarchies.get(name) or find("hierarchies", wanted)()
@@ -95,19 +111,6 @@ def _nothing(name: str, column: Column) -> Hierarchy:
     if column.publish not in ("bounds", "interval"):
         return Hierarchy.of_paths(name, [[""]])
     return Hierarchy(name, True, "integer", pa.array([0]), (Level(np.zeros(1, np.int32), (ROOT,)),))
-
-
-def _present(values: pa.Array, missing: list[str]) -> pa.Array:
-    import pyarrow.compute as pc
-
-    if not missing:
-        return values
-    return values.filter(pc.invert(pc.is_in(canonical.as_text(values), value_set=pa.array(missing, pa.string()))))
-
-
-def _sensitive(plan: Plan, attached: Attached) -> list[Encoding]:
-    columns = plan.resolved.policy.columns
-    return [sensitive_codes(name, attached.dictionary(name).values, columns[name].missing) for name in plan.watched]
 
 
 def _refused(plan: Plan, hierarchies: Mapping[str, Hierarchy], outside: Mapping[str, int]) -> dict[str, int]:

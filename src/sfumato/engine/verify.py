@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core import places
 from sfumato.core.canonical import as_text
 from sfumato.core.classes import Classes
-from sfumato.core.encoding import encode, sensitive_codes
+from sfumato.core.encoding import encode
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ClassPlan, MaskPlan, Progress, Promise, Staged
 from sfumato.core.publication import Publication
@@ -27,6 +27,7 @@ from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
+from sfumato.engine.sensitive import encode_sensitive
 from sfumato.errors import PromiseError
 
 
@@ -60,7 +61,7 @@ def verify(
     link = staged.link
     if masks.kept and not np.array_equal(written.prints["kept"], original.prints["kept"][link]):
         raise _broken("a kept value differs from its original", "verify-kept")
-    classes = _classes(plan, original, staged, progress)
+    classes = _classes(plan, original, staged, counted.frequencies.ladders, progress)
     found = staged.text_classes(progress)
     # the source rows in the order of the written classes: what follows is checked class by class
     members = link[found.order]
@@ -88,7 +89,7 @@ def _reconcile(counted: Counted, original: Reading, written: Reading, staged: St
         raise _broken("holds a row of the source twice", "verify-rows")
 
 
-def _classes(plan: Plan, original: Reading, staged: Staged, progress: Progress) -> Classes:
+def _classes(plan: Plan, original: Reading, staged: Staged, ladders: Mapping[str, Hierarchy], progress: Progress) -> Classes:
     """Group the written text, with the sensitive values and the people of the rows' originals."""
     sensitive, references = {}, {}
     people: NDArray[np.int32] | None = None
@@ -97,13 +98,13 @@ def _classes(plan: Plan, original: Reading, staged: Staged, progress: Progress) 
         people = np.unique(original.prints["subject"], return_inverse=True)[1].astype(np.int32)
     for name in plan.watched:
         column = original.columns[name]
-        encoding = sensitive_codes(name, column.values, plan.resolved.policy.columns[name].missing)
+        encoding = encode_sensitive(plan, name, column.values, ladders)
         # null is -1: it picks the last entry
         codes = np.append(encoding.codes, encoding.null_code).astype(np.int32)[column.codes]
         sensitive[name] = codes[staged.link]
-        references[name] = _reference(codes, len(column.values) + 1, people)
+        references[name] = _reference(codes, encoding.size, people)
     subjects = None if people is None else people[staged.link].astype(np.int64)
-    return plan.store.classes(staged, ClassPlan(sensitive, subjects, references), progress)
+    return plan.store.classes(staged, ClassPlan(sensitive, subjects, references, ladders), progress)
 
 
 def _reference(codes: NDArray[np.int32], size: int, people: NDArray[np.int32] | None) -> NDArray[np.int64]:

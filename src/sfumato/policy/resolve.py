@@ -190,6 +190,17 @@ class _Checks:
         if column.level.maximum is not None and column.level.maximum < column.level.minimum:
             self._say((*place, "level"), "has a minimum above its maximum", "policy-level-range", "exchange them")
 
+    def _need_ladders(self, place: int, promise: Promise | None) -> None:
+        for name, scale in promise.scales.items() if promise is not None else ():
+            column = self._policy.columns.get(name)
+            if scale == "hierarchical" and column is not None and column.hierarchy is None:
+                self._say(
+                    ("promises", place),
+                    f"measures distances by the hierarchy of the column {name}, which has none",
+                    "policy-hierarchy-missing",
+                    f"{name}: {{role: sensitive, hierarchy: {{taxonomy: {{path: ...}}}}}}",
+                )
+
     def _named_columns(self) -> None:
         columns = self._policy.columns
         for place, promise in enumerate(self._promises):
@@ -209,6 +220,7 @@ class _Checks:
                         "policy-role",
                         _with_role(name, "sensitive"),
                     )
+            self._need_ladders(place, promise)
         for view_name, view in self._policy.views.items():
             for name in view.columns:
                 if name not in columns:

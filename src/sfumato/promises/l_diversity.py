@@ -11,8 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_serializer, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field, field_serializer, model_validator
 
 from sfumato.core.classes import Classes, Histogram
 from sfumato.core.interfaces import Promise
@@ -26,6 +25,7 @@ class LDiversity(Promise):
 
     With r1 >= r2 >= ... how many people of a class have each value, and p their shares: ``distinct`` asks for l different values,
     ``entropy`` for -sum p log p >= log l, ``recursive`` for r1 < c (r_l + r_(l+1) + ...), which is never so with fewer than l values.
+    With ``given`` this must be so even among those of a class who share the values of the given columns.
 
     Does not protect against values that differ but mean much the same, nor where a class is far from the table as a whole. The entropy and
     recursive kinds survive a merger of classes that share no person; of those that do, only the distinct kind does. Cost: one sort of the
@@ -52,20 +52,14 @@ class LDiversity(Promise):
     ] = None
     given: Annotated[list[str], Field(description="other sensitive columns that an attacker may know")] = []
 
-    @field_validator("given")
-    @classmethod
-    def _not_built(cls, given: list[str]) -> list[str]:
-        if given:
-            what = "l_diversity given other sensitive columns is not built yet"
-            raise PydanticCustomError("not_built", "{what}", {"what": what, "hint": "leave given out"})
-        return given
-
     @model_validator(mode="after")
     def _fits_its_kind(self) -> LDiversity:
         if self.kind != "entropy" and not self.l.is_integer():
             raise ValueError(f"l must be a whole number with the kind {self.kind}")
         if (self.kind == "recursive") != (self.c is not None):
             raise ValueError("needs c with the kind recursive, and only with it")
+        if self.column in self.given or len(set(self.given)) < len(self.given):
+            raise ValueError("needs given columns that differ from each other and from the one it protects")
         return self
 
     @field_serializer("l")
@@ -74,8 +68,8 @@ class LDiversity(Promise):
 
     @property
     def monotone_when_grown(self) -> bool:  # type: ignore[override]  # it depends on the kind
-        """Further rows take no value away, but may make one of them too frequent."""
-        return self.kind == "distinct"
+        """Further rows take no value away, but may make one of them too frequent, or bring a new value of a given column."""
+        return self.kind == "distinct" and not self.given
 
     @property
     def smaller_is_stricter(self) -> bool:
@@ -84,8 +78,8 @@ class LDiversity(Promise):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The sensitive column."""
-        return (self.column,)
+        """The sensitive column, and those that an attacker may know."""
+        return (self.column, *self.given)
 
     @property
     def asked(self) -> float:
@@ -94,6 +88,14 @@ class LDiversity(Promise):
 
     def holds(self, classes: Classes) -> NDArray[np.bool_]:
         """Return for each class whether its values are diverse enough."""
+        if self.given:
+            # whoever knows the given values looks among those who share them only
+            finer, belongs = classes.joined(self.given)
+            broken = np.bincount(belongs[~self._diverse(finer)], minlength=classes.number)
+            return np.equal(broken, 0)
+        return self._diverse(classes)
+
+    def _diverse(self, classes: Classes) -> NDArray[np.bool_]:
         histogram = classes.histogram(self.column)
         if self.c is not None:
             most, rest = self._most_and_rest(histogram)
@@ -107,17 +109,19 @@ class LDiversity(Promise):
 
         The lead is infinite in a class of fewer than l values. Where there is no class nothing falls short of what was asked.
         """
-        histogram = classes.histogram(self.column)
         if not classes.number:
             return self.asked
+        histogram = (classes.joined(self.given)[0] if self.given else classes).histogram(self.column)
         if self.kind == "recursive":
             return float(_leads(*self._most_and_rest(histogram)).max())
         if self.kind == "entropy":
             return float(np.exp(_entropies(histogram).min()))
         return float(np.diff(histogram.offsets).min())
 
-    def compiled(self) -> tuple[str, tuple[float, ...]]:
-        """Return how the fused kernel checks it."""
+    def compiled(self) -> tuple[str, tuple[float, ...]] | None:
+        """Return how the fused kernel checks it; it knows no given columns."""
+        if self.given:
+            return None
         return self.kind, ((self.l,) if self.c is None else (self.c, self.l))
 
     def nearest(self, classes: Classes) -> dict[str, Any] | None:

@@ -1,21 +1,22 @@
 """t-closeness: in every equivalence class a sensitive column is distributed much as in the whole table.
 
-Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity" (2007), with the equal distance. The whole table is the
+Li, Li, Venkatasubramanian, "t-closeness: privacy beyond k-anonymity and l-diversity" (2007), with its three distances. The whole table is the
 one that was read, suppressed rows included. Here people are counted, not rows, where the policy names a subject: each once for each value.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
 from sfumato.core.classes import Classes
-from sfumato.core.interfaces import Promise
+from sfumato.core.interfaces import Promise, Scale
+from sfumato.promises._distances import equal_distances, hierarchical_distances, ordered_distances
 
 # a sum of shares may be off in its last digits
 _GUARD = 1e-9
@@ -26,10 +27,13 @@ class TCloseness(Promise):
     """No class differs by more than ``t`` from the whole table in its shares of a sensitive column's values.
 
     The equal distance is half the sum of |p - q| over all values, p being the shares in the class and q those in the table: the part of the
-    class that would have to change its value. It is 0 where they agree and 1 where they have no value in common.
+    class that would have to change its value. It is 0 where they agree and 1 where they have no value in common. With ``ordered`` a change
+    counts by how many of the table's values lie between, with ``hierarchical`` by how high the lowest node is that holds both: it asks less
+    of a class whose values differ from the table's but are near to them.
 
-    Does not protect against being singled out: promise k-anonymity too. Values that are near to each other count as different as any. A
-    merger of classes that share no person keeps it; of those that do it need not. Cost: one sort of the (class, value) pairs.
+    Does not protect against being singled out: promise k-anonymity too. With the equal distance values that are near to each other count as
+    different as any. A merger of classes that share no person keeps it; of those that do it need not. Cost: one sort of the (class, value)
+    pairs; ``hierarchical`` one line of all leaves a class.
 
     >>> classes = Classes.of_histograms("illness", [2, 2], [1, 3], reference=[4, 4])
     >>> TCloseness(column="illness", t=0.2).holds(classes).tolist()
@@ -47,18 +51,15 @@ class TCloseness(Promise):
         Field(description="equal: any two values are equally far apart; ordered: by their rank; hierarchical: by their hierarchy"),
     ] = "equal"
 
-    @field_validator("distance")
-    @classmethod
-    def _not_built(cls, distance: str) -> str:
-        if distance != "equal":
-            what = f"t_closeness with the distance {distance} is not built yet"
-            raise PydanticCustomError("not_built", "{what}", {"what": what, "hint": "distance: equal"})
-        return distance
-
     @property
     def reads(self) -> tuple[str, ...]:
         """The sensitive column."""
         return (self.column,)
+
+    @property
+    def scales(self) -> Mapping[str, Scale]:
+        """How far apart its values are."""
+        return {} if self.distance == "equal" else {self.column: self.distance}
 
     @property
     def asked(self) -> float:
@@ -73,9 +74,9 @@ class TCloseness(Promise):
         """Return the distance of the class farthest from the whole table, 0 where there is none."""
         return float(self._distances(classes).max(initial=0.0))
 
-    def compiled(self) -> tuple[str, tuple[float, ...]]:
-        """Return how the fused kernel checks it."""
-        return "equal_distance", (self.t,)
+    def compiled(self) -> tuple[str, tuple[float, ...]] | None:
+        """Return how the fused kernel checks it; it knows the equal distance only."""
+        return ("equal_distance", (self.t,)) if self.distance == "equal" else None
 
     def nearest(self, classes: Classes) -> dict[str, Any] | None:
         """Return the smallest t, to four decimals, that everybody in one class would keep."""
@@ -83,7 +84,9 @@ class TCloseness(Promise):
         return {"t": max(1, steps) / _STEPS}
 
     def _distances(self, classes: Classes) -> NDArray[np.float64]:
-        histogram = classes.histogram(self.column)
-        # shares add up to one on both sides: what a class has too much of is what it has too little of
-        excess = histogram.shares - classes.reference(self.column)[histogram.values]
-        return histogram.sum_by_class(np.maximum(excess, 0.0))
+        histogram, reference = classes.histogram(self.column), classes.reference(self.column)
+        if self.distance == "ordered":
+            return ordered_distances(histogram, reference)
+        if self.distance == "hierarchical":
+            return hierarchical_distances(histogram, reference, classes.ladders[self.column])
+        return equal_distances(histogram, reference)

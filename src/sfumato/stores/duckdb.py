@@ -102,7 +102,7 @@ class Duckdb(Settings):
     def classes(self, staged: StagedRelease, plan: ClassPlan, progress: Progress) -> Classes:
         """Group what was written by its text."""
         found = staged.text_classes(progress)
-        return Classes(found.number, found.class_of, np.ones(staged.rows, np.int64), plan.sensitive, plan.subject, plan.references)
+        return Classes(found.number, found.class_of, np.ones(staged.rows, np.int64), plan.sensitive, plan.subject, plan.references, plan.ladders)
 
     def publish(self, staged: StagedRelease, sink: Sink) -> Published:
         """Rename the staged file to its final name."""

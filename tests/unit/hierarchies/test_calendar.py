@@ -32,7 +32,9 @@ def test_dates_climb_by_month_quarter_year_and_decade() -> None:
 
 
 def test_instants_climb_from_the_levels_asked_for() -> None:
-    instants = built(["2024-05-17T10:15:01Z", "2024-05-17T10:15:59Z", "2024-05-17T10:16:00Z"], "timestamp", levels=["second", "minute", "hour", "day"])
+    instants = built(
+        ["2024-05-17T10:15:01Z", "2024-05-17T10:15:59Z", "2024-05-17T10:16:00Z"], "timestamp", levels=["second", "minute", "hour", "day"]
+    )
 
     assert labels(instants)[:4] == [
         ("2024-05-17T10:15:01Z", "2024-05-17T10:15:59Z", "2024-05-17T10:16:00Z"),

@@ -66,8 +66,6 @@ def test_the_nearest_t_is_the_smallest_that_holds(histogram: list[int], referenc
     [
         ({"t": 0}, "must be more than 0.0"),
         ({"t": 1.01}, "must be at most 1.0"),
-        ({"t": 0.2, "distance": "ordered"}, "t_closeness with the distance ordered is not built yet"),
-        ({"t": 0.2, "distance": "hierarchical"}, "t_closeness with the distance hierarchical is not built yet"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], message: str) -> None:
