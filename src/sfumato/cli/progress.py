@@ -46,29 +46,43 @@ class Bars:
         if self._progress is None:
             self._begin()
         if self._progress is not None and self._task is not None:
-            rate = self._done / (time.monotonic() - self._since)
-            self._progress.update(self._task, completed=self._done, rate=f"{rate:,.0f} rows/s")
+            self._progress.update(self._task, completed=self._done, told=self._told())
+
+    def _told(self) -> str:
+        """Return rows, rate and times in words; they count from the beginning of the stage, not of its bar."""
+        gone = time.monotonic() - self._since
+        words = f"{self._done:,} rows, {self._done / gone:,.0f} rows/s, {_clock(gone)} gone"
+        if self._total and self._done < self._total:
+            words += f", {_clock(gone * (self._total - self._done) / self._done)} left"
+        return words
 
     def _begin(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
         self._progress = Progress(
             TextColumn("{task.description:<10}"),
             BarColumn(),
-            TextColumn("{task.completed:,} rows"),
-            TextColumn("{task.fields[rate]}"),
-            TimeElapsedColumn(),
-            TextColumn("gone,"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[told]}"),
             console=Console(stderr=True),
             transient=True,
         )
         self._progress.start()
-        self._task = self._progress.add_task(self._name, total=self._total, rate="")
+        self._task = self._progress.add_task(self._name, total=self._total, told="")
 
     def _end(self) -> None:
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
+
+
+def _clock(seconds: float) -> str:
+    """Return a time as minutes and seconds, with hours where there are any.
+
+    >>> _clock(75.4), _clock(3700)
+    ('1:15', '1:01:40')
+    """
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -18,6 +18,16 @@ from numpy.typing import NDArray
 
 ValueType = Literal["text", "integer", "decimal", "date", "timestamp", "ip"]
 
+FORMS: dict[ValueType, str] = {
+    "integer": "as in 1250",
+    "decimal": "with a point, as in 12.50",
+    "date": "as in 2020-01-31",
+    "timestamp": "as in 2020-01-31T12:30:00Z",
+    "ip": "as in 10.0.0.1 or 2001:db8::1",
+}
+"""How values of a type are written."""
+
+_FEW = 0.1
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,17})$"
 _DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$"
 _FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
@@ -46,6 +56,22 @@ def infer(values: pa.Array) -> ValueType:
     if _all_match(values, _ADDRESS) and parse(values, "ip").null_count == values.null_count:
         return "ip"
     return "text"
+
+
+def nearly(values: pa.Array, rows: NDArray[np.int64]) -> tuple[ValueType, int] | None:
+    """Return the type that most rows of a text column have, and how many rows do not have it; None where there is no such type.
+
+    >>> nearly(pa.array(["17", "42", "n.a."]), np.array([50, 49, 1]))
+    ('integer', 1)
+    """
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)) or not len(values):
+        return None
+    kinds: list[tuple[ValueType, str]] = [("integer", _INTEGER), ("decimal", _FLOAT), ("date", _DATE), ("timestamp", _TIMESTAMP)]
+    for kind, pattern in kinds:
+        strangers = int(rows[~pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False)].sum())
+        if strangers <= _FEW * rows.sum():
+            return kind, strangers
+    return None
 
 
 def parse(values: pa.Array, kind: ValueType) -> pa.Array:

@@ -34,7 +34,7 @@ class Hierarchy:
     """The leaves of a column in order, and the levels above them, from the finest to the root.
 
     ``ordered`` columns (numbers, dates) may publish any interval of leaves; the others only a node. ``values`` are the leaves as typed
-    values in leaf order.
+    values in leaf order. ``tells_values`` says that the labels of nodes name values of the table, not only what the policy says.
 
     >>> colours = Hierarchy.of_paths("colour", [["red", "warm"], ["pink", "warm"], ["blue", "cold"]])
     >>> colours.label(0, 1), colours.label(1, 1), colours.label(0, 2)
@@ -46,6 +46,7 @@ class Hierarchy:
     kind: canonical.ValueType
     values: pa.Array
     levels: tuple[Level, ...]
+    tells_values: bool = False
 
     @classmethod
     def of_paths(cls, column: str, paths: Sequence[Sequence[str]], root: str = ROOT) -> Hierarchy:

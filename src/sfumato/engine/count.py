@@ -33,6 +33,7 @@ class Counted:
     refused_rows: int
     rows: int
     singling_out: Sequence[str]
+    nearly: Mapping[str, canonical.ValueType]
 
 
 def count(plan: Plan, attached: Attached) -> Counted:
@@ -59,7 +60,19 @@ def count(plan: Plan, attached: Attached) -> Counted:
             code="nothing-left",
             hint="complete the hierarchies, or say on_unknown: generalise",
         )
-    return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows, singling)
+    return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows, singling, _nearly(plan, attached))
+
+
+def _nearly(plan: Plan, attached: Attached) -> dict[str, canonical.ValueType]:
+    """Return the columns that were read as text though most of their values are of another type."""
+    found = {}
+    for name in plan.quasi_identifiers:
+        column, dictionary = plan.resolved.policy.columns[name], attached.dictionary(name)
+        if column.type is None and column.hierarchy is None and canonical.infer(present(dictionary.values, column.missing)) == "text":
+            near = canonical.nearly(dictionary.values, dictionary.counts)
+            if near is not None:
+                found[name] = near[0]
+    return found
 
 
 def _ladders(plan: Plan, attached: Attached) -> dict[str, Hierarchy]:
@@ -94,10 +107,17 @@ def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: 
         raise DataError(
             f"column {name}: {strangers} rows are not of type {kind}",
             code="value-type",
-            hint=f"list what stands for a missing value under columns.{name}.missing, declare another type, or say on_unknown: suppress",
+            hint=f"{kind} values are written {canonical.FORMS.get(kind, 'as text')}; list what stands for a missing value under "
+            f"columns.{name}.missing, declare another type, or say on_unknown: suppress",
         )
     written = plan.resolved.ladders.get(name)
-    hierarchy = builder.build(name, typed, rows) if written is None else written
+    try:
+        hierarchy = builder.build(name, typed, rows) if written is None else written
+    except DataError as error:
+        near = canonical.nearly(typed, rows) if error.code == "hierarchy-type" else None
+        if near is None:
+            raise
+        raise _nearly_of_a_type(name, *near, int(rows.sum())) from None
     if not hierarchy.size:
         # a column without any value: one leaf that nobody has keeps the arithmetic of ladders whole
         hierarchy = _nothing(name, column)
@@ -105,6 +125,14 @@ def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: 
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)
     return hierarchy
+
+
+def _nearly_of_a_type(name: str, kind: canonical.ValueType, strangers: int, rows: int) -> DataError:
+    return DataError(
+        f"column {name} is text, because {strangers} of its {rows} values are not of type {kind} ({canonical.FORMS[kind]})",
+        code="hierarchy-type",
+        hint=f"list what stands for a missing value under columns.{name}.missing, or say type: {kind} and on_unknown: suppress",
+    )
 
 
 def _nothing(name: str, column: Column) -> Hierarchy:

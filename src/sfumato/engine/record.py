@@ -105,10 +105,15 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     notes = []
     if not plan.resolved.promises:
         notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")
-    if recoding.kind == "boxes" and plan.quasi_identifiers:
-        notes.append("bounds are tight: an interval shows the true smallest and largest value of its class")
-    if recoding.levels is not None:
-        notes.append("nodes of intervals without a width are named after values of the table as read, those of suppressed rows included")
+    ordered = [name for name in plan.quasi_identifiers if counted.hierarchies[name].ordered]
+    tight = [name for name in ordered if recoding.levels is None and not plan.resolved.policy.columns[name].level.minimum]
+    if tight:
+        notes.append(f"bounds are tight: an interval shows the true smallest and largest value of its class ({', '.join(tight)})")
+    telling = [name for name in ordered if name not in tight and counted.hierarchies[name].tells_values]
+    if telling:
+        notes.append(f"intervals are named after values of the table as read, those of suppressed rows included ({', '.join(telling)})")
+    for name, kind in counted.nearly.items():
+        notes.append(f"column {name} was read as text, because a few of its values are not of type {kind}; list them under missing if they are none")
     if counted.singling_out:
         named = ", ".join(counted.singling_out)
         notes.append(

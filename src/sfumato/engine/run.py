@@ -76,6 +76,7 @@ def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings)
     with timings.stage("count"):
         progress.stage("reading", plan.source.about())
         attached = plan.store.attach(plan.source, _attach_plan(plan), workplace, progress)
+        progress.stage("counting")
         counted = count(plan, attached)
     with timings.stage("search"):
         recoding = _search(plan, counted, progress)

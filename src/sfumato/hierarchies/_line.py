@@ -1,7 +1,7 @@
 """The line on which the values of an ordered column stand, in whole numbers of their smallest unit where they have one.
 
 Whole numbers, days, seconds, cents: between two neighbours there is nothing, so that closed intervals can meet without a gap or an overlap.
-Binary fractions have no such unit.
+Binary fractions have such a unit only where all of them are short decimal numbers; elsewhere intervals end with the last number before the next.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
 _MOST_DIGITS = 18
 _MACHINE = 1 << 62
 _FURTHEST = 1e15
+_NEAR = 1e-6
+# so short that the nearest binary fraction gives the same digits back
+_SHORT = r"^-?[0-9]{1,7}(\.[0-9]{1,8})?$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +49,16 @@ class Line:
         if pa.types.is_decimal(values.type):
             scaled = [int(value * 10**values.type.scale) for value in map(Fraction, values.to_pylist())]
             return cls(values, np.array(scaled, _integer_type(scaled)), Fraction(1, 10**values.type.scale))
-        return cls(values, canonical.positions(values), None)
+        return cls._of_floats(values)
+
+    @classmethod
+    def _of_floats(cls, values: pa.Array) -> Line:
+        """Return the line of binary fractions: in decimal units where all of them are short decimal numbers, else without a unit."""
+        places = canonical.positions(values)
+        if not pc.all(pc.match_substring_regex(canonical.render(values), _SHORT)).as_py():
+            return cls(values, places, None)
+        scale = pc.max(pc.utf8_length(pc.replace_substring_regex(canonical.render(values), r"^[^.]*\.?", ""))).as_py() or 0
+        return cls(values, np.round(places * 10**scale).astype(np.int64), Fraction(1, 10**scale))
 
     def kept(self, inside: NDArray[np.bool_]) -> Line:
         """Return the line with some of its values."""
@@ -73,15 +85,24 @@ class Line:
     def divided(self, origin: Fraction, width: Fraction) -> NDArray[Any]:
         """Return how many whole widths from the origin each value stands."""
         if self.unit is None:
-            # a tenth has no exact binary form: 0.3 is three tenths
             widths = np.clip((self.places - float(origin)) / float(width), -_FURTHEST, _FURTHEST)
-            return np.floor(np.round(widths, 9)).astype(np.int64)
+            numbers = np.floor(widths).astype(np.int64)
+            # a tenth has no exact binary form, and 0.3 is three tenths: near a border the binary fraction nearest to it decides
+            nearest = np.round(widths)
+            for place in np.flatnonzero(abs(widths - nearest) < _NEAR):
+                border = int(nearest[place])
+                numbers[place] = border if self.places[place] >= float(origin + border * width) else border - 1
+            return numbers
         scale = origin.denominator * width.denominator
         shift, step = origin.numerator * width.denominator, width.numerator * origin.denominator
         furthest = max(abs(int(self.places[0])), abs(int(self.places[-1])))
         exact = self.places if furthest * scale + abs(shift) < _MACHINE and step < _MACHINE else self.places.astype(object)
         numbers = (exact * scale - shift) // step
         return numbers.astype(_integer_type([int(numbers[0]), int(numbers[-1])]))
+
+    def float_texts(self, places: list[float]) -> list[str]:
+        """Return the text of places on a line without a unit."""
+        return list(canonical.render(pa.array(places, pa.float64())).to_pylist())
 
     def texts(self, places: list[int]) -> list[str]:
         """Return the canonical text of places on a line that has a unit; what lies beyond the type's range stands at its end."""
@@ -96,9 +117,11 @@ class Line:
             first, last = _FIRST_DAY * 86_400_000_000, (_LAST_DAY + 1) * 86_400_000_000 - step
             instants = [min(max(place * step, first), last) for place in places]
             return list(canonical.render(pa.array(instants, pa.int64()).cast(kind)).to_pylist())
-        scale = kind.scale if pa.types.is_decimal(kind) else 0
+        scale = len(str(self.unit.denominator)) - 1
         furthest = 10 ** (_MOST_DIGITS + scale) - 1
-        return [_decimal_text(min(max(place, -furthest), furthest), scale) for place in places]
+        texts = [_decimal_text(min(max(place, -furthest), furthest), scale) for place in places]
+        # a binary fraction is written without zeros at its end
+        return [text.rstrip("0").rstrip(".") if "." in text else text for text in texts] if pa.types.is_floating(kind) else texts
 
 
 def _decimal_text(place: int, scale: int) -> str:

@@ -85,7 +85,14 @@ class Interval(Settings):
             inside &= line.places <= line.at_most(high)
         line, counts = line.kept(inside), counts[inside]
         levels = _nested(_Ends(line, self._narrowest(line, counts, low, high, edges), low, high)) if len(line.values) else []
-        return Hierarchy(column, True, kind, line.values, (*levels, Level(np.zeros(1, np.int32), (ROOT,))))
+        top = Level(np.zeros(1, np.int32), (ROOT,))
+        return Hierarchy(column, True, kind, line.values, (*levels, top), tells_values=not self._says_all_ends)
+
+    @property
+    def _says_all_ends(self) -> bool:
+        """Whether every interval ends where the policy says; the outermost of edges and bins end with the values where it says no bounds."""
+        bounded = self.minimum is not None and self.maximum is not None
+        return self.width is not None or (bounded and (self.edges is not None or self.bins is not None))
 
     def _places(self, line: Line, column: str, kind: canonical.ValueType) -> list[Any]:
         """Return where minimum, maximum and the edges stand on the line."""
@@ -164,7 +171,7 @@ def _nested(ends: _Ends) -> list[Level]:
 
 @dataclass(frozen=True, eq=False)
 class _Ends:
-    """Where intervals begin and end: in round numbers where the line has a unit, else with their first and last value."""
+    """Where intervals begin and end: in round numbers where the policy says some, else with their first and last value."""
 
     line: Line
     bins: _Bins
@@ -174,8 +181,10 @@ class _Ends:
     def labels(self, starts: NDArray[np.int32], numbers: list[int], doublings: int) -> tuple[str, ...]:
         """Return the labels of the intervals of a level, each of which joins 2 to the power of ``doublings`` narrowest ones."""
         stops = np.append(starts[1:], len(self.line.values)) - 1
-        if self.line.unit is None or self.bins.begin is None:
+        if self.bins.begin is None:
             firsts, lasts = (self._texts.take(pa.array(places)).to_pylist() for places in (starts, stops))
+        elif self.line.unit is None:
+            firsts, lasts = self._float_ends(starts, stops, numbers, doublings)
         else:
             begins = [self._first(self.bins.begin(number << doublings)) for number in numbers]
             ends = [self._last(self.bins.begin((number + 1) << doublings)) for number in numbers]
@@ -183,6 +192,18 @@ class _Ends:
             firsts = self.line.texts([min(begin, int(place)) for begin, place in zip(begins, places[starts], strict=True)])
             lasts = self.line.texts([max(end, int(place)) for end, place in zip(ends, places[stops], strict=True)])
         return tuple(interval_text(first, last) for first, last in zip(firsts, lasts, strict=True))
+
+    def _float_ends(self, starts: NDArray[np.int32], stops: NDArray[np.int32], numbers: list[int], doublings: int) -> tuple[list[str], list[str]]:
+        """Return where intervals of binary fractions begin, and the last number before the next; a value a hair outside is let in."""
+        begin, places = self.bins.begin, self.line.places
+        if begin is None:
+            raise AssertionError("intervals without a beginning are named after their values")
+        low, high = (None if bound is None else float(bound) for bound in (self.low, self.high))
+        begins = [float(begin(number << doublings)) for number in numbers]
+        ends = [math.nextafter(float(begin((number + 1) << doublings)), -math.inf) for number in numbers]
+        firsts = [min(first if low is None else max(first, low), float(place)) for first, place in zip(begins, places[starts], strict=True)]
+        lasts = [max(last if high is None else min(last, high), float(place)) for last, place in zip(ends, places[stops], strict=True)]
+        return self.line.float_texts(firsts), self.line.float_texts(lasts)
 
     @cached_property
     def _texts(self) -> pa.Array:

@@ -45,7 +45,7 @@ class Quantile(Settings):
         before = np.cumsum(counts) - counts
         narrowest = before * self.groups[0] // max(1, int(counts.sum()))
         levels = [_level(narrowest // (self.groups[0] // number), texts) for number in self.groups] if texts else []
-        return Hierarchy(column, True, kind, values, (*levels, TOP))
+        return Hierarchy(column, True, kind, values, (*levels, TOP), tells_values=True)
 
 
 def _level(numbers: NDArray[np.int64], texts: list[str]) -> Level:

@@ -89,8 +89,22 @@ def test_a_tenth_is_cut_exactly() -> None:
     assert labels(build(tenths, width=0.1))[0] == tuple(f"0.{digit}" for digit in range(10))
 
 
-def test_floating_numbers_begin_and_end_with_values() -> None:
-    assert labels(build(pa.array([0.1, 0.25, 0.3, 1e300]), width=0.1))[0] == ("0.1", "0.25", "0.3", "1e+300")
+def test_short_floating_numbers_are_cut_like_decimal_ones() -> None:
+    assert labels(build(pa.array([0.1, 13.0, 14.4, 19.87654321]), width=10))[0] == ("[0, 9.99999999]", "[10, 19.99999999]")
+    assert labels(build(pa.array([0.25, 1.5], pa.float32()), width=1))[0] == ("[0, 0.99]", "[1, 1.99]")
+
+
+@pytest.mark.parametrize(
+    "how", [{"width": 10}, {"edges": [0, 10, 20], "minimum": -10, "maximum": 100}, {"bins": 2, "minimum": 0, "maximum": 20}], ids=str
+)
+def test_no_value_is_told_by_intervals_whose_ends_the_policy_says(how: dict[str, Any]) -> None:
+    # a third has no short decimal form
+    values = pa.array([1 / 3, 13 + 1 / 3, 19 + 2 / 3])
+
+    told = labels(build(values, **how))[0]
+
+    assert told[-1] == "[10, 19.999999999999996]"
+    assert not any(text in label for label in told for text in canonical.render(values).to_pylist())
 
 
 def test_dates_are_cut_in_days() -> None:
@@ -140,7 +154,7 @@ def test_a_bound_of_another_type_is_refused_without_naming_it() -> None:
 def test_one_value_stands_below_the_root() -> None:
     assert labels(build(pa.array([5]))) == [("*",)]
     assert labels(build(pa.array([5]), quantiles=3)) == [("*",)]
-    assert labels(build(pa.array([0.5]), bins=3)) == [("*",)]
+    assert labels(build(pa.array([1 / 3]), bins=3)) == [("*",)]
 
 
 def test_one_value_keeps_the_interval_that_was_asked_for() -> None:

@@ -1,0 +1,58 @@
+"""What the record says about values that a reader should know of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.errors import DataError
+
+FLOATS = pa.table({"weight": [13 + step / 70 for step in range(100)] + [19.87654321, 0.1], "job": ["a"] * 100 + ["c", "a"]})
+
+
+def notes(table: pa.Table, columns: dict[str, Any], **others: Any) -> str:
+    policy = {"columns": columns, "promises": [{"k_anonymity": {"k": 5}}], **others}
+    return "\n".join(sfumato.run(policy, data=table).record.notes)
+
+
+def weight(interval: dict[str, Any]) -> dict[str, Any]:
+    return {"weight": {"role": "quasi_identifier", "hierarchy": {"interval": interval}}, "job": {"role": "quasi_identifier", "level": {"maximum": 0}}}
+
+
+@pytest.mark.parametrize("interval", [{"width": 10}, {"edges": [10, 20], "minimum": 0, "maximum": 100}], ids=str)
+def test_the_value_of_a_suppressed_person_names_no_interval_whose_ends_the_policy_says(interval: dict[str, Any]) -> None:
+    policy = {"columns": weight(interval), "promises": [{"k_anonymity": {"k": 5}}], "algorithm": "datafly", "suppression_limit": 0.1}
+
+    release = sfumato.run(policy, data=FLOATS)
+
+    assert set(release.table["weight"].to_pylist()) == {"[10, 19.999999999999996]"}
+    assert release.record.notes == []
+
+
+def test_intervals_named_after_values_are_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = notes(FLOATS, weight({"quantiles": 2}), algorithm="datafly", suppression_limit=0.1)
+
+    assert found == "intervals are named after values of the table as read, those of suppressed rows included (weight)"
+
+
+def test_bounds_are_said_to_be_tight_where_they_are() -> None:
+    table = pa.table({"age": list(range(20)), "job": ["a", "b"] * 10})
+    columns = {"age": {"role": "quasi_identifier"}, "job": {"role": "quasi_identifier"}}
+    whole = {"age": {"role": "quasi_identifier", "hierarchy": {"interval": {"width": 5}}, "level": {"minimum": 1}}, "job": columns["job"]}
+
+    assert notes(table, columns) == "bounds are tight: an interval shows the true smallest and largest value of its class (age)"
+    assert notes(table, whole) == ""
+    assert notes(table.select(["job"]), {"job": columns["job"]}) == ""
+
+
+def test_a_column_that_is_nearly_of_a_type_is_named() -> None:
+    table = pa.table({"age": [*(str(20 + number) for number in range(40)), "canary"]})
+
+    assert "column age was read as text, because a few of its values are not of type integer" in notes(table, {"age": {"role": "quasi_identifier"}})
+    with pytest.raises(DataError) as caught:
+        notes(table, {"age": {"role": "quasi_identifier", "hierarchy": {"interval": {"width": 5}}}})
+    assert caught.value.message == "column age is text, because 1 of its 41 values are not of type integer (as in 1250)"
+    assert "canary" not in str(caught.value)
