@@ -113,6 +113,46 @@ def generate(
     command(kind, rows, seed, output, format.value)
 
 
+ladders = typer.Typer(help="Look at the ladder of a column, hold it against the data, or write it as a file to edit.", no_args_is_help=True)
+app.add_typer(ladders, name="hierarchy")
+ColumnArgument = Annotated[str, typer.Argument(help="the column", show_default=False)]
+
+
+@ladders.command("show")
+def show_hierarchy(
+    policy: PolicyArgument,
+    column: ColumnArgument,
+    depth: Annotated[int | None, typer.Option(help="how many levels below the root", min=0)] = None,
+    most: Annotated[int, typer.Option(help="how many children of a node", min=1)] = 20,
+    format: FormatOption = Format.text,
+) -> None:
+    """Show a column's ladder as a tree with the rows of each node. It shows values: for those who may see the source."""
+    from sfumato.cli.hierarchy import show as command
+
+    command(policy, column, depth, most, format.value)
+
+
+@ladders.command("check")
+def check_hierarchies(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
+    """Hold the ladders of a policy against its data."""
+    from sfumato.cli.hierarchy import check as command
+
+    command(policy, format.value)
+
+
+@ladders.command("draft")
+def draft_hierarchy(
+    policy: PolicyArgument,
+    column: ColumnArgument,
+    output: Annotated[Path, typer.Option("--output", "-o", help="the file to write", show_default=False)],
+    format: FormatOption = Format.text,
+) -> None:
+    """Write a column's ladder as a table to edit."""
+    from sfumato.cli.hierarchy import draft as command
+
+    command(policy, column, output, format.value)
+
+
 def run_command(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
     interrupts: list[int] = []

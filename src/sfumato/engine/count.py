@@ -45,7 +45,7 @@ def count(plan: Plan, attached: Attached) -> Counted:
     for name in plan.quasi_identifiers:
         column = plan.resolved.policy.columns[name]
         dictionary = attached.dictionary(name)
-        hierarchies[name] = _hierarchy(plan, name, column, dictionary.values, dictionary.counts)
+        hierarchies[name] = build_hierarchy(plan, name, column, dictionary.values, dictionary.counts)
         encodings.append(encode(hierarchies[name], dictionary.values, column.missing))
         outside[name] = _strangers(name, column, hierarchies[name], dictionary, encodings[-1])
     ladders = _ladders(plan, attached)
@@ -80,7 +80,7 @@ def _ladders(plan: Plan, attached: Attached) -> dict[str, Hierarchy]:
     ladders = {}
     for name in measured_by_ladder(plan):
         column, dictionary = plan.resolved.policy.columns[name], attached.dictionary(name)
-        ladders[name] = _hierarchy(plan, name, column, dictionary.values, dictionary.counts)
+        ladders[name] = build_hierarchy(plan, name, column, dictionary.values, dictionary.counts)
         _strangers(name, column, ladders[name], dictionary, encode(ladders[name], dictionary.values, column.missing))
     return ladders
 
@@ -97,7 +97,8 @@ def _strangers(name: str, column: Column, hierarchy: Hierarchy, dictionary: Dict
     return strangers
 
 
-def _hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray) -> Hierarchy:
+def build_hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray) -> Hierarchy:
+    """Return the ladder of a column for its distinct values as they were read, and how many rows have each."""
     kind = column.type or canonical.infer(present(values, column.missing))
     # whoever asks for intervals or bounds of a date does not want nodes of the calendar
     wanted = "interval" if column.publish in ("interval", "bounds") and canonical.is_ordered(kind) else "automatic"

@@ -1,0 +1,118 @@
+"""``sfumato hierarchy``: a column's ladder as a tree with its rows, held against the data, or as a file to edit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from sfumato.cli.progress import Bars
+from sfumato.errors import DataError
+
+if TYPE_CHECKING:
+    from sfumato.engine.ladder_view import LadderView, Node
+
+
+def show(policy: Path, column: str, depth: int | None, most: int, format: str) -> None:
+    """Print the ladder as a tree; nodes with fewer rows than a class must have are marked."""
+    from sfumato.engine.ladder_view import view_ladder
+
+    with Bars() as progress:
+        view = view_ladder(policy, column, progress)
+    tree = view.tree(depth)
+    if format == "json":
+        answer = {"column": column, "type": view.hierarchy.kind, "levels": view.hierarchy.height + 1, "smallest": view.smallest}
+        sys.stdout.write(json.dumps(answer | {"tree": tree.as_mapping()}, indent=1, ensure_ascii=False) + "\n")
+        return
+    lines = list(_lines(tree, view.smallest, most))
+    width = max(len(name) for name, _ in lines)
+    sys.stdout.write("".join(f"{name:<{width}}  {rows}\n" for name, rows in lines))
+
+
+def check(policy: Path, format: str) -> None:
+    """Print for each ladder its levels and leaves, and what data and ladder do not know of each other."""
+    from sfumato.engine.ladder_view import view_ladders
+
+    with Bars() as progress:
+        views = view_ladders(policy, progress)
+    found = [_checked(view) for view in views]
+    if format == "json":
+        sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    else:
+        for one in found:
+            sys.stdout.write(
+                f"{one['column']}: {one['type']}, {one['leaves']} leaves, levels 0 to {one['height']}; "
+                f"{one['unknown_rows']} rows with a value it does not know, {one['unused_leaves']} leaves that no row has\n"
+            )
+    stopping = [view.column for view in views if view.unknown_rows and view.unknown_stops]
+    if stopping and format == "json":
+        raise typer.Exit(DataError.status)
+    if stopping:
+        raise DataError(
+            f"a run would stop: rows have values that the hierarchy does not know, in {', '.join(stopping)}",
+            code="value-outside-hierarchy",
+            hint="add the values to the hierarchy, or say on_unknown: suppress, or generalise",
+        )
+
+
+def draft(policy: Path, column: str, output: Path, format: str) -> None:
+    """Write the ladder as a table, one line a value, and say how a policy names it."""
+    from sfumato.core.staging import StagedFile
+    from sfumato.engine.ladder_view import view_ladder
+
+    with Bars() as progress:
+        view = view_ladder(policy, column, progress)
+    if not view.hierarchy.size or not len(view.values):
+        raise DataError(f"column {column} has no value to draft a hierarchy from", code="source-empty", hint="run again when there are some")
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="\n").writerows(view.table())
+    file = StagedFile(str(output))
+    try:
+        file.write(text.getvalue().encode())
+        file.sync()
+        file.publish()
+        output.chmod(0o600)
+    except BaseException:
+        file.abort()
+        raise
+    line = f"{column}: {{role: quasi_identifier, hierarchy: {{table: {{path: {output}}}}}}}"
+    if format == "json":
+        sys.stdout.write(json.dumps({"file": str(output), "policy": line}, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"{output} has one line a value of {column}: it is as private as the source. Edit it, then write in the policy:\n  {line}\n")
+
+
+def _checked(view: LadderView) -> dict[str, object]:
+    return {
+        "column": view.column,
+        "type": view.hierarchy.kind,
+        "leaves": view.hierarchy.size,
+        "height": view.hierarchy.height,
+        "unknown_rows": view.unknown_rows,
+        "unused_leaves": view.unused_leaves,
+    }
+
+
+def _lines(node: Node, smallest: int, most: int, before: str = "", own: str = "") -> list[tuple[str, str]]:
+    """Return a node and what is below it, one line each: the branch with its label, and the rows."""
+    few = f"  fewer than {smallest}" if node.rows < smallest else ""
+    lines = [(before + own + _shown(node.label), f"{node.rows:,}{few}")]
+    inner = before + {"": "", "├─ ": "│  ", "└─ ": "   "}[own]
+    shown = node.children[:most]
+    for place, child in enumerate(shown):
+        last = place + 1 == len(node.children)
+        lines += _lines(child, smallest, most, inner, "└─ " if last else "├─ ")
+    if len(shown) < len(node.children):
+        rest = node.children[most:]
+        lines.append((f"{inner}└─ and {len(rest):,} more", f"{sum(child.rows for child in rest):,}"))
+    return lines
+
+
+def _shown(label: str) -> str:
+    """Return a label on one line, without anything that moves the cursor."""
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in label) or '""'

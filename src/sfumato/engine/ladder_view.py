@@ -1,0 +1,130 @@
+"""The ladder of one column beside its data: how many rows each node has, what it does not know, and the same as a table to edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.canonical import as_text
+from sfumato.core.encoding import encode
+from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.interfaces import Progress
+from sfumato.core.quiet import Quiet
+from sfumato.core.reading import CodedColumn, read
+from sfumato.engine.count import build_hierarchy
+from sfumato.engine.plan import AnyPolicy, Plan, make_plan
+from sfumato.engine.record import threshold
+from sfumato.errors import UsageError, suggestion
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node of a ladder: its label, its rows, and its children."""
+
+    label: str
+    rows: int
+    children: tuple[Node, ...]
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return the node as plain values."""
+        below = {"children": [child.as_mapping() for child in self.children]} if self.children else {}
+        return {"label": self.label, "rows": self.rows, **below}
+
+
+@dataclass(frozen=True, eq=False)
+class LadderView:
+    """A ladder, the distinct values of its column as they were read, their rows, and the smallest class that is promised.
+
+    ``unknown_stops`` says that a value which the ladder does not know stops a run.
+    """
+
+    column: str
+    hierarchy: Hierarchy
+    values: pa.Array
+    rows: NDArray[np.int64]
+    missing_rows: int
+    codes: NDArray[np.int32]
+    smallest: int
+    unknown_stops: bool
+
+    @cached_property
+    def leaf_rows(self) -> NDArray[np.int64]:
+        """How many rows each leaf has, then the missing and the unknown ones."""
+        counted = np.bincount(self.codes, self.rows, minlength=self.hierarchy.size + 2).astype(np.int64)
+        counted[self.hierarchy.missing] += self.missing_rows
+        return counted
+
+    @property
+    def unknown_rows(self) -> int:
+        """How many rows have a value that the ladder does not know."""
+        return int(self.leaf_rows[self.hierarchy.outside])
+
+    @property
+    def unused_leaves(self) -> int:
+        """How many leaves no row has."""
+        return int((self.leaf_rows[: self.hierarchy.size] == 0).sum())
+
+    def tree(self, depth: int | None = None) -> Node:
+        """Return the nodes below the root, as many levels as asked for; nodes that no row has are left out."""
+        hierarchy = self.hierarchy
+        lowest = 0 if depth is None else max(0, hierarchy.height - depth)
+        special = [("missing", int(self.leaf_rows[hierarchy.missing])), ("unknown", self.unknown_rows)]
+        children = self._children(hierarchy.height, 0, hierarchy.size, lowest) if hierarchy.height > lowest else ()
+        odd = tuple(Node(label, rows, ()) for label, rows in special if rows)
+        return Node(hierarchy.root, int(self.leaf_rows.sum()), (*children, *odd))
+
+    def _children(self, level: int, first: int, end: int, lowest: int) -> tuple[Node, ...]:
+        firsts, _ = self.hierarchy.nodes(level - 1)
+        places = np.arange(*np.searchsorted(firsts, (first, end)))
+        ends = np.append(firsts, self.hierarchy.size)
+        found = []
+        for place in places.tolist():
+            low, high = int(firsts[place]), int(ends[place + 1])
+            rows = int(self.leaf_rows[low:high].sum())
+            below = self._children(level - 1, low, high, lowest) if level - 1 > lowest else ()
+            label = self.hierarchy.node_label(level - 1, place)
+            # where a level does nothing to a branch its node is its only child
+            if len(below) == 1 and below[0].label == label:
+                below = below[0].children
+            if rows:
+                found.append(Node(label, rows, below))
+        return tuple(found)
+
+    def table(self) -> Iterator[list[str]]:
+        """Yield one line a value as it was read: the value, and what each level makes of it."""
+        texts = as_text(self.values).to_pylist()
+        groups = [self.hierarchy.groups(level) for level in range(1, self.hierarchy.height + 1)]
+        for place in np.argsort(self.codes, kind="stable").tolist():
+            code = int(self.codes[place])
+            if code < self.hierarchy.size:
+                yield [texts[place], *(self.hierarchy.node_label(level, int(group[code])) for level, group in enumerate(groups, start=1))]
+
+
+def view_ladder(policy: AnyPolicy, column: str, progress: Progress | None = None) -> LadderView:
+    """Read one column of the policy's source and build its ladder."""
+    return _view(make_plan(policy), column, progress or Quiet())
+
+
+def view_ladders(policy: AnyPolicy, progress: Progress | None = None) -> list[LadderView]:
+    """Read the columns that are generalised and build their ladders."""
+    plan = make_plan(policy)
+    return [_view(plan, name, progress or Quiet()) for name in plan.quasi_identifiers]
+
+
+def _view(plan: Plan, column: str, progress: Progress) -> LadderView:
+    if column not in plan.resolved.policy.columns:
+        hint = suggestion(column, plan.resolved.policy.columns)
+        raise UsageError(f"the policy has no column {column}", code="column-unknown", hint=hint)
+    progress.stage("reading", plan.source.about())
+    coded: CodedColumn = read(plan.source, [column], {}, progress).columns[column]
+    counts = coded.counts()
+    policy = plan.resolved.policy.columns[column]
+    hierarchy = build_hierarchy(plan, column, policy, coded.values, counts[:-1])
+    codes = encode(hierarchy, coded.values, policy.missing).codes
+    return LadderView(column, hierarchy, coded.values, counts[:-1], int(counts[-1]), codes, threshold(plan), policy.on_unknown == "error")
