@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato.engine.assess import Assessment, assess
     from sfumato.engine.run import Release, run
     from sfumato.policy.model import Column, Policy
 
-__all__ = ["Column", "Policy", "Release", "run"]
+__all__ = ["Assessment", "Column", "Policy", "Release", "assess", "run"]
 
 _HOMES = {
+    "Assessment": "sfumato.engine.assess",
     "Column": "sfumato.policy.model",
     "Policy": "sfumato.policy.model",
     "Release": "sfumato.engine.run",
+    "assess": "sfumato.engine.assess",
     "run": "sfumato.engine.run",
 }
 

@@ -113,6 +113,21 @@ def generate(
     command(kind, rows, seed, output, format.value)
 
 
+@app.command()
+def assess(
+    data: Annotated[Path, typer.Argument(help="the table: a CSV, TSV or Parquet file", show_default=False)],
+    quasi_identifier: Annotated[list[str], typer.Option("--quasi-identifier", "-q", help="a column by which people could be known; repeat it")],
+    subject: Annotated[str | None, typer.Option(help="the column that says which person a row is about")] = None,
+    population: Annotated[str | None, typer.Option(help="how many people the table is a part of, or a file with all of them")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="what stands between two fields")] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Measure the risk of a table as it is: who could be found in it, and by what."""
+    from sfumato.cli.assess import assess as command
+
+    command(data, quasi_identifier, subject, population, delimiter, format.value)
+
+
 ladders = typer.Typer(help="Look at the ladder of a column, hold it against the data, or write it as a file to edit.", no_args_is_help=True)
 app.add_typer(ladders, name="hierarchy")
 ColumnArgument = Annotated[str, typer.Argument(help="the column", show_default=False)]

@@ -72,20 +72,23 @@ def make_plan(policy: AnyPolicy, data: pa.Table | None = None) -> Plan:
 
 def _source(resolved: Resolved, data: pa.Table | None) -> Source:
     if data is not None:
-        source: Source = find("sources", "memory")(table=_as_table(data))
-        return source
+        return as_source(data)
     if resolved.source is None:
         mistake = Mistake("source", "the policy names no source", "policy-no-source", "source: data.csv")
         raise PolicyError([mistake], name=resolved.name)
     return resolved.source
 
 
-def _as_table(data: Any) -> pa.Table:
-    if isinstance(data, pa.Table):
+def as_source(data: Any) -> Source:
+    """Return the source that reads an Arrow table, or anything that gives one by Arrow's interface; a source is one already."""
+    if isinstance(data, Source):
         return data
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    raise UsageError(f"data is a {type(data).__name__}, not an Arrow table", code="data-kind", hint="pyarrow.table(...)")
+    if not isinstance(data, pa.Table):
+        if not hasattr(data, "__arrow_c_stream__"):
+            raise UsageError(f"data is a {type(data).__name__}, not an Arrow table", code="data-kind", hint="pyarrow.table(...)")
+        data = pa.table(data)
+    source: Source = find("sources", "memory")(table=data)
+    return source
 
 
 def _refuse_own_files(policy: AnyPolicy, resolved: Resolved, source: Source, sink: Sink) -> None:

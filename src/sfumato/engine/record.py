@@ -18,6 +18,7 @@ from sfumato.engine.plan import Plan
 from sfumato.engine.verify import Verified
 from sfumato.measures.class_sizes import class_sizes
 from sfumato.measures.information_loss import information_loss
+from sfumato.measures.reidentification import reidentification
 
 
 def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, timings: dict[str, float]) -> RunRecord:
@@ -70,6 +71,7 @@ def _measures(
 ) -> dict[str, dict[str, Any]]:
     frequencies = counted.frequencies
     rows_before = frequencies.combination_rows
+    combination = np.arange(len(rows_before), dtype=np.int32)
     if 0 < suppressed < k:
         suppressed = 0
     if hidden:
@@ -80,9 +82,27 @@ def _measures(
     for name in ("smallest_class", "median_class", "largest_class"):
         sizes_before[name] = people(sizes_before[name], k)
     nothing_lost = [(name, np.full(1, 1 / max(1, leaves)), np.zeros(1), np.ones(1, np.int64), leaves) for name, _, _, _, leaves in verified.columns]
+    people_before = frequencies.classes(np.where(recoding.class_of >= 0, combination, -1) if hidden else combination).sizes
+    risks = {"before": people_before[people_before > 0], "after": verified.classes.sizes}
+    told = {when: {"risk": _told(reidentification(sizes), int(sizes.sum()), k)} for when, sizes in risks.items()}
     return {
-        "before": sizes_before | information_loss(nothing_lost, weights),
-        "after": class_sizes(verified.classes.rows, k, suppressed) | information_loss(verified.columns, weights, suppressed),
+        "before": sizes_before | information_loss(nothing_lost, weights) | told["before"],
+        "after": class_sizes(verified.classes.rows, k, suppressed) | information_loss(verified.columns, weights, suppressed) | told["after"],
+    }
+
+
+def _told(risk: dict[str, Any], everybody: int, k: int) -> dict[str, Any]:
+    """Return the risks as they may be told: nothing that stands for 1 to k - 1 people."""
+    least = f"< {k / max(1, everybody):.2g}"
+
+    def share(part: float) -> float | str:
+        return least if 0 < round(part * everybody) < k else part
+
+    return {
+        "highest_risk": f"> {1 / k:.2g}" if risk["highest_risk"] > 1 / k else risk["highest_risk"],
+        "average_risk": risk["average_risk"],
+        "unique": share(risk["unique"]),
+        "at_risk": {threshold: share(part) for threshold, part in risk["at_risk"].items()},
     }
 
 

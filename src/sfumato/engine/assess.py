@@ -1,0 +1,188 @@
+"""Assess: the risk of a table as it is, before anything is done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.interfaces import Progress, Source
+from sfumato.core.kernels.grouping import group_columns, group_keys
+from sfumato.core.quiet import Quiet
+from sfumato.core.reading import CodedColumn, Reading, read
+from sfumato.engine.plan import as_source
+from sfumato.errors import DataError, UsageError, suggestion
+from sfumato.measures.reidentification import distinction, expected_in_population, journalist, reidentification, separation
+
+# so many counters are filled at once rather than looked up one by one
+_COUNTERS = 1 << 23
+_BEST_PAIRS = 5
+_TOLD = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """What was found: numbers only, no value of the table."""
+
+    rows: int
+    people: int
+    quasi_identifiers: tuple[str, ...]
+    prosecutor: dict[str, Any]
+    journalist: dict[str, float] | None
+    columns: list[dict[str, Any]]
+    combinations: list[dict[str, Any]]
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        told = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in told.items() if value is not None}
+
+
+def assess(
+    data: Any,
+    quasi_identifiers: Sequence[str],
+    subject: str | None = None,
+    population: Any = None,
+    progress: Progress | None = None,
+) -> Assessment:
+    """Measure how well people can be found by some columns, taken as they are; a missing value is a value like any other.
+
+    ``data`` is an Arrow table, or anything that gives one by its interface, or a source. ``population`` is the number of people of whom the
+    table is a part, or a table of all of them with the same columns.
+    """
+    progress = progress or Quiet()
+    source = as_source(data)
+    names = list(dict.fromkeys(quasi_identifiers))
+    _refuse_unknown(source, names if subject is None else [*names, subject])
+    progress.stage("reading", source.about())
+    reading = read(source, names, {"subject": [subject]} if subject else {}, progress)
+    if not reading.rows:
+        raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
+    table = _Table(reading, names)
+    progress.stage("counting", len(names) ** 2)
+    sizes, groups = table.sizes(names)
+    return Assessment(
+        rows=reading.rows,
+        people=int(sizes.sum()),
+        quasi_identifiers=tuple(names),
+        prosecutor=reidentification(sizes),
+        journalist=_journalist(reading, names, sizes, groups, population, progress),
+        columns=_ranked([table.about([name]) for name in names]),
+        combinations=_most_telling(table, names, progress),
+    )
+
+
+class _Table:
+    """The codes of the columns, and the sizes of what they group."""
+
+    def __init__(self, reading: Reading, names: Sequence[str]) -> None:
+        # null is -1: it becomes a code like any other
+        self._codes = {name: reading.columns[name].codes.astype(np.int64) + 1 for name in names}
+        self._spans = {name: len(reading.columns[name].values) + 1 for name in names}
+        self._people = group_keys(reading.prints["subject"].view(np.int64))[0].astype(np.int64) if "subject" in reading.prints else None
+
+    def sizes(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return how many people each combination has, and the first row of each."""
+        groups, firsts = group_columns([self._codes[name] for name in names], [self._spans[name] for name in names])
+        if self._people is None:
+            return np.bincount(groups, minlength=len(firsts)).astype(np.int64), firsts.astype(np.int64)
+        _, once = group_columns([groups, self._people], [len(firsts), int(self._people.max(initial=0)) + 1])
+        return np.bincount(groups[once], minlength=len(firsts)).astype(np.int64), firsts.astype(np.int64)
+
+    def about(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return how well some columns tell people apart."""
+        sizes = self._quick_sizes(names)
+        return {
+            "columns": list(names),
+            "distinct": len(sizes),
+            "distinction": distinction(sizes),
+            "separation": separation(sizes),
+            "unique": float(sizes[sizes == 1].sum() / max(1, sizes.sum())),
+        }
+
+    def _quick_sizes(self, names: Sequence[str]) -> NDArray[np.int64]:
+        span = 1
+        for name in names:
+            span *= self._spans[name]
+        if self._people is not None or span > _COUNTERS:
+            return self.sizes(names)[0]
+        key = np.zeros(len(self._codes[names[0]]), np.int64)
+        for name in names:
+            key = key * self._spans[name] + self._codes[name]
+        counted = np.bincount(key)
+        return counted[counted > 0].astype(np.int64)
+
+
+def _most_telling(table: _Table, names: Sequence[str], progress: Progress) -> list[dict[str, Any]]:
+    """Return the combinations of two and three columns that tell people apart best: all pairs, and the triples that hold a best pair."""
+    pairs = []
+    for pair in combinations(names, 2):
+        pairs.append(table.about(pair))
+        progress.advance(1)
+    best = _ranked(pairs)[:_BEST_PAIRS]
+    triples = {frozenset([*found["columns"], name]) for found in best for name in names if name not in found["columns"]}
+    in_order = [[name for name in names if name in triple] for triple in triples]
+    return _ranked([*pairs, *(table.about(triple) for triple in sorted(in_order))])[:_TOLD]
+
+
+def _ranked(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(found, key=lambda about: (-about["unique"], -about["separation"], about["columns"]))
+
+
+def _journalist(
+    reading: Reading,
+    names: Sequence[str],
+    sizes: NDArray[np.int64],
+    firsts: NDArray[np.int64],
+    population: Any,
+    progress: Progress,
+) -> dict[str, float] | None:
+    if population is None:
+        return None
+    if isinstance(population, int) and not isinstance(population, bool):
+        if population < sizes.sum():
+            raise UsageError("a population is no smaller than the table", code="population-small", hint=f"at least {int(sizes.sum())}")
+        return journalist(sizes, expected_in_population(sizes, population))
+    everybody = as_source(population)
+    _refuse_unknown(everybody, names)
+    progress.stage("population", everybody.about())
+    whole = read(everybody, names, {}, progress)
+    return journalist(sizes, 1 / np.maximum(sizes, _sizes_elsewhere(reading, whole, names, firsts)))
+
+
+def _sizes_elsewhere(reading: Reading, whole: Reading, names: Sequence[str], firsts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many rows of another table have each combination of this one; 0 where none has."""
+    columns, spans = [], []
+    for name in names:
+        mine, theirs = reading.columns[name], whole.columns[name]
+        columns.append(np.concatenate([mine.codes[firsts].astype(np.int64), _in_codes_of(mine, theirs)]) + 1)
+        spans.append(int(columns[-1].max(initial=0)) + 1)
+    groups, first_places = group_columns(columns, spans)
+    counted = np.bincount(groups[len(firsts) :], minlength=len(first_places))
+    return counted[groups[: len(firsts)]].astype(np.int64)
+
+
+def _in_codes_of(mine: CodedColumn, theirs: CodedColumn) -> NDArray[np.int64]:
+    """Return the codes of another table's column as codes of this one's; values that are not here get codes of their own."""
+    import pyarrow.compute as pc
+
+    from sfumato.core.canonical import as_text
+
+    found = pc.index_in(as_text(theirs.values), value_set=as_text(mine.values)).to_numpy(zero_copy_only=False)
+    strangers = np.isnan(found) if found.dtype.kind == "f" else np.zeros(len(found), bool)
+    codes = np.where(strangers, len(mine.values) + np.arange(len(found)), np.nan_to_num(found)).astype(np.int64)
+    translated: NDArray[np.int64] = np.append(codes, -1)[theirs.codes]
+    return translated
+
+
+def _refuse_unknown(source: Source, names: Sequence[str]) -> None:
+    known = source.describe().names
+    if not names:
+        raise UsageError("no quasi-identifier is named", code="column-unknown", hint="--quasi-identifier age --quasi-identifier zip")
+    for name in names:
+        if name not in known:
+            raise UsageError(f"the source has no column {name}", code="column-unknown", hint=suggestion(name, known))
