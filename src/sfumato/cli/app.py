@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -206,6 +207,9 @@ def _failed(arguments: Sequence[str], error: BaseException, interrupted: bool) -
         return 0
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        # a library's own files: those of ours say more
+        return _say(arguments, "there is no space left on a disk; nothing has been published", 5, "disk-full", "free some space, then run again")
     if isinstance(error, MemoryError):
         return _say(arguments, "there is not enough memory; nothing has been published", 5, "memory", "a machine with more, or fewer columns")
     words = getattr(error, "format_message", None)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+from sfumato.core.interfaces import PUBLISHED
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -35,6 +38,10 @@ class Bars:
     def stage(self, name: str, total: int | None = None) -> None:
         """Begin a stage; its bar appears when it has taken a second."""
         self._end()
+        if name == PUBLISHED:
+            # the release is there: saying anything else would be wrong
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         self._name, self._total, self._done = name, total, 0
         self._since = time.monotonic()
 

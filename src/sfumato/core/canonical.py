@@ -28,6 +28,7 @@ FORMS: dict[ValueType, str] = {
 """How values of a type are written."""
 
 _FEW = 0.1
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_800
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,17})$"
 _DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$"
 _FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
@@ -85,8 +86,7 @@ def parse(values: pa.Array, kind: ValueType) -> pa.Array:
     if kind == "decimal" and pa.types.is_floating(values.type):
         return _parse_float(values)
     if kind == "timestamp" and pa.types.is_timestamp(values.type):
-        instants = values if values.type.tz else pc.assume_timezone(values, "UTC")
-        return pc.cast(instants, pa.timestamp("us", tz="UTC"), safe=False)
+        return _within_calendar(values)
     if not pa.types.is_string(values.type):
         values = _as_text(values)
     if kind == "integer":
@@ -222,6 +222,15 @@ def _parse_timestamp(values: pa.Array) -> pa.Array:
     # a timestamp without a zone is taken as UTC: the one reading that is the same on every machine
     text = pc.if_else(zoned, text, pc.binary_join_element_wise(text, "Z", ""))
     return _cast_or_null(text, pa.timestamp("us", tz="UTC"))
+
+
+def _within_calendar(values: pa.Array) -> pa.Array:
+    """Return instants in UTC; what is not in the years 1 to 9999 is null."""
+    units = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[values.type.unit]
+    numbers = pc.cast(values, pa.int64())
+    inside = pc.and_(pc.greater_equal(numbers, _FIRST_SECOND * units), pc.less(numbers, _LAST_SECOND * units)) if units < 1e9 else True
+    kept = pc.if_else(inside, numbers, pa.scalar(None, pa.int64()))
+    return pc.cast(pc.cast(kept, pa.timestamp(values.type.unit, tz="UTC")), pa.timestamp("us", tz="UTC"), safe=False)
 
 
 def _cast_or_null(text: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -6,6 +6,7 @@ looked up twice. Nothing here knows where the bytes come from.
 
 from __future__ import annotations
 
+import secrets
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -25,6 +26,7 @@ _BATCH_BYTES = 64 << 20
 # the line end behind the last byte, and room to read eight bytes at a time
 _MARGIN = 2 * MARGIN
 TOO_LARGE = -1
+_SEED = np.uint64(secrets.randbits(64))
 
 
 class Bytes(Protocol):
@@ -115,7 +117,7 @@ class DelimitedText:
         left = self._end - begin
         data = self._data
         if left > self._size // 2:
-            if self._size >= _LARGEST_RECORD:
+            if left > _LARGEST_RECORD:
                 raise MalformedError(TOO_LARGE, int(self._state[kernel.LINE]), 0)
             self._size *= 2
             data = np.empty(2 * self._size + 2 * _MARGIN, np.uint8)
@@ -149,14 +151,14 @@ class _Values:
         self._pool = np.empty((1 << 16) + MARGIN, np.uint8)
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
+    def arrays(self) -> tuple[Any, ...]:
         """What the kernel reads and writes."""
-        return (self._slots, self._value_columns, self._value_starts, self._value_lengths, self._pool, self._counts)
+        return (self._slots, self._value_columns, self._value_starts, self._value_lengths, self._pool, self._counts, _SEED)
 
     def grow(self) -> None:
         """Make room for four times as many values."""
         larger = _free_slots(4 * len(self._slots))
-        kernel.place_again(self._slots, larger)
+        kernel.place_again(self._slots, larger, _SEED)
         self._slots = larger
         wanted = len(larger) // 2
         self._value_columns, self._value_lengths = _longer(self._value_columns, wanted), _longer(self._value_lengths, wanted)

@@ -342,6 +342,10 @@ class Promise(Settings):
         return None
 
 
+PUBLISHED = "published"
+"""The stage that begins when a release has been published: there is nothing left to interrupt."""
+
+
 class Progress(Protocol):
     """Shows how far long work has come. Names stages and counts, never values."""
 

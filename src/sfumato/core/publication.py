@@ -47,6 +47,17 @@ class Publication:
         parts = self.texts(lows, highs, level)
         return tuple(pa.DictionaryArray.from_arrays(pa.array(index.astype(np.int32)), part) for part in parts)
 
+    def ranks(self, recoding: Recoding, place: int) -> NDArray[np.int64]:
+        """Return for each class where its published value stands among all of them: by what the text alone covers, then by the text."""
+        arrays = self.render(recoding, place)
+        distinct = [array.dictionary for array in arrays]
+        lows, highs = self.read(*distinct)
+        texts = [np.array(["" if text is None else text for text in part.to_pylist()], object) for part in distinct]
+        _, codes = np.unique(np.array(["\0".join(parts) for parts in zip(*texts, strict=True)], object), return_inverse=True)
+        _, ranks = np.unique(np.stack([lows, highs, codes.reshape(-1)], axis=1), axis=0, return_inverse=True)
+        ranked: NDArray[np.int64] = ranks.reshape(-1)[arrays[0].indices.to_numpy()]
+        return ranked
+
     def texts(self, lows: NDArray[np.int64], highs: NDArray[np.int64], level: int | None = None) -> tuple[pa.Array, ...]:
         """Return how intervals of codes are written, one array a published column; of nodes of a level, as that level calls them."""
         if level:
@@ -185,6 +196,28 @@ class Publication:
                     known[self._set_text(low, high)] = (low, high)
                 known[self.hierarchy.node_label(number, node)] = (low, high)
         return known
+
+
+def in_published_order(recoding: Recoding, publications: Sequence[Publication]) -> Recoding:
+    """Return the recoding with its classes numbered by what they publish, and those that publish the same as one.
+
+    A class's own leaves could tell more than its labels do: which of the values below a node it holds, or that a value was unknown.
+    """
+    if not publications:
+        return recoding
+    ranks = [publication.ranks(recoding, place) for place, publication in enumerate(publications)]
+    order = np.lexsort(tuple(reversed(ranks)))
+    changed = np.zeros(recoding.number, bool)
+    changed[:1] = True
+    for rank in ranks:
+        changed[1:] |= rank[order][1:] != rank[order][:-1]
+    # suppressed combinations have class -1, which picks the last entry
+    numbers = np.full(recoding.number + 1, -1, np.int32)
+    numbers[order] = np.cumsum(changed) - 1
+    firsts = np.flatnonzero(changed)
+    lows = np.minimum.reduceat(recoding.lows[order], firsts, axis=0)
+    highs = np.maximum.reduceat(recoding.highs[order], firsts, axis=0)
+    return Recoding(recoding.kind, numbers[recoding.class_of], lows, highs, recoding.levels)
 
 
 def interval_columns(texts: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -31,17 +31,6 @@ class Recoding:
         return len(self.lows)
 
 
-def in_published_order(recoding: Recoding) -> Recoding:
-    """Return the recoding with its classes numbered by what they publish: numbers given by a search could tell about the source's order."""
-    keys = [column for place in range(recoding.lows.shape[1]) for column in (recoding.lows[:, place], recoding.highs[:, place])]
-    order = np.lexsort(tuple(reversed(keys)))
-    rank = np.empty(recoding.number + 1, np.int32)
-    rank[order] = np.arange(recoding.number, dtype=np.int32)
-    # suppressed combinations have class -1, which picks the last entry
-    rank[-1] = -1
-    return Recoding(recoding.kind, rank[recoding.class_of], recoding.lows[order], recoding.highs[order], recoding.levels)
-
-
 def nothing_to_recode(frequencies: Frequencies) -> Recoding:
     """Return the recoding of a table without quasi-identifiers: one class, which publishes nothing."""
     empty = np.empty((1, 0), np.int32)

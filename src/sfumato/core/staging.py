@@ -19,11 +19,12 @@ class StagedFile:
 
     def __init__(self, target: str) -> None:
         self.target = Path(target)
+        with file_errors(self.target, "written"):
+            if self.target.is_dir():
+                raise UnreachableError(f"{target} is a folder", code="file-is-folder", hint="name a file")
+            if self.target.exists() and not self.target.is_file():
+                raise UnreachableError(f"{target} is a pipe or a device", code="file-not-regular", hint="name a file")
         self.path = staging_name(self.target)
-        if self.target.is_dir():
-            raise UnreachableError(f"{target} is a folder", code="file-is-folder", hint="name a file")
-        if self.target.exists() and not self.target.is_file():
-            raise UnreachableError(f"{target} is a pipe or a device", code="file-not-regular", hint="name a file")
         with file_errors(self.target, "written"):
             self.target.parent.mkdir(parents=True, exist_ok=True)
             self.file = self._open()

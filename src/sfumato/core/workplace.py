@@ -6,17 +6,21 @@ sink) is noted in the folder's journal before the first byte, so that nothing ha
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import secrets
 import shutil
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from sfumato.core import places
 from sfumato.core.files import file_errors
+
+_BEING_MADE = 60.0
 
 
 class Workplace:
@@ -67,7 +71,7 @@ class Workplace:
 
     def close(self) -> None:
         """Remove the folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        _remove(self.folder)
         if self._lock is not None:
             self._lock.close()
 
@@ -75,12 +79,31 @@ class Workplace:
 def _clear_dead(base: Path) -> None:
     """Remove what runs have left behind that did not end."""
     for folder in base.iterdir():
-        lock = _lock(folder / "lock") if (folder / "lock").exists() else None
-        if lock is None:
+        if not (folder / "lock").exists():
+            _remove_if_old(folder)
             continue
-        _settle(_read_journal(folder))
-        shutil.rmtree(folder, ignore_errors=True)
-        lock.close()
+        lock = _lock(folder / "lock")
+        if lock is not None:
+            _settle(_read_journal(folder))
+            _remove(folder)
+            lock.close()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a work folder, its lock last: whoever dies within leaves what the next start can tell to be dead."""
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != "lock":
+            path.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_if_old(folder: Path) -> None:
+    """Remove a folder without a lock, unless a run may just be making it."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if time.time() - folder.stat().st_mtime > _BEING_MADE:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _settle(journal: dict[str, list[str]]) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ import numpy as np
 
 from sfumato.core import places
 from sfumato.core.files import file_errors
-from sfumato.core.interfaces import Published, Staged
+from sfumato.core.interfaces import PUBLISHED, Progress, Published, Staged
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import RunRecord, record_path
 from sfumato.core.staging import StagedFile
@@ -27,8 +28,8 @@ from sfumato.engine.plan import Plan
 _RUNS_KEPT = 50
 
 
-def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace) -> Published:
-    """Rename the staged release and its record to their final names."""
+def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace, progress: Progress) -> Published:
+    """Rename the staged release and its record to their final names. An interrupt waits until both have them."""
     targets = list(plan.sink.places())
     if not targets:
         return plan.store.publish(staged, plan.sink)
@@ -41,15 +42,28 @@ def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace)
         staged_record.write((json.dumps(beside, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
         staged_record.sync()
         workplace.note_publishing(str(staged_record.path), path)
-        with file_errors(path, "written"):
-            # an old record beside new rows would lie: for a moment there is none
-            Path(path).unlink(missing_ok=True)
-        published = plan.store.publish(staged, plan.sink)
-        staged_record.publish()
+        with uninterrupted():
+            with file_errors(path, "written"):
+                # an old record beside new rows would lie: for a moment there is none
+                Path(path).unlink(missing_ok=True)
+            published = plan.store.publish(staged, plan.sink)
+            staged_record.publish()
+            progress.stage(PUBLISHED)
     except BaseException:
         staged_record.abort()
         raise
     return published
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let interrupts wait."""
+    signals = {signal.SIGINT, signal.SIGTERM}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

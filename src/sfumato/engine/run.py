@@ -14,9 +14,9 @@ import pyarrow as pa
 from sfumato.core.files import source_changed
 from sfumato.core.interfaces import AttachPlan, MaskContext, MaskPlan, Progress, Published, Source, Staged
 from sfumato.core.problem import Problem
-from sfumato.core.publication import Publication
+from sfumato.core.publication import Publication, in_published_order
 from sfumato.core.quiet import Quiet
-from sfumato.core.recoding import Recoding, in_published_order, nothing_to_recode
+from sfumato.core.recoding import Recoding, nothing_to_recode
 from sfumato.core.record import RunRecord
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted, count, most_suppressed
@@ -82,6 +82,7 @@ def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings)
         recoding = _search(plan, counted, progress)
     with timings.stage("apply"):
         masks = _mask_plan(plan, counted)
+        recoding = in_published_order(recoding, masks.publications)
         staged = plan.store.stage(attached, recoding, masks, plan.sink, workplace, progress)
         attached.release()
     try:
@@ -95,7 +96,7 @@ def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings)
                     raise source_changed("the source")
         record = make_record(plan, counted, recoding, verified, suppressed, timings.seconds)
         with private_part(counted, recoding, record):
-            published = publish(plan, staged, record, workplace)
+            published = publish(plan, staged, record, workplace, progress)
     except BaseException:
         plan.store.discard(staged)
         raise
@@ -123,7 +124,7 @@ def _search(plan: Plan, counted: Counted, progress: Progress) -> Recoding:
         maximum_levels=[_maximum(columns[name].level.maximum, counted, name) for name in names],
         refused=counted.refused_rows,
     )
-    return in_published_order(plan.resolved.algorithm.search(problem, counted.frequencies, progress))
+    return plan.resolved.algorithm.search(problem, counted.frequencies, progress)
 
 
 def _maximum(asked: int | None, counted: Counted, name: str) -> int:

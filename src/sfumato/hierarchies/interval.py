@@ -50,7 +50,9 @@ class Interval(Settings):
     width: Annotated[float | None, Field(gt=0, allow_inf_nan=False, description="the width of the narrowest intervals")] = None
     bins: Annotated[int | None, Field(ge=1, le=1_000_000, description="the number of equally wide narrowest intervals")] = None
     quantiles: Annotated[int | None, Field(ge=1, le=1_000_000, description="the number of narrowest intervals that hold equally many rows")] = None
-    edges: Annotated[list[Bound] | None, Field(min_length=1, description="where one narrowest interval ends and the next begins")] = None
+    edges: Annotated[
+        list[Bound] | None, Field(min_length=1, max_length=10_000, description="where one narrowest interval ends and the next begins")
+    ] = None
     minimum: Annotated[Bound | None, Field(description="the smallest value that belongs to the column")] = None
     maximum: Annotated[Bound | None, Field(description="the largest value that belongs to the column")] = None
 

@@ -20,6 +20,7 @@ from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.settings import Settings
 
 _MOST_LEVELS = 16
+_LONGEST = 10_000
 
 
 class Prefix(Settings):
@@ -41,8 +42,8 @@ class Prefix(Settings):
     @field_validator("lengths")
     @classmethod
     def _falling(cls, value: list[int] | None) -> list[int] | None:
-        if value is not None and (min(value) < 1 or any(later >= earlier for earlier, later in pairwise(value))):
-            raise ValueError("needs lengths of at least 1 that fall from level to level")
+        if value is not None and (min(value) < 1 or max(value) > _LONGEST or any(later >= earlier for earlier, later in pairwise(value))):
+            raise ValueError("needs lengths from 1 to 10000 that fall from level to level")
         return value
 
     def build(self, column: str, values: pa.Array, counts: NDArray[np.int64]) -> Hierarchy:

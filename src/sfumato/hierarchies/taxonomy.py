@@ -30,6 +30,9 @@ class _Entry(NamedTuple):
     children: list[str]
 
 
+_DEEPEST = 100
+
+
 class Taxonomy(Settings):
     """A tree of categories. Each value of the column is a leaf; what the tree does not name is outside it."""
 
@@ -53,7 +56,10 @@ class Taxonomy(Settings):
         self._refuse_two_parents(entries)
         self._refuse_circles(entries)
         top = self._top(entries)
-        return Hierarchy.of_paths(column, _paths(entries, top), ROOT if top.lower() == "root" else top)
+        paths = _paths(entries, top)
+        if max(len(path) for path in paths) > _DEEPEST:
+            raise self._broken(f": the tree has more than {_DEEPEST} levels", "join levels that nobody would publish")
+        return Hierarchy.of_paths(column, paths, ROOT if top.lower() == "root" else top)
 
     def _entries(self) -> list[_Entry]:
         entries = self._lines() if self.tree is None else [_Entry(n, *pair) for n, pair in enumerate(self.tree.items(), start=1)]

@@ -41,6 +41,7 @@ def parse(
     value_lengths: Any,
     pool: Any,
     counts: Any,
+    seed: Any,
     state: Any,
 ) -> int:
     """Read records from ``data[state[POSITION]:end]`` until something is used up; a quote or escape of -1 does not exist.
@@ -109,7 +110,7 @@ def parse(
             elif use == CODED:
                 column = places[field]
                 low = word | (np.uint64(min(length, _EXACT + 1)) << np.uint64(56))
-                slot = _slot(high, low, column, len(slots))
+                slot = _slot(high, low, column, len(slots), seed)
                 found = slots[slot, 2]
                 while found != FREE:
                     if slots[slot, 0] == high and slots[slot, 1] == low and np.int64(found >> np.uint64(32)) == column:
@@ -244,9 +245,11 @@ def _folded(high: Any, word: Any) -> Any:
 
 
 @inner_kernel
-def _slot(high: Any, low: Any, column: Any, capacity: int) -> Any:
-    mixed = (high ^ (low + np.uint64(column))) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(32)) ^ low) * np.uint64(0xC2B2AE3D27D4EB4F)
+def _slot(high: Any, low: Any, column: Any, capacity: int, seed: Any) -> Any:
+    # the seed is a secret of the process: nobody can write a file whose values all meet in one place
+    mixed = (high ^ seed) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(31)) ^ low) * (seed | np.uint64(1))
+    mixed = (mixed ^ (mixed >> np.uint64(29)) ^ np.uint64(column)) * np.uint64(0xC2B2AE3D27D4EB4F)
     return np.int64((mixed >> np.uint64(32)) & np.uint64(capacity - 1))
 
 
@@ -261,11 +264,11 @@ def _same(data: Any, start: Any, length: Any, pool: Any, other: Any, other_lengt
 
 
 @kernel
-def place_again(slots: Any, larger: Any) -> None:
+def place_again(slots: Any, larger: Any, seed: Any) -> None:
     """Move all values to a larger table, whose slots are free."""
     for old in range(len(slots)):
         if slots[old, 2] != FREE:
-            slot = _slot(slots[old, 0], slots[old, 1], slots[old, 2] >> np.uint64(32), len(larger))
+            slot = _slot(slots[old, 0], slots[old, 1], slots[old, 2] >> np.uint64(32), len(larger), seed)
             while larger[slot, 2] != FREE:
                 slot = (slot + 1) & (len(larger) - 1)
             for part in range(4):
