@@ -6,6 +6,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from sfumato.cli import closed_pipe
 from sfumato.cli.run import run
 from sfumato.errors import SfumatoError
 from sfumato.registry import find
@@ -53,6 +54,9 @@ def say(text: str) -> None:
 if __name__ == "__main__":
     try:
         main()
+        closed_pipe.flush()
+    except BrokenPipeError:
+        closed_pipe.forget()
     except SfumatoError as error:
         sys.stderr.write(f"{error.sentence()}\n")
         sys.exit(error.status)

@@ -74,8 +74,7 @@ class PolicyError(SfumatoError):
     def __init__(self, mistakes: Sequence[Mistake], *, name: str = "policy") -> None:
         self.mistakes = sorted(mistakes, key=lambda mistake: mistake.line or 0)
         self.name = name
-        number = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
-        super().__init__(f"{number} in {name}", code=self.mistakes[0].code, hint=_hints(self.mistakes))
+        super().__init__(f"{number_of(len(mistakes), 'mistake')} in {name}", code=self.mistakes[0].code, hint=_hints(self.mistakes))
 
     def sentence(self) -> str:
         """Return one paragraph a mistake, each with file, line and key."""
@@ -126,10 +125,21 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     >>> suggestion("agee", ["age", "zip"])
     'age'
-    >>> suggestion("xyz", ["age", "zip"])
-    'one of age, zip'
+    >>> suggestion("xyz", ["age", "zip"]), suggestion("xyz", ["age"])
+    ('one of age, zip', 'only age is known')
     """
     names = sorted(known)
     if not names:
         return "leave it out: none is known"
-    return names[0] if len(names) == 1 else nearest(name, names) or f"one of {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
+    if len(names) == 1:
+        return nearest(name, names) or f"only {names[0]} is known"
+    return nearest(name, names) or f"one of {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}"
+
+
+def number_of(number: int, thing: str) -> str:
+    """Return how many there are of a thing, in words.
+
+    >>> number_of(1, "row"), number_of(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

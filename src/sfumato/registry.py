@@ -32,7 +32,7 @@ def find(kind: str, name: str) -> type[Any]:
         return loaded
     known = names(kind)
     raise UsageError(
-        f"there is no {name!r} among the {kind} of this version",
+        f"there is no {name!r} among the {'masks' if kind == 'masking' else kind} of this version",
         code="component-unknown",
         hint=suggestion(name, known),
     )

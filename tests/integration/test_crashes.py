@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -180,8 +181,8 @@ sys.unraisablehook = app.interrupt_again
 class Swallows:
     def __del__(self):
         raise KeyboardInterrupt
-Swallows()
 try:
+    Swallows()
     time.sleep(20)
 except KeyboardInterrupt:
     print("interrupted")
@@ -210,3 +211,50 @@ def test_an_interrupt_within_a_kernel_is_an_interrupt_and_no_crash() -> None:
     for _ in range(3):
         ended = subprocess.run([sys.executable, "-c", INTERRUPTED_KERNEL], capture_output=True, text=True, timeout=60, check=False)
         assert (ended.returncode, ended.stdout) == (0, "interrupted\n"), ended.stderr
+
+
+LATE = """
+import os, signal, sys
+import sfumato.engine.publish as publishing
+from sfumato import __main__
+from sfumato.core.staging import StagedFile
+publish = StagedFile.publish
+def interrupted(self):
+    # in the middle: the rows have their name, the record not yet
+    publish(self)
+    os.kill(os.getpid(), signal.{signal})
+StagedFile.publish = interrupted
+sys.argv = ["sfumato", "run", "{policy}"]
+__main__.main()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_while_it_is_published_comes_too_late(name: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    policy = write_policy(POLICY, rows(200))
+
+    ended = subprocess.run(
+        [sys.executable, "-c", LATE.replace("{signal}", name).replace("{policy}", str(policy))], check=False, capture_output=True, text=True
+    )
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "holds" in ended.stdout
+    assert visible(tmp_path / "out") == ["release.csv", "release.csv.record.json"]
+
+
+def test_a_work_folder_without_a_lock_is_cleared_when_it_is_old(write_policy: Callable[..., Path]) -> None:
+    import sfumato
+
+    work = Path(os.environ["SFUMATO_HOME"]) / "work"
+    old, fresh = work / "0123456789abcdef", work / "fedcba9876543210"
+    for folder in (old, fresh):
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / "spill.arrow").write_text("values")
+    os.utime(old, (1, 1))
+
+    try:
+        sfumato.run(write_policy(POLICY, rows(50)))
+        assert not old.exists()
+        assert fresh.exists()
+    finally:
+        shutil.rmtree(fresh)

@@ -40,7 +40,7 @@ _ROWS_A_STEP = 1 << 18
 
 
 class Mondrian(Settings):
-    """Local recoding by recursive cuts. Suppresses no row.
+    """Local recoding by recursive cuts. Suppresses a row only where a column's ``level.maximum`` forces it to.
 
     Guarantee: every class keeps every promise. Cost: about rows x columns x depth; a million rows of eight columns in well under a second.
     Does not find the best partition: each cut is the best at its moment.

@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from sfumato.cli import closed_pipe
 from sfumato.errors import SfumatoError
 
 INTERRUPTED = 130
@@ -187,6 +188,7 @@ def run_command(arguments: Sequence[str]) -> int:
     # an interrupt within a library can come out as any error, or as none
     if status == INTERRUPTED or (interrupts and status != 0):
         return _say(arguments, "interrupted; a release is published whole or not at all", INTERRUPTED)
+    closed_pipe.flush()
     return int(status)
 
 
@@ -201,9 +203,9 @@ def _failed(arguments: Sequence[str], error: BaseException, interrupted: bool) -
         return INTERRUPTED
     if isinstance(error, SfumatoError):
         return _say_error(arguments, error)
-    if isinstance(error, BrokenPipeError):
-        # whoever read our output has gone away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # typer makes an exit of a closed pipe
+    if isinstance(error, BrokenPipeError) or (isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)):
+        closed_pipe.forget()
         return 0
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0

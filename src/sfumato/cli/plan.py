@@ -1,19 +1,84 @@
-"""``sfumato plan``: what a run would do, in words."""
+"""``sfumato plan``: what a run would do, in words and with every setting."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from sfumato.core.yaml_text import yaml_text
+
+_LONGEST = 200
+_STYLES = {
+    None: "an interval where its values have an order, else a label",
+    "interval": "an interval",
+    "label": "a label",
+    "set": "the set of values that it may be",
+}
 
 
 def plan(policy: Path, format: str) -> None:
     """Hold the policy against its source's columns and say what would happen."""
     from sfumato.engine.explain import explain
+    from sfumato.engine.outline import outline
     from sfumato.engine.plan import make_plan
+    from sfumato.policy.load import load
+    from sfumato.policy.resolve import resolve
 
-    steps = explain(make_plan(policy))
+    loaded = load(policy)
+    if loaded.policy.source is None:
+        resolve(loaded, needs=("source",))
+    made = make_plan(policy)
+    steps, settings = explain(made), outline(made)
     if format == "json":
-        sys.stdout.write(json.dumps({"steps": steps}, indent=1, ensure_ascii=False) + "\n")
-    else:
-        sys.stdout.write("".join(f"{number}. {step}\n" for number, step in enumerate(steps, start=1)) + "Nothing has been written.\n")
+        sys.stdout.write(json.dumps({"steps": steps, **settings}, indent=1, ensure_ascii=False) + "\n")
+        return
+    lines = [*(f"{number}. {step}" for number, step in enumerate(steps, start=1)), "", "With these settings:", *_lines(settings), ""]
+    sys.stdout.write("\n".join([*lines, "Nothing has been written.\n"]))
+
+
+def _lines(settings: Mapping[str, Any]) -> Iterator[str]:
+    yield f"source: {_short(settings['source'])}"
+    for name, column in settings["columns"].items():
+        yield f"{yaml_text(name)}, {column['role']}: {_fate(column)}"
+        if told := list(_column(column)):
+            yield f"  {'; '.join(told)}"
+    for promise in settings["promises"]:
+        yield f"promise: {_short(promise)}"
+    for key in ("subject", "algorithm", "suppression_limit", "accept", "sink"):
+        yield f"{key}: {_short(settings[key])}"
+
+
+def _fate(column: Mapping[str, Any]) -> str:
+    if not column["published"]:
+        return "removed"
+    if "mask" in column:
+        return f"masked with {_short(column['mask'])}"
+    if column["role"] != "quasi_identifier":
+        return "published as it is"
+    if len(column["published"]) == 2:
+        return f"published as bounds, in two columns: {' and '.join(column['published'])}"
+    return f"published as {_STYLES[column['publish']]}"
+
+
+def _column(column: Mapping[str, Any]) -> Iterator[str]:
+    if "hierarchy" in column and (column["hierarchy"] or column["role"] == "quasi_identifier"):
+        yield f"hierarchy {_short(column['hierarchy']) if column['hierarchy'] else 'made from its values'}"
+    if "level" in column:
+        yield f"level {_limits(**column['level'])}"
+    for key in ("type", "missing", "on_unknown", "weight", "accept"):
+        if column.get(key):
+            yield f"{key} {_short(column[key])}"
+
+
+def _limits(minimum: int, maximum: int | None) -> str:
+    most = "the root" if maximum is None else str(maximum)
+    return f"from {minimum}{', the value itself,' if minimum == 0 else ''} to {most}"
+
+
+def _short(value: Any) -> str:
+    """Return a value as a policy writes it; a long one, such as a tree, only in its beginning."""
+    text = yaml_text(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ... (whole with --format json)"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.cli.progress import Bars
-from sfumato.errors import Mistake, PolicyError
 
 if TYPE_CHECKING:
     from sfumato.core.record import RunRecord
@@ -22,9 +21,12 @@ def run(policy: Path, format: str) -> None:
     from sfumato.core.record import record_path
     from sfumato.engine.run import run as run_policy
     from sfumato.policy.load import load
+    from sfumato.policy.resolve import resolve
 
-    if load(policy).policy.sink is None:
-        raise PolicyError([Mistake("sink", "the policy names no sink", "policy-no-sink", "sink: release.csv")], name=policy.name)
+    loaded = load(policy)
+    if loaded.policy.source is None or loaded.policy.sink is None:
+        # what only a program can do without is said together with all other mistakes
+        resolve(loaded, needs=("source", "sink"))
     # Arrow's own handlers would be in the way of ours, which leave nothing behind
     pa.enable_signal_handlers(False)
     if not is_warm():

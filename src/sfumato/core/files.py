@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +60,10 @@ def source_changed(name: str) -> DataError:
 
 @contextmanager
 def file_errors(path: str | Path, doing: str = "read", start: str = "the policy file") -> Iterator[None]:
-    """Turn what the operating system says about a file into one clear error; ``start`` is where a relative path begins."""
+    """Turn what the operating system says about a file into one clear error.
+
+    ``doing`` is read, written or, of a folder, made; ``start`` is where a relative path begins.
+    """
     try:
         yield
     except OSError as error:
@@ -70,6 +74,17 @@ def file_errors(path: str | Path, doing: str = "read", start: str = "the policy 
         raise UnreachableError("a path holds characters that no file name has", code="file-unreachable", hint="look at the path") from None
 
 
+def to_utf8(path: str | Path, encoding: str = "latin1") -> str:
+    """Return the command that converts a file to UTF-8.
+
+    >>> to_utf8("data/old.csv")
+    'iconv -f latin1 -t utf-8 data/old.csv > data/old.utf-8.csv'
+    """
+    ending = Path(path).suffix
+    converted = f"{str(path).removesuffix(ending)}.utf-8{ending}"
+    return f"iconv -f {encoding} -t utf-8 {shlex.quote(str(path))} > {shlex.quote(converted)}"
+
+
 def unreachable(path: str | Path, error: OSError, doing: str, start: str = "the policy file") -> UnreachableError:
     """Return the error for a file that cannot be read or written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -78,6 +93,8 @@ def unreachable(path: str | Path, error: OSError, doing: str, start: str = "the 
             code="disk-full",
             hint="free some space or choose another place, then run again",
         )
+    if isinstance(error, FileNotFoundError) and doing != "read":
+        return _no_folder(Path(path), doing)
     if isinstance(error, FileNotFoundError):
         # a path of a policy file has become absolute by now
         start = start if Path(path).is_absolute() else "the current folder"
@@ -86,13 +103,24 @@ def unreachable(path: str | Path, error: OSError, doing: str, start: str = "the 
         return UnreachableError(f"{path} is a folder", code="file-is-folder", hint="name a file")
     if isinstance(error, PermissionError):
         return UnreachableError(
-            f"{path} may not be {'read' if doing == 'read' else 'written'}",
+            f"{path} may not be {doing}",
             code="file-permission",
             hint="ask for the permission, or name another file",
         )
     reason = os.strerror(error.errno).lower() if error.errno else "the system refused it"
     return UnreachableError(
-        f"{path} cannot be {'read' if doing == 'read' else 'written'}: {reason}",
+        f"{path} cannot be {doing}: {reason}",
         code="file-unreachable",
         hint="look at the path and the disk",
     )
+
+
+def _no_folder(path: Path, doing: str) -> UnreachableError:
+    """Return the error for a file that has no folder, or for a folder that cannot be made."""
+    if doing == "made":
+        what = f"the folder {path} cannot be made"
+    elif path.parent.is_dir():
+        what = f"no file can be made in the folder {path.parent}"
+    else:
+        what = f"the folder {path.parent} is not there"
+    return UnreachableError(what, code="file-missing", hint="make the folder first, or name a file in another one")

@@ -1,4 +1,4 @@
-"""Turns what pydantic says of settings into mistakes that people can act on. No value that was given is repeated."""
+"""Turns what pydantic says of settings into mistakes that people can act on. No message repeats a value that was given."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pydantic import BaseModel, ValidationError
 from sfumato.errors import Mistake, nearest, suggestion
 
 Step = str | int
-LineOf = Callable[[tuple[Step, ...]], int | None]
+Place = tuple[Step, ...]
+LineOf = Callable[[Place], int | None]
+HintOf = Callable[[Place, Any], str | None]
 
 _TYPES = {
     "int_type": "a whole number",
@@ -31,9 +33,30 @@ _LIMITS = {
 }
 
 
-def mistakes_of(error: ValidationError, model: type[BaseModel], line_of: LineOf = lambda _: None, prefix: Sequence[Step] = ()) -> list[Mistake]:
-    """Return one mistake an error, with the key's name, and its line where the settings were written in a file."""
-    return [_mistake(detail, model, line_of, tuple(prefix)) for detail in error.errors(include_url=False)]
+def mistakes_of(
+    error: ValidationError,
+    model: type[BaseModel],
+    line_of: LineOf = lambda _: None,
+    prefix: Sequence[Step] = (),
+    hint_of: HintOf = lambda _path, _given: None,
+) -> list[Mistake]:
+    """Return one mistake an error, with the key's name, and its line where the settings were written in a file.
+
+    ``hint_of`` says of a key and the value it was given what was probably meant. A key that is missing because it was misspelt is no second mistake.
+    """
+    details = error.errors(include_url=False)
+    misspelt = _misspelt(details, model)
+    return [
+        _mistake(detail, model, line_of, tuple(prefix), hint_of)
+        for detail in details
+        if detail["type"] != "missing" or tuple(detail["loc"]) not in misspelt
+    ]
+
+
+def spoilt(error: ValidationError, model: type[BaseModel]) -> set[Place]:
+    """Return the keys whose values are unknown because of an error; of a misspelt key also the one that was meant."""
+    details = error.errors(include_url=False)
+    return {tuple(detail["loc"]) for detail in details} | _misspelt(details, model)
 
 
 def key_text(path: Iterable[Step]) -> str:
@@ -48,12 +71,20 @@ def key_text(path: Iterable[Step]) -> str:
     return text
 
 
-def _mistake(detail: Any, model: type[BaseModel], line_of: LineOf, prefix: tuple[Step, ...]) -> Mistake:
+def _misspelt(details: Sequence[Any], model: type[BaseModel]) -> set[Place]:
+    """Return the keys that were meant by keys that are not known."""
+    unknown = [tuple(detail["loc"]) for detail in details if detail["type"] == "extra_forbidden"]
+    meant = [(*where[:-1], nearest(str(where[-1]), _model_at(model, where[:-1]).model_fields)) for where in unknown]
+    return {(*above, key) for *above, key in meant if key is not None}
+
+
+def _mistake(detail: Any, model: type[BaseModel], line_of: LineOf, prefix: Place, hint_of: HintOf) -> Mistake:
     where = tuple(detail["loc"])
     kind, context = detail["type"], detail.get("ctx", {})
     path = (*prefix, *where)
     line = line_of(path)
     key = key_text(path)
+    meant = hint_of(path, detail.get("input"))
     if kind == "extra_forbidden":
         known = _model_at(model, where[:-1]).model_fields
         return Mistake(key, "unknown key", "policy-unknown-key", suggestion(str(where[-1]), known), line)
@@ -73,10 +104,10 @@ def _mistake(detail: Any, model: type[BaseModel], line_of: LineOf, prefix: tuple
         return Mistake(key, f"must be one of {allowed}", "policy-value", found, line)
     if kind == "string_pattern_mismatch":
         # a pattern is for machines; what it stands for is in the description of the key
-        return Mistake(key, "is not in the form that this key asks for", "policy-value", _described(model, where), line)
+        return Mistake(key, "is not in the form that this key asks for", "policy-value", meant or _described(model, where), line)
     if kind == "value_error":
-        return Mistake(key, str(context["error"]), "policy-value", None, line)
-    return Mistake(key, _words(kind, context, detail["msg"]), "policy-value", None, line)
+        return Mistake(key, str(context["error"]), "policy-value", meant, line)
+    return Mistake(key, _words(kind, context, detail["msg"]), "policy-value", meant, line)
 
 
 def _words(kind: str, context: Any, message: str) -> str:

@@ -6,10 +6,13 @@ the user's in the system's temporary folder. Folders are 0700, files 0600.
 
 from __future__ import annotations
 
+import atexit
 import os
+import re
 import secrets
 import stat
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -29,7 +32,10 @@ def folder(name: str) -> Path:
 def kernel_cache() -> Path:
     """Return where compiled kernels are kept: ``SFUMATO_KERNELS``, so that installations can share them, or a folder of this one."""
     shared = os.environ.get("SFUMATO_KERNELS")
-    return _private(Path(shared)) if shared else folder("kernels")
+    path = _private(Path(shared)) if shared else folder("kernels")
+    # numba makes the folders of each version itself, as the user's mask says
+    atexit.register(_close_folders, path)
+    return path
 
 
 def installation_key() -> bytes:
@@ -48,6 +54,14 @@ def installation_key() -> bytes:
             hint=f"remove {path}; fingerprints of earlier runs are lost",
         )
     return key
+
+
+def _close_folders(path: Path) -> None:
+    """Let only their owner enter the folders of kernels, which are named after a hash."""
+    with suppress(OSError):
+        for version in path.iterdir():
+            if re.fullmatch("[0-9a-f]{16}", version.name) and version.is_dir():
+                version.chmod(0o700)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sfumato.core.mistakes import mistakes_of
-from sfumato.errors import PolicyError
+from sfumato.errors import Mistake, PolicyError
 
 if TYPE_CHECKING:
     from pydantic._internal._model_construction import ModelMetaclass
@@ -23,8 +23,12 @@ class _Refusing(ModelMetaclass):
     """
 
     def __call__(self: Any, *given: Any, **settings: Any) -> Any:
+        if given:
+            names = [name for name, field in self.model_fields.items() if field.is_required()] or list(self.model_fields)[:1]
+            hint = f"{self.__name__}({', '.join(f'{name}=...' for name in names)})"
+            raise PolicyError([Mistake("", "settings are given by name", "policy-value", hint)], name=self.component_name())
         try:
-            return super().__call__(*given, **settings)
+            return super().__call__(**settings)
         except ValidationError as error:
             raise PolicyError(mistakes_of(error, self), name=self.component_name()) from None
 

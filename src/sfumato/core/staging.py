@@ -25,8 +25,9 @@ class StagedFile:
             if self.target.exists() and not self.target.is_file():
                 raise UnreachableError(f"{target} is a pipe or a device", code="file-not-regular", hint="name a file")
         self.path = staging_name(self.target)
-        with file_errors(self.target, "written"):
+        with file_errors(self.target.parent, "made"):
             self.target.parent.mkdir(parents=True, exist_ok=True)
+        with file_errors(self.target, "written"):
             self.file = self._open()
 
     def write(self, data: bytes | memoryview) -> None:

@@ -8,10 +8,12 @@ import re
 import secrets
 import shutil
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,13 +59,25 @@ def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace,
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Let interrupts wait."""
-    signals = {signal.SIGINT, signal.SIGTERM}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    """Let interrupts wait. Only the main thread hears of them; whoever takes their handlers away meanwhile keeps them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+
+    def wait(number: int, frame: Any) -> None:
+        del frame
+        waiting.append(number)
+
+    before = {number: signal.signal(number, wait) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            if signal.getsignal(number) is wait:
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+                if number in waiting:
+                    os.kill(os.getpid(), number)
 
 
 @contextmanager

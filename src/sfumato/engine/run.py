@@ -24,6 +24,7 @@ from sfumato.engine.plan import AnyPolicy, Plan, make_plan
 from sfumato.engine.publish import private_part, publish
 from sfumato.engine.record import make_record
 from sfumato.engine.verify import verify
+from sfumato.errors import number_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +37,7 @@ class Release:
     def __repr__(self) -> str:
         """Say in one line what was published."""
         promises = ", ".join(f"{p.promise} {p.measured:g}" for p in self.record.promises) or "no promises"
-        return f"Release({self.record.rows.out} rows, {promises})"
+        return f"Release({number_of(self.record.rows.out, 'row')}, {promises})"
 
     @cached_property
     def table(self) -> pa.Table:

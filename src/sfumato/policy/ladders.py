@@ -1,10 +1,18 @@
-"""The ladders that a policy writes down, and what levels and styles a ladder allows."""
+"""The ladders that a policy writes down, and what levels and styles a ladder allows.
+
+Of a ladder that is made from the data one thing can often be told before: whether it has an order, whatever the values.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, get_args
 
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core import canonical
 from sfumato.core.interfaces import HierarchyBuilder, WrittenHierarchy
 from sfumato.core.mistakes import key_text
 from sfumato.errors import DataError, Mistake, UnreachableError
@@ -22,7 +30,11 @@ def read_ladders(loaded: Loaded, builders: Mapping[str, HierarchyBuilder | None]
     mistakes: list[Mistake] = []
     for name, builder in builders.items():
         column = loaded.policy.columns[name]
-        if column.hierarchy is None or not isinstance(builder, WrittenHierarchy):
+        if column.hierarchy is None or builder is None:
+            continue
+        if not isinstance(builder, WrittenHierarchy):
+            ordered = order_of(name, column, builder)
+            mistakes += [] if ordered is None else _styles(name, column, ordered, loaded.lines)
             continue
         path = ("columns", name, "hierarchy", column.hierarchy.name)
         try:
@@ -36,7 +48,17 @@ def read_ladders(loaded: Loaded, builders: Mapping[str, HierarchyBuilder | None]
 
 def misfits(name: str, column: Column, hierarchy: Hierarchy, lines: Lines) -> list[Mistake]:
     """Return what a column asks for and its hierarchy cannot give."""
-    return [*_levels(name, column, hierarchy, lines), *_styles(name, column, hierarchy, lines)]
+    return [*_levels(name, column, hierarchy, lines), *_styles(name, column, hierarchy.ordered, lines)]
+
+
+def order_of(name: str, column: Column, builder: HierarchyBuilder) -> bool | None:
+    """Return whether a ladder has an order, as one without values shows; None where that depends on their type."""
+    found = set()
+    for kind in [column.type] if column.type else get_args(canonical.ValueType):
+        with suppress(DataError):
+            nothing = canonical.parse(pa.array([], pa.string()), kind)
+            found.add(builder.build(name, nothing, np.zeros(0, np.int64)).ordered)
+    return found.pop() if len(found) == 1 else None
 
 
 def _levels(name: str, column: Column, hierarchy: Hierarchy, lines: Lines) -> list[Mistake]:
@@ -54,17 +76,17 @@ def _levels(name: str, column: Column, hierarchy: Hierarchy, lines: Lines) -> li
     ]
 
 
-def _styles(name: str, column: Column, hierarchy: Hierarchy, lines: Lines) -> list[Mistake]:
+def _styles(name: str, column: Column, ordered: bool, lines: Lines) -> list[Mistake]:
     """Bounds and intervals need an order, a set needs a tree."""
-    if column.publish not in (("set",) if hierarchy.ordered else ("bounds", "interval")):
+    if column.publish not in (("set",) if ordered else ("bounds", "interval")):
         return []
-    what = "is ordered" if hierarchy.ordered else "has no order"
+    what = "is ordered" if ordered else "has no order"
     return [
         Mistake(
             f"columns.{name}.publish",
             f"{column.publish} asked for, but the column {what}",
             "policy-publish",
-            "interval or bounds" if hierarchy.ordered else "label or set",
+            "interval or bounds" if ordered else "label or set",
             lines.at(("columns", name, "publish")),
         )
     ]

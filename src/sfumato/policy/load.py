@@ -10,21 +10,26 @@ from typing import Any
 from pydantic import ValidationError
 
 from sfumato.core.files import file_errors
-from sfumato.core.mistakes import mistakes_of
+from sfumato.core.mistakes import Place, mistakes_of, spoilt
 from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.lines import LARGEST, Lines, parse
 from sfumato.policy.model import Policy
+from sfumato.policy.slips import meant
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A policy, where its keys stand, the folder its paths start from, and its name in messages."""
+    """A policy, where its keys stand, the folder its paths start from, and its name in messages.
+
+    What is wrong with it was left out; ``unknown`` are the keys of which nobody can tell what they should have said.
+    """
 
     policy: Policy
     lines: Lines
     folder: Path | None
     name: str
     mistakes: tuple[Mistake, ...] = ()
+    unknown: frozenset[Place] = frozenset()
 
 
 def load(policy: str | Path | Mapping[str, Any] | Policy) -> Loaded:
@@ -32,14 +37,14 @@ def load(policy: str | Path | Mapping[str, Any] | Policy) -> Loaded:
     if isinstance(policy, Policy):
         return Loaded(policy, Lines(), None, "policy")
     if isinstance(policy, Mapping):
-        checked, mistakes = _validated(dict(policy), Lines(), "policy")
-        return Loaded(checked, Lines(), None, "policy", tuple(mistakes))
+        return _validated(dict(policy), Lines(), None, "policy")
     if not isinstance(policy, str | Path):
-        raise UsageError(f"a policy is a path, a mapping or a Policy, not a {type(policy).__name__}", code="policy-kind", hint="policy.yaml")
+        raise UsageError(
+            f"a policy is a path, a mapping or a Policy; the type {type(policy).__name__} is none of them", code="policy-kind", hint="policy.yaml"
+        )
     path = Path(policy)
     value, lines = parse(_text(path), path.name)
-    checked, mistakes = _validated(value, lines, path.name)
-    return Loaded(checked, lines, path.resolve().parent, path.name, tuple(mistakes))
+    return _validated(value, lines, path.resolve().parent, path.name)
 
 
 def _text(path: Path) -> str:
@@ -48,31 +53,38 @@ def _text(path: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _validated(value: Any, lines: Lines, name: str) -> tuple[Policy, list[Mistake]]:
+def _validated(value: Any, lines: Lines, folder: Path | None, name: str) -> Loaded:
     """Return the policy and its mistakes. What is wrong is left out, so that the rest can be checked too."""
     mistakes: list[Mistake] = []
+    unknown: set[Place] = set()
     for _ in range(3):
         try:
-            return Policy.model_validate(value), mistakes
+            return Loaded(Policy.model_validate(value), lines, folder, name, tuple(mistakes), frozenset(unknown))
         except ValidationError as error:
-            mistakes += mistakes_of(error, Policy, lines.at)
+            mistakes += mistakes_of(error, Policy, lines.at, hint_of=meant)
+            unknown |= spoilt(error, Policy)
+            if () in unknown:
+                break
             value = _without(value, [tuple(detail["loc"]) for detail in error.errors(include_input=False)])
     raise PolicyError(mistakes, name=name)
 
 
-def _without(value: Any, places: list[tuple[str | int, ...]]) -> Any:
-    if () in places or not isinstance(value, dict | list):
+def _without(value: Any, places: list[Place], above: Place = ()) -> Any:
+    if not isinstance(value, dict | list):
         return {}
     heads = {place[0] for place in places if len(place) == 1}
     kept = {
-        key: _without(child, [place[1:] for place in places if place[0] == key and len(place) > 1])
+        key: _without(child, [place[1:] for place in places if place[0] == key and len(place) > 1], (*above, key))
         if any(place[0] == key for place in places)
         else child
         for key, child in (value.items() if isinstance(value, dict) else enumerate(value))
         if key not in heads
     }
-    if isinstance(value, list):
-        return list(kept.values())
-    # what a column must have and lacks is filled in, so that the column still counts as named
-    missing: dict[Any, Any] = {head: "other" for head in heads if head == "role"} | {head: {} for head in heads if head == "columns"}
-    return kept | missing
+    return list(kept.values()) if isinstance(value, list) else kept | _filled(heads, above)
+
+
+def _filled(heads: set[str | int], above: Place) -> dict[Any, Any]:
+    """Return what stands in for keys that were left out, so that a column still counts as named."""
+    if above == ("columns",) or (above[:1] == ("views",) and above[2:] == ("columns",)):
+        return {head: {"role": "other"} for head in heads}
+    return {head: "other" for head in heads if head == "role"} | {head: {} for head in heads if head == "columns"}

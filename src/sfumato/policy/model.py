@@ -14,7 +14,7 @@ from sfumato.core.settings import Settings
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "other"]
 
-_FORMATS = {
+FORMATS = {
     ".csv": ("delimited", {}),
     ".tsv": ("delimited", {"delimiter": "\t"}),
     ".txt": ("delimited", {}),
@@ -47,9 +47,9 @@ def _component(value: Any) -> Any:
 def _file_or_component(value: Any) -> Any:
     if not isinstance(value, str):
         return _component(value)
-    known = _FORMATS.get(PurePath(value).suffix.lower())
+    known = FORMATS.get(PurePath(value).suffix.lower())
     if known is None:
-        raise ValueError(f"has an ending that says no format; known: {', '.join(_FORMATS)}; or write {{format: {{path: ...}}}}")
+        raise ValueError(f"has an ending that says no format; known: {', '.join(FORMATS)}; or write {{format: {{path: ...}}}}")
     return Component(name=known[0], settings={"path": value, **known[1]})
 
 

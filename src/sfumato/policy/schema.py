@@ -32,7 +32,8 @@ def policy_schema() -> dict[str, Any]:
         properties[key] = about | ({"type": "array", "items": choice} if kind == "promises" else choice)
     for kind in sorted(set(_PLACES.values())):
         definitions[kind] = {"anyOf": [*_short_forms(kind), *(_long_form(kind, name, definitions) for name in names(kind))]}
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "sfumato policy"} | schema
+    described: dict[str, Any] = _described(schema)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "sfumato policy"} | described
 
 
 def _short_forms(kind: str) -> list[dict[str, Any]]:
@@ -47,3 +48,16 @@ def _long_form(kind: str, name: str, definitions: dict[str, Any]) -> dict[str, A
     for inner, definition in settings.pop("$defs", {}).items():
         definitions.setdefault(inner, definition)
     return {"type": "object", "properties": {name: settings}, "required": [name], "additionalProperties": False}
+
+
+def _described(part: Any) -> Any:
+    """Return a part of the schema whose descriptions are words only: examples in Python are of no use in a policy."""
+    if isinstance(part, list):
+        return [_described(one) for one in part]
+    if not isinstance(part, dict):
+        return part
+    return {key: _words(value) if key == "description" and isinstance(value, str) else _described(value) for key, value in part.items()}
+
+
+def _words(description: str) -> str:
+    return description.split(">>>")[0].rstrip()

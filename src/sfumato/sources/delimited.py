@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
-from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
+from sfumato.core.files import PolicyPath, file_errors, state_of, to_utf8, unchanged
 from sfumato.core.interfaces import Scan
 from sfumato.core.settings import Settings
-from sfumato.errors import DataError
+from sfumato.errors import DataError, number_of
 
 _SAMPLE = 1 << 18
+_ANOTHER_NAME = "rename them: a policy speaks of columns by name; if the first line is no header, say header: false"
 
 if TYPE_CHECKING:
     from sfumato.core.delimited_text import MalformedError
@@ -109,7 +110,7 @@ class Delimited(Settings):
             names = self.columns or [f"column_{place}" for place in range(1, len(first) + 1)]
             if first and len(names) != len(first):
                 raise DataError(
-                    f"{self.path} has {len(first)} columns, but {len(names)} names are given",
+                    f"{self.path} has {number_of(len(first), 'column')}; {number_of(len(names), 'name')} given",
                     code="delimited-columns",
                     hint="give one name a column",
                 )
@@ -122,7 +123,7 @@ class Delimited(Settings):
             raise DataError(
                 f"{self.path} has columns of the same name: {'; '.join(f'columns {places}' for places in alike)}",
                 code="column-duplicate",
-                hint="rename them: a policy speaks of columns by name; if the first line is no header, say header: false",
+                hint=_ANOTHER_NAME if self.header else "give every column a name of its own",
             )
         return names
 
@@ -161,7 +162,7 @@ class Delimited(Settings):
         place, fault = f"{self.path}:{malformed.line}", malformed.fault
         if fault in (kernel.SHORT, kernel.LONG):
             return DataError(
-                f"{place} has {malformed.fields} fields, the file has {width} columns",
+                f"{place} has {number_of(malformed.fields, 'field')}, the file has {number_of(width, 'column')}",
                 code="delimited-line-short" if fault == kernel.SHORT else "delimited-line-long",
                 hint="mend the line, or look at delimiter and quote of the source",
             )
@@ -174,4 +175,4 @@ class Delimited(Settings):
         return DataError(f"{place} {wrong[fault]}", code="delimited-quote", hint="mend the line, or look at quote and escape of the source")
 
     def _not_utf8(self) -> DataError:
-        return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint="convert it to UTF-8 first")
+        return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint=f"convert it first: {to_utf8(self.path)}")

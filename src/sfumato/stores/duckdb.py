@@ -6,6 +6,7 @@ DuckDB's external sort, whose memory is bounded.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,6 +44,9 @@ from sfumato.core.text_classes import TextClasses
 from sfumato.core.workplace import Workplace
 
 _BATCH = 1 << 17
+_BATCH_BYTES = 32 << 20
+# rows of so many bytes are fetched one by one
+_WIDE = 2048
 _IN_MEMORY = 128 << 20
 
 
@@ -78,15 +82,16 @@ class Duckdb(Settings):
         """Write the release under a private name, sorted by what it publishes, and keep the link to the source's rows."""
         class_of = np.append(recoding.class_of, np.int32(-1))[attached.combination_of_row]
         link = attached.published_order(class_of, recoding.number, masks)
-        batches = attached.spill.ordered(link, attached.rows, self, workplace)
+        size = attached.spill.batch_rows(attached.rows)
+        batches = attached.spill.ordered(link, attached.rows, size, self, workplace)
         labels = _labels(recoding, masks)
         schema = _schema(attached, masks)
         progress.stage("writing", len(link))
         writer = sink.open(schema)
         workplace.note(list(writer.staging))
         try:
-            for start in range(0, max(1, len(link)), _BATCH):
-                rows = link[start : start + _BATCH]
+            for start in range(0, max(1, len(link)), size):
+                rows = link[start : start + size]
                 raw = next(batches) if attached.spill.names else None
                 shown = _classes_of_batch(labels, class_of[rows])
                 columns = [_published(name, attached, shown, rows, raw, masks) for name in schema.names]
@@ -159,19 +164,47 @@ class Spill:
         with pa.ipc.open_file(pa.OSFile(str(self.path)), options=options) as reader:
             return np.concatenate([value_prints(reader.get_batch(n).column(0).drop_null()) for n in range(reader.num_record_batches)])
 
-    def ordered(self, link: NDArray[np.int64], rows: int, store: Duckdb, workplace: Workplace) -> Iterator[pa.RecordBatch]:
+    def batch_rows(self, rows: int) -> int:
+        """Return how many rows are written at once: fewer where they are wide."""
+        if self._writer is None:
+            return _BATCH
+        return max(1, min(_BATCH, _BATCH_BYTES * rows // max(1, self.path.stat().st_size)))
+
+    def ordered(self, link: NDArray[np.int64], rows: int, size: int, store: Duckdb, workplace: Workplace) -> Iterator[pa.RecordBatch]:
         """Yield the spilled rows in the order of the release, in batches of the size in which it is written."""
         if self._writer is None:
             return
         if self.path.stat().st_size <= _IN_MEMORY:
             with pa.ipc.open_file(pa.OSFile(str(self.path))) as reader:
                 table = reader.read_all().combine_chunks()
-            for start in range(0, len(link), _BATCH):
-                yield from table.take(link[start : start + _BATCH]).combine_chunks().to_batches()
+            for start in range(0, len(link), size):
+                yield from table.take(link[start : start + size]).combine_chunks().to_batches()
+            return
+        if self.path.stat().st_size > _WIDE * rows:
+            for start in range(0, len(link), size):
+                yield self._picked(link[start : start + size])
             return
         place = np.full(rows, -1, np.int64)
         place[link] = np.arange(len(link))
-        yield from _sorted_by_duckdb(self, place, store, workplace)
+        yield from _sorted_by_duckdb(self, place, size, store, workplace)
+
+    def _picked(self, rows: NDArray[np.int64]) -> pa.RecordBatch:
+        """Return some rows, each fetched from where it lies: quicker than sorting where rows are wide, and it needs no memory for the others."""
+        # mapped anew each time: what was touched before is given back
+        with pa.memory_map(str(self.path)) as file, pa.ipc.open_file(file) as reader:
+            batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+            starts = np.cumsum([0, *(batch.num_rows for batch in batches)])
+            order = np.argsort(rows)
+            borders = np.searchsorted(rows[order], starts)
+            pieces = [
+                batch.take(pa.array(rows[order][first:last] - start))
+                for batch, start, first, last in zip(batches, starts[:-1], borders[:-1], borders[1:], strict=True)
+                if first < last
+            ]
+            table = pa.Table.from_batches(pieces).combine_chunks()
+        back = np.empty(len(rows), np.int64)
+        back[order] = np.arange(len(rows))
+        return table.take(pa.array(back)).combine_chunks().to_batches()[0]
 
     def placed(self, place: NDArray[np.int64]) -> Iterator[pa.RecordBatch]:
         """Yield the spilled rows with their place in the release, without those that are left out."""
@@ -187,7 +220,7 @@ class Spill:
                 yield numbered if places.min(initial=0) >= 0 else numbered.filter(pa.array(places >= 0))
 
 
-def _sorted_by_duckdb(spill: Spill, place: NDArray[np.int64], store: Duckdb, workplace: Workplace) -> Iterator[pa.RecordBatch]:
+def _sorted_by_duckdb(spill: Spill, place: NDArray[np.int64], size: int, store: Duckdb, workplace: Workplace) -> Iterator[pa.RecordBatch]:
     import duckdb
 
     schema = pa.schema([(f"c{number}", kind) for number, kind in enumerate(spill.schema.types)]).append(pa.field("place", pa.int64()))
@@ -199,24 +232,26 @@ def _sorted_by_duckdb(spill: Spill, place: NDArray[np.int64], store: Duckdb, wor
         with duckdb.connect(":memory:", config=configuration) as connection:
             connection.register("spilled_rows", spilled_rows)
             result = connection.sql('SELECT * FROM spilled_rows ORDER BY "place"')
-            for batch in _rebatched(result.to_arrow_reader(_BATCH)):
+            for batch in _rebatched(result.to_arrow_reader(size), size):
                 yield pa.RecordBatch.from_arrays(batch.columns[:-1], names=spill.names)
-    except duckdb.Error as error:
-        raise unreachable(folder, OSError(28 if "space" in str(error).lower() else 5, ""), "written") from None
+    except duckdb.OutOfMemoryException:
+        raise MemoryError from None
+    except duckdb.IOException as error:
+        raise unreachable(folder, OSError(errno.ENOSPC if "space" in str(error).lower() else errno.EIO, ""), "written") from None
 
 
-def _rebatched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _rebatched(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
     """Yield batches of exactly the size in which a release is written, the last one shorter."""
     waiting: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
         waiting.append(batch)
         rows += batch.num_rows
-        while rows >= _BATCH:
+        while rows >= size:
             table = pa.Table.from_batches(waiting)
-            yield table.slice(0, _BATCH).combine_chunks().to_batches()[0]
-            waiting = table.slice(_BATCH).to_batches()
-            rows -= _BATCH
+            yield table.slice(0, size).combine_chunks().to_batches()[0]
+            waiting = table.slice(size).to_batches()
+            rows -= size
     if rows:
         yield pa.Table.from_batches(waiting).combine_chunks().to_batches()[0]
 

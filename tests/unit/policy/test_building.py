@@ -21,8 +21,9 @@ from sfumato.promises.k_anonymity import KAnonymity
     [
         (lambda: KAnonymity(k=1), "k_anonymity: k: must be at least 2 [policy-value]"),
         (lambda: KAnonymity(k="5"), "k_anonymity: k: must be a whole number [policy-value]"),  # type: ignore[arg-type]
-        (lambda: KAnonymity(k=5, l=2), "k_anonymity: l: unknown key [policy-unknown-key]\n  try: k"),  # type: ignore[call-arg]
+        (lambda: KAnonymity(k=5, l=2), "k_anonymity: l: unknown key [policy-unknown-key]\n  try: only k is known"),  # type: ignore[call-arg]
         (lambda: KAnonymity(), "k_anonymity: needs the key k [policy-missing-key]\n  try: write k: ..."),  # type: ignore[call-arg]
+        (lambda: KAnonymity(3), "k_anonymity: settings are given by name [policy-value]\n  try: KAnonymity(k=...)"),  # type: ignore[call-arg]
         (lambda: Taxonomy(), "taxonomy: needs either path or tree [policy-value]"),
         (
             lambda: sfumato.Column(role="sensitiv"),  # type: ignore[arg-type]

@@ -134,7 +134,7 @@ def test_the_command_says_it_word_for_word(tmp_path: Path, sfumato_command: Comm
     assert ended.returncode == 3
     assert ended.stderr == (
         "policy.yaml:5 algoritm: unknown key [policy-unknown-key]\n  try: algorithm\n"
-        "policy.yaml:6 suppression_limit: must be at most 1.0 [policy-value]\n"
+        "policy.yaml:6 suppression_limit: must be at most 1.0 [policy-value]\n  try: suppression_limit: 0.02\n"
     )
     told = json.loads(sfumato_command("check", path, "--format", "json").stdout)["error"]
     assert [(m["line"], m["key"]) for m in told["mistakes"]] == [(5, "algoritm"), (6, "suppression_limit")]
@@ -158,9 +158,12 @@ def test_a_policy_built_in_python_means_the_same_as_the_written_one(tmp_path: Pa
     ("text", "hint"),
     [
         (GOOD + "subject: illness\n", {"columns": {"illness": {"role": "identifier"}}}),
-        (GOOD.replace("[{k", "[{l_diversity: {column: age, l: 2}}, {k"), {"columns": {"age": {"role": "sensitive"}}}),
         (
-            GOOD.replace("age:", '"a: b":').replace("[{k", '[{l_diversity: {column: "a: b", l: 2}}, {k'),
+            GOOD.replace("sensitive", "other").replace("[{k", "[{l_diversity: {column: illness, l: 2}}, {k"),
+            {"columns": {"illness": {"role": "sensitive"}}},
+        ),
+        (
+            GOOD.replace("illness: {role: sensitive", '"a: b": {role: identifier').replace("[{k", '[{l_diversity: {column: "a: b", l: 2}}, {k'),
             {"columns": {"a: b": {"role": "sensitive"}}},
         ),
     ],
@@ -182,3 +185,27 @@ def test_a_mistake_without_a_key_is_told_by_its_line(tmp_path: Path, sfumato_com
     path.write_text("columns: {}\na: b: c\n")
 
     assert sfumato_command("check", path).stderr.startswith("policy.yaml:2 cannot be read as YAML here [policy-yaml]\n")
+
+
+PROTECTS_AGE = GOOD.replace("[{k", "[{l_diversity: {column: age, l: 2}}, {k")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (PROTECTS_AGE, "illness in place of age"),
+        (PROTECTS_AGE.replace("sensitive", "other"), "name a column of role sensitive; age is generalised, and k_anonymity protects it"),
+    ],
+)
+def test_a_quasi_identifier_in_a_promise_is_not_to_lose_its_role(text: str, hint: str, tmp_path: Path) -> None:
+    (found,) = mistakes(text, tmp_path)
+
+    assert (found.code, found.hint) == ("policy-role", hint)
+
+
+@pytest.mark.parametrize("sink", ["data.csv", "./data.csv", "{parquet: {path: data.csv}}", "policy.yaml.csv"])
+def test_a_sink_that_is_read_is_found_without_data(sink: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml.csv").symlink_to("policy.yaml")
+    (found,) = mistakes(f"source: data.csv\n{GOOD}sink: {sink}\n", tmp_path)
+
+    assert (found.line, found.key, found.code) == (6, "sink", "sink-is-source")

@@ -95,6 +95,28 @@ def test_a_pipe_is_refused_and_not_waited_for(ladder: str, tmp_path: Path, write
     assert raised.value.code == "file-not-regular"
 
 
+@pytest.mark.parametrize(
+    ("ladder", "publish", "hint"),
+    [
+        *((ladder, "set", "interval or bounds") for ladder in ("interval", "quantile")),
+        *((ladder, style, "label or set") for ladder in ("prefix", "calendar", "network", "grid") for style in ("interval", "bounds")),
+    ],
+)
+def test_a_style_that_no_values_would_allow_is_found_without_data(ladder: str, publish: str, hint: str, write_policy: Callable[..., Path]) -> None:
+    columns = {"a": {"role": "quasi_identifier", "hierarchy": ladder, "publish": publish}}
+    with pytest.raises(PolicyError) as raised:
+        resolve(load(write_policy({"columns": columns, "promises": [{"k_anonymity": {"k": 2}}]})))
+
+    assert [(mistake.key, mistake.code, mistake.hint) for mistake in raised.value.mistakes] == [("columns.a.publish", "policy-publish", hint)]
+
+
+@pytest.mark.parametrize(("ladder", "publish"), [("automatic", "set"), ("automatic", "bounds"), ("interval", "bounds"), ("prefix", "set")])
+def test_a_style_that_some_values_allow_is_left_to_the_run(ladder: str, publish: str, write_policy: Callable[..., Path]) -> None:
+    columns = {"a": {"role": "quasi_identifier", "hierarchy": ladder, "publish": publish}}
+
+    assert list(resolve(load(write_policy({"columns": columns, "promises": [{"k_anonymity": {"k": 2}}]}))).hierarchies) == ["a"]
+
+
 def test_levels_of_a_ladder_made_from_the_data_are_left_to_the_run(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     columns = {"age": {"role": "quasi_identifier", "hierarchy": "interval", "level": {"maximum": 99}}}
     path = write_policy({"source": "data.csv", "columns": columns, "promises": [{"k_anonymity": {"k": 2}}]}, "age\n30\n31\n")

@@ -73,7 +73,7 @@ def test_where_there_is_an_escape_a_doubled_quote_is_refused(path: Path) -> None
 @pytest.mark.parametrize("field", ['"x\\\ny"', "x\\\ny"], ids=["quoted", "plain"])
 def test_an_escaped_line_end_belongs_to_the_value_and_counts_as_a_line(path: Path, field: str) -> None:
     assert rows(path, f"a,b\n{field},1\n", escape="\\") == [["x\ny", "1"]]
-    assert refused(path, f"a,b\n{field},1\n2\n", escape="\\")[1] == "data.csv:4 has 1 fields, the file has 2 columns"
+    assert refused(path, f"a,b\n{field},1\n2\n", escape="\\")[1] == "data.csv:4 has 1 field, the file has 2 columns"
 
 
 def test_an_escape_at_the_very_end_is_refused(path: Path) -> None:
@@ -127,7 +127,7 @@ def test_without_a_header_columns_are_numbered_or_named(path: Path) -> None:
 
 
 def test_too_few_names_are_refused(path: Path) -> None:
-    assert refused(path, "1,2\n", header=False, columns=["x"]) == ("delimited-columns", "data.csv has 2 columns, but 1 names are given")
+    assert refused(path, "1,2\n", header=False, columns=["x"]) == ("delimited-columns", "data.csv has 2 columns; 1 name given")
 
 
 def test_a_single_column_may_have_missing_values(path: Path) -> None:
@@ -149,7 +149,7 @@ def test_an_empty_file_is_refused(path: Path, content: bytes) -> None:
 
 
 def test_a_short_line_is_refused_with_its_number(path: Path) -> None:
-    assert refused(path, 'a,b\n"1\n2\n3",2\n\n3\n') == ("delimited-line-short", "data.csv:6 has 1 fields, the file has 2 columns")
+    assert refused(path, 'a,b\n"1\n2\n3",2\n\n3\n') == ("delimited-line-short", "data.csv:6 has 1 field, the file has 2 columns")
 
 
 def test_a_long_line_is_refused_with_its_number(path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_line_of_blanks_is_a_short_line(path: Path) -> None:
 
 def test_a_bad_line_is_found_far_behind_the_first_block(path: Path) -> None:
     line = '"x, y",' + "z" * 92 + "\n"
-    assert refused(path, "a,b\n" + line * 100_000 + "1\n")[1] == "data.csv:100002 has 1 fields, the file has 2 columns"
+    assert refused(path, "a,b\n" + line * 100_000 + "1\n")[1] == "data.csv:100002 has 1 field, the file has 2 columns"
 
 
 def test_a_quote_that_never_closes_is_refused_with_the_line_where_it_opens(path: Path) -> None:
@@ -248,3 +248,19 @@ def test_no_cell_appears_in_a_message(path: Path) -> None:
 def test_a_dialect_that_cannot_work_is_refused(dialect: dict[str, Any]) -> None:
     with pytest.raises(PolicyError):
         Delimited(path="data.csv", **dialect)
+
+
+@pytest.mark.parametrize(
+    ("content", "dialect", "hint"),
+    [
+        (b"a,b\n\xff,2\n", {}, "convert it first: iconv -f latin1 -t utf-8 data.csv > data.utf-8.csv"),
+        ("a,a\n", {}, "rename them: a policy speaks of columns by name; if the first line is no header, say header: false"),
+        ("1,2\n", {"header": False, "columns": ["a", "a"]}, "give every column a name of its own"),
+    ],
+)
+def test_a_hint_says_what_can_be_done(content: str | bytes, dialect: dict[str, Any], hint: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    with pytest.raises(DataError) as caught:
+        rows(Path("data.csv"), content, **dialect)
+
+    assert caught.value.hint == hint

@@ -1,4 +1,4 @@
-"""The embedded store beyond memory: spilled columns are brought into the order of the release by DuckDB."""
+"""The embedded store beyond memory: spilled columns are brought into the order of the release."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from sfumato.stores import duckdb
 
 
 @pytest.mark.parametrize("suppressed", [False, True])
-def test_spilled_columns_of_any_name_stay_with_their_rows(suppressed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("wide", [0, 2048], ids=["fetched one by one", "sorted"])
+def test_spilled_columns_of_any_name_stay_with_their_rows(suppressed: bool, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duckdb, "_IN_MEMORY", 0)
+    monkeypatch.setattr(duckdb, "_WIDE", wide)
     monkeypatch.setattr(duckdb, "_BATCH", 64)
     rows = 1000
     names = ["place", "Place", "ward", "Ward", "c0"]

@@ -1,0 +1,62 @@
+"""The columns of a source, held against those of the policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+
+import pyarrow as pa
+
+from sfumato.core.interfaces import Source
+from sfumato.errors import DataError, nearest, number_of
+from sfumato.policy.resolve import Resolved
+
+# the comma last: it also stands within names
+_DELIMITERS = ";\t|,"
+
+
+def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> None:
+    """Refuse a source unless every column of it is named, and every named column is there."""
+    named, present = list(resolved.policy.columns), list(schema.names)
+    unnamed = [name for name in present if name not in resolved.policy.columns]
+    absent = [name for name in named if name not in schema.names]
+    if not unnamed and not absent:
+        return
+    _refuse_another_delimiter(source, present, named)
+    if len(absent) == len(named):
+        # perhaps there is no header, and what looks like names are cells
+        raise DataError(
+            f"the source has {number_of(len(present), 'column')}, none of which is among the {len(named)} of the policy",
+            code="columns-differ",
+            hint="if its first line is no header, say source: {delimited: {path: ..., header: false}}",
+        )
+    parts, hints = [], []
+    if unnamed:
+        parts.append(f"the source has columns that the policy does not name: {', '.join(unnamed)}")
+        hints.append("name each of them with a role; role identifier removes it")
+    if absent:
+        parts.append(f"the policy names columns that the source does not have: {', '.join(absent)}")
+        hints += _meant(absent, unnamed or present)
+    raise DataError("; ".join(parts), code="columns-differ", hint="; ".join(hints))
+
+
+def _meant(absent: Collection[str], known: Collection[str]) -> list[str]:
+    near = [f"{meant} in place of {name}" for name in absent if (meant := nearest(name, known)) is not None]
+    return near[:5] or ["leave them out of the policy, or call them as the source does"]
+
+
+def _refuse_another_delimiter(source: Source, present: Collection[str], named: Collection[str]) -> None:
+    """Refuse a delimited file that seems to have one column because its delimiter is another."""
+    scan = source.scan()
+    if scan is None or scan.format != "delimited" or len(present) != 1:
+        return
+    (only,) = present
+    asked = scan.options["delimiter"]
+    found = {mark: len(set(only.split(mark)) & set(named)) for mark in _DELIMITERS if mark in only and mark != asked}
+    if found:
+        other = json.dumps(max(found, key=lambda mark: found[mark]))
+        raise DataError(
+            f"the source has one column with the delimiter {json.dumps(asked)}, but {other} stands in its first line",
+            code="columns-differ",
+            hint=f"source: {{delimited: {{path: ..., delimiter: {other}}}}}",
+        )

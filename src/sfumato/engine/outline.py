@@ -1,0 +1,67 @@
+"""Outline: every setting of a plan, those that were left at their defaults too, so that somebody can approve it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.engine.plan import Plan
+from sfumato.policy.ladders import order_of
+from sfumato.policy.model import Column
+
+
+def outline(plan: Plan) -> dict[str, Any]:
+    """Return source, columns, promises, search and sink with their settings, as a policy would write them."""
+    policy = plan.resolved.policy
+    return {
+        "source": _component(plan.source),
+        "subject": policy.subject,
+        "columns": {name: _column(plan, name, column) for name, column in policy.columns.items()},
+        "promises": [_component(promise) for promise in plan.resolved.promises],
+        "algorithm": _component(plan.resolved.algorithm),
+        "suppression_limit": policy.suppression_limit,
+        "accept": list(policy.accept),
+        "sink": _component(plan.sink),
+    }
+
+
+def _component(component: Any) -> dict[str, Any]:
+    return {component.component_name(): component.model_dump(mode="json")}
+
+
+def _column(plan: Plan, name: str, column: Column) -> dict[str, Any]:
+    told: dict[str, Any] = {"role": column.role, "published": _published(plan, name, column)}
+    if name in plan.resolved.masks:
+        told["mask"] = _component(plan.resolved.masks[name])
+    if column.role in ("quasi_identifier", "sensitive"):
+        hierarchy: Any = plan.resolved.hierarchies.get(name)
+        # its settings are so many ways to say one thing: those that were not taken say nothing
+        told["hierarchy"] = {hierarchy.component_name(): hierarchy.model_dump(mode="json", exclude_none=True)} if hierarchy else None
+        told["missing"] = list(column.missing)
+    if column.role == "quasi_identifier":
+        told |= {
+            "type": column.type,
+            "level": column.level.model_dump(),
+            "publish": column.publish or _style(plan, name, column),
+            "on_unknown": column.on_unknown,
+            "weight": column.weight,
+        }
+    if column.accept:
+        told["accept"] = list(column.accept)
+    return told
+
+
+def _style(plan: Plan, name: str, column: Column) -> str | None:
+    """Return how values are written where the policy leaves it open; None where that depends on the data."""
+    if name in plan.resolved.ladders:
+        ordered: bool | None = plan.resolved.ladders[name].ordered
+    else:
+        builder = plan.resolved.hierarchies.get(name)
+        ordered = order_of(name, column, builder) if builder is not None else None
+    return None if ordered is None else "interval" if ordered else "label"
+
+
+def _published(plan: Plan, name: str, column: Column) -> list[str]:
+    """Return the columns of the release that come of a column."""
+    if name not in plan.published:
+        return []
+    return [f"{name}_from", f"{name}_to"] if column.publish == "bounds" else [name]

@@ -1,0 +1,241 @@
+"""What must be true between the parts of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sfumato.core.mistakes import key_text
+from sfumato.core.yaml_text import yaml_text
+from sfumato.errors import Mistake, suggestion
+from sfumato.policy.load import Loaded
+from sfumato.policy.model import Column
+
+if TYPE_CHECKING:
+    from sfumato.core.interfaces import Mask, Promise
+
+
+class Checks:
+    """What must be true between the parts of a policy."""
+
+    def __init__(self, loaded: Loaded, promises: Mapping[int, Promise | None], masks: Mapping[str, Mask | None], mistakes: list[Mistake]) -> None:
+        self._policy = loaded.policy
+        self._lines = loaded.lines
+        self._unknown = loaded.unknown
+        self._promises = promises
+        self._masks = masks
+        self._mistakes = mistakes
+
+    def run(self, needs: Sequence[str]) -> None:
+        """Collect what is wrong; what follows only from another mistake is left out."""
+        self._columns()
+        self._promised_columns()
+        self._views()
+        self._roles()
+        self._subject()
+        self._not_built()
+        self._needs(needs)
+
+    def _say(self, path: tuple[str | int, ...], message: str, code: str, hint: str | None = None) -> None:
+        self._mistakes.append(Mistake(key_text(path), message, code, hint, self._lines.at(path)))
+
+    def _role(self, name: str) -> str | None:
+        """Return the role of a column; None where what was written is none."""
+        return None if self._unknown & {("columns", name), ("columns", name, "role")} else self._policy.columns[name].role
+
+    def _columns(self) -> None:
+        if not self._policy.columns and ("columns",) not in self._unknown:
+            self._say(("columns",), "names no column", "policy-no-columns", "name every column of the source and its role")
+        for name, column in self._policy.columns.items():
+            if self._role(name) is not None:
+                self._role_keys(name, column)
+            self._column(name, column)
+
+    def _role_keys(self, name: str, column: Column) -> None:
+        place = ("columns", name)
+        if column.role != "quasi_identifier":
+            given = column.model_fields_set & {"weight", "level", "publish", "on_unknown"}
+            for key in sorted(given):
+                self._say(
+                    (*place, key),
+                    "says something only of a quasi_identifier",
+                    "policy-role-key",
+                    "leave it out, or change the role",
+                )
+            if column.missing and column.role != "sensitive":
+                self._say((*place, "missing"), f"is of no use in a column of role {column.role}", "policy-role-key", "leave it out")
+            if column.hierarchy is not None and column.role != "sensitive":
+                self._say(
+                    (*place, "hierarchy"),
+                    f"is of no use in a column of role {column.role}",
+                    "policy-role-key",
+                    "leave it out, or change the role",
+                )
+        mask = self._masks.get(name)
+        if column.mask is not None and mask is not None and column.role in ("quasi_identifier", "sensitive"):
+            self._say(
+                (*place, "mask"),
+                f"masks of {column.role} columns are not built yet",
+                "policy-not-built",
+                "leave the mask out, or give the column another role",
+            )
+
+    def _column(self, name: str, column: Column) -> None:
+        place = ("columns", name)
+        mask = self._masks.get(name)
+        if mask is not None:
+            for other in mask.reads:
+                if other not in self._policy.columns:
+                    self._say(
+                        (*place, "mask"),
+                        f"reads the column {other}, which the policy does not name",
+                        "policy-unknown-column",
+                        suggestion(other, self._policy.columns),
+                    )
+        if column.publish == "bounds":
+            for other in (f"{name}_from", f"{name}_to"):
+                if other in self._policy.columns:
+                    self._say((*place, "publish"), f"would publish a second column called {other}", "policy-bounds-clash", f"rename {other}")
+        if column.level.maximum is not None and column.level.maximum < column.level.minimum:
+            self._say((*place, "level"), "has a minimum above its maximum", "policy-level-range", "exchange them")
+
+    def _need_ladders(self, place: int, promise: Promise | None) -> None:
+        for name, scale in promise.scales.items() if promise is not None else ():
+            column = self._policy.columns.get(name)
+            told = self._unknown & {("columns", name), ("columns", name, "hierarchy")}
+            if scale == "hierarchical" and column is not None and column.hierarchy is None and not told:
+                self._say(
+                    ("promises", place),
+                    f"measures distances by the hierarchy of the column {name}, which has none",
+                    "policy-hierarchy-missing",
+                    f"{name}: {{role: sensitive, hierarchy: {{taxonomy: {{path: ...}}}}}}",
+                )
+
+    def _promised_columns(self) -> None:
+        for place, promise in self._promises.items():
+            for name in promise.reads if promise is not None else ():
+                self._promised_column(("promises", place), name)
+            self._need_ladders(place, promise)
+
+    def _promised_column(self, path: tuple[str | int, ...], name: str) -> None:
+        columns = self._policy.columns
+        if name not in columns:
+            if ("columns",) not in self._unknown:
+                self._say(
+                    path,
+                    f"speaks of the column {name}, which the policy does not name",
+                    "policy-unknown-column",
+                    suggestion(name, columns),
+                )
+            return
+        if self._role(name) not in (None, "sensitive"):
+            self._say(path, f"protects the column {name}, whose role is {columns[name].role}", "policy-role", self._protected_instead(name))
+
+    def _protected_instead(self, name: str) -> str:
+        """Return what to do about a promise over a column that is not sensitive; a quasi-identifier must go on being generalised."""
+        if self._policy.columns[name].role != "quasi_identifier":
+            return _with_role(name, "sensitive")
+        sensitive = [other for other in self._policy.columns if self._role(other) == "sensitive"]
+        if not sensitive:
+            return f"name a column of role sensitive; {name} is generalised, and k_anonymity protects it"
+        return f"{' or '.join(map(yaml_text, sensitive))} in place of {yaml_text(name)}"
+
+    def _views(self) -> None:
+        columns = self._policy.columns
+        for view_name, view in self._policy.views.items():
+            for name in view.columns:
+                if name not in columns:
+                    self._say(
+                        ("views", view_name, "columns", name),
+                        "is not among the columns of the policy",
+                        "policy-unknown-column",
+                        suggestion(name, columns),
+                    )
+            if view.derived_from is not None and view.derived_from not in self._policy.views:
+                self._say(
+                    ("views", view_name, "derived_from"),
+                    "is not a view of the policy",
+                    "policy-unknown-view",
+                    suggestion(view.derived_from, self._policy.views),
+                )
+        for reader, seen in self._policy.readers.items():
+            for view_name in seen:
+                if view_name not in self._policy.views:
+                    self._say(
+                        ("readers", reader),
+                        f"sees the view {view_name}, which is not in the policy",
+                        "policy-unknown-view",
+                        suggestion(view_name, self._policy.views),
+                    )
+
+    def _roles(self) -> None:
+        roles = {self._role(name) for name in self._policy.columns}
+        promised = self._policy.promises or any(path[:1] == ("promises",) for path in self._unknown)
+        if roles == {"identifier"} and not any(mask is not None for mask in self._masks.values()):
+            self._say(
+                ("columns",), "every column is removed: nothing would be published", "policy-no-columns", "give a column another role, or a mask"
+            )
+        if "quasi_identifier" in roles and not promised and not any(view.promises for view in self._policy.views.values()):
+            self._say(
+                ("promises",),
+                "there are quasi-identifiers, but nothing is promised",
+                "policy-no-promise",
+                "promises: [{k_anonymity: {k: 5}}]",
+            )
+        if self._policy.promises and not roles & {"quasi_identifier", None} and self._policy.columns:
+            self._say(
+                ("promises",),
+                "something is promised, but there is no quasi_identifier",
+                "policy-no-quasi-identifier",
+                "give the columns by which people can be known that role",
+            )
+        if self._policy.order == "source" and self._policy.promises:
+            self._say(
+                ("order",),
+                "source order would void every promise: row i of the release would be row i of the source",
+                "policy-order",
+                "leave it out",
+            )
+
+    def _subject(self) -> None:
+        subject = self._policy.subject
+        if subject is None:
+            return
+        if subject not in self._policy.columns:
+            if ("columns",) in self._unknown:
+                return
+            self._say(
+                ("subject",),
+                f"the column {subject} is not among the columns",
+                "policy-unknown-column",
+                suggestion(subject, self._policy.columns),
+            )
+            return
+        mask = self._masks.get(subject)
+        if self._role(subject) is None:
+            return
+        if self._role(subject) != "identifier" or (mask is not None and mask.card.uniqueness != "lossy"):
+            self._say(
+                ("subject",),
+                f"the column {subject} would be published and show which rows are one person's",
+                "policy-subject-published",
+                _with_role(subject, "identifier"),
+            )
+
+    def _not_built(self) -> None:
+        for key, what in (("views", "views"), ("readers", "readers"), ("window", "windows of streams")):
+            if getattr(self._policy, key):
+                self._say((key,), f"{what} are not built yet", "policy-not-built", f"leave {key} out")
+        if self._policy.order == "source" and not self._policy.promises:
+            self._say(("order",), "releases in source order are not built yet", "policy-not-built", "leave it out")
+
+    def _needs(self, keys: Sequence[str]) -> None:
+        lacking = {key for key in keys if getattr(self._policy, key) is None and (key,) not in self._unknown}
+        if "source" in lacking:
+            self._say(("source",), "the policy names no source", "policy-no-source", "source: data.csv")
+        if "sink" in lacking:
+            self._say(("sink",), "the policy names no sink", "policy-no-sink", "sink: release.csv")
+
+
+def _with_role(name: str, role: str) -> str:
+    return f"columns: {yaml_text({name: {'role': role}})}"
