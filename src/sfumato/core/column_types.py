@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
 import pyarrow as pa
 
 from sfumato.errors import DataError
@@ -23,18 +26,45 @@ def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
     refused = [field.name for field in schema if _is_refused(field.type)]
     if refused:
         raise DataError(
-            f"{name} has columns whose values are lists, structures or bytes: {', '.join(refused)}",
+            f"{name} has columns whose values are lists, structures, bytes or lengths of time: {', '.join(refused)}",
             code="column-nested",
             hint="flatten or decode them into columns of text, numbers, dates or instants, or leave them out",
         )
+    lost = [field.name for field in schema if pa.types.is_timestamp(field.type) and field.type.tz and not _is_zone(field.type.tz)]
+    if lost:
+        raise DataError(
+            f"{name} has columns in a time zone that nobody knows: {', '.join(lost)}",
+            code="column-zone",
+            hint="write them in UTC, or in a zone such as Europe/Berlin",
+        )
     return pa.schema([(field.name, _plain(field.type)) for field in schema])
+
+
+def refuse_damaged_text(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
+    """Return the batch; refuse text that is not UTF-8, which other writers let through."""
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid:
+        raise DataError(f"{name} holds text that is not UTF-8", code="file-encoding", hint="write its text as UTF-8") from None
+    return batch
+
+
+def _is_zone(name: str) -> bool:
+    if re.fullmatch(r"[+-][0-9]{2}:?[0-9]{2}", name):
+        return True
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
 
 
 def _is_refused(kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind)
-    return pa.types.is_nested(kind) or binary or isinstance(kind, pa.BaseExtensionType)
+    spans = pa.types.is_duration(kind) or pa.types.is_interval(kind)
+    return pa.types.is_nested(kind) or binary or spans or isinstance(kind, pa.BaseExtensionType)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

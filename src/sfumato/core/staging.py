@@ -105,7 +105,7 @@ class StagedFile:
 
 def staging_name(target: Path) -> Path:
     """Return the hidden name under which a file is written before it is published."""
-    return target.with_name(f".{target.name}.sfumato")
+    return target.parent / f".{target.name}.sfumato"
 
 
 def sync_folder(path: Path) -> None:

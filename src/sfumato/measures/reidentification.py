@@ -38,8 +38,8 @@ def reidentification(sizes: NDArray[np.int64]) -> dict[str, Any]:
 def journalist(sizes: NDArray[np.int64], in_population: NDArray[np.float64]) -> dict[str, float]:
     """Return the journalist's risks: ``in_population`` is, for each class, the expected 1 / its size in the population.
 
-    >>> journalist(np.array([1, 3]), np.array([0.1, 0.2]))
-    {'highest_risk': 0.2, 'average_risk': 0.175}
+    >>> journalist(np.array([1, 1]), np.array([0.25, 0.5]))
+    {'highest_risk': 0.5, 'average_risk': 0.375}
     """
     people = max(1, int(sizes.sum()))
     return {"highest_risk": float(in_population.max(initial=0.0)), "average_risk": float((sizes * in_population).sum() / people)}

@@ -101,9 +101,9 @@ class _Finder:
         return None if component is None else self.find(kind, component, path)
 
     def find(self, kind: str, component: Component, path: tuple[str | int, ...]) -> Any:
-        if component.instance is not None:
-            return component.instance
         lines = self._loaded.lines
+        if component.instance is not None:
+            return self._checked_again(component.instance, path) if kind == "promises" else component.instance
         try:
             found = find(kind, component.name)
         except UsageError as error:
@@ -115,6 +115,15 @@ class _Finder:
             return found.model_validate(component.settings, context={"folder": self._loaded.folder})
         except ValidationError as error:
             self.mistakes += mistakes_of(error, found, lines.at, inner, meant_by(component, inner))
+            return None
+
+    def _checked_again(self, promise: Any, path: tuple[str | int, ...]) -> Any:
+        """Return a promise that was built in Python; there are ways to build one past its own checks."""
+        try:
+            # as plain Python values: a wrong one has no business in a warning
+            return type(promise).model_validate({name: getattr(promise, name) for name in type(promise).model_fields})
+        except ValidationError as error:
+            self.mistakes += mistakes_of(error, type(promise), self._loaded.lines.at, path)
             return None
 
     def view(self, name: str, view: Any) -> None:

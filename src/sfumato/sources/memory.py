@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 
-from sfumato.core.column_types import plain_schema
+from sfumato.core.column_types import plain_schema, refuse_damaged_text
 from sfumato.core.settings import Settings
 
 
@@ -43,4 +43,5 @@ class Memory(Settings):
             return
         schema = self.describe()
         chosen = pa.schema([schema.field(name) for name in columns])
-        yield from self.table.select(list(columns)).cast(chosen).to_batches(max_chunksize=1 << 18)
+        for batch in self.table.select(list(columns)).cast(chosen).to_batches(max_chunksize=1 << 18):
+            yield refuse_damaged_text(batch, "the table")

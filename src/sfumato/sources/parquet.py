@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import pyarrow as pa
 from pydantic import Field
 
-from sfumato.core.column_types import plain_schema
+from sfumato.core.column_types import plain_schema, refuse_damaged_text
 from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
 from sfumato.core.interfaces import Scan
 from sfumato.core.settings import Settings
@@ -59,7 +59,7 @@ class Parquet(Settings):
         wanted = pa.schema([_field(schema.field(name), name in dictionaries) for name in columns])
         with unchanged(self.path), self._opened(dictionaries) as file:
             for batch in file.iter_batches(batch_size=_batch_rows(file), columns=list(columns)):
-                yield _as_described(batch, wanted)
+                yield refuse_damaged_text(_as_described(batch, wanted), self.path)
 
     @contextmanager
     def _opened(self, dictionaries: Sequence[str] = ()) -> Iterator[parquet.ParquetFile]:

@@ -69,7 +69,7 @@ def test_nested_columns_are_refused_by_name(path: Path) -> None:
         file.describe()
 
     assert caught.value.code == "column-nested"
-    assert caught.value.message == f"{path} has columns whose values are lists, structures or bytes: visits, address"
+    assert caught.value.message == f"{path} has columns whose values are lists, structures, bytes or lengths of time: visits, address"
 
 
 def test_columns_of_one_name_are_refused(path: Path) -> None:
