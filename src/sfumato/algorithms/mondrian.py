@@ -21,6 +21,7 @@ from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.impossible import refuse_the_impossible
 from sfumato.core.interfaces import Progress
+from sfumato.core.kernels import await_compiled
 from sfumato.core.kernels import mondrian as kernel
 from sfumato.core.kernels import mondrian_promises as by_promises
 from sfumato.core.kernels.grouping import group_columns
@@ -71,6 +72,7 @@ def _boxes(problem: Problem, frequencies: Frequencies, progress: Progress) -> Re
     if any(promise.compiled() is None for promise in problem.promises):
         return _any_promise.partition(problem, frequencies, smallest, progress)
     work = _Work(problem, frequencies, smallest)
+    await_compiled()
     done = 0
     while work.open:
         work.step(done + _ROWS_A_STEP)

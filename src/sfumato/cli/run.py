@@ -17,9 +17,9 @@ def run(policy: Path, format: str) -> None:
     """Run the policy and print the record, in short or as JSON."""
     import pyarrow as pa
 
-    from sfumato.core.kernels import is_warm
     from sfumato.core.record import record_path
     from sfumato.engine.run import run as run_policy
+    from sfumato.engine.warm import compile_meanwhile
     from sfumato.policy.load import load
     from sfumato.policy.resolve import resolve
 
@@ -29,7 +29,7 @@ def run(policy: Path, format: str) -> None:
         resolve(loaded, needs=("source", "sink"))
     # Arrow's own handlers would be in the way of ours, which leave nothing behind
     pa.enable_signal_handlers(False)
-    if not is_warm():
+    if compile_meanwhile(loaded):
         sys.stderr.write("compiling for this machine; this happens once and takes some seconds\n")
     with Bars() as progress:
         record = run_policy(policy, progress=progress).record

@@ -6,7 +6,9 @@ file's kernel calls. No kernel takes a function as an argument: that is never a 
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -24,10 +26,25 @@ def cache_folder() -> Path:
     return kernel_cache() / digest.hexdigest()[:16]
 
 
-def is_warm() -> bool:
-    """Return whether kernels have been compiled before."""
+def is_compiled(name: str) -> bool:
+    """Return whether a kernel has been compiled before."""
     folder = cache_folder()
-    return folder.exists() and any(folder.rglob("*.nbi"))
+    return folder.exists() and any(folder.rglob(f"*.{name}-*.nbi"))
+
+
+_ELSEWHERE: list[subprocess.Popen[bytes]] = []
+
+
+def compiled_elsewhere(process: subprocess.Popen[bytes]) -> None:
+    """Remember a process that compiles a kernel of a search; it ends with this one."""
+    _ELSEWHERE.append(process)
+    atexit.register(process.kill)
+
+
+def await_compiled() -> None:
+    """Wait for what another process compiles; should it fail, the kernel is compiled here."""
+    while _ELSEWHERE:
+        _ELSEWHERE.pop().wait()
 
 
 def kernel(function: Callable[..., Any]) -> Any:

@@ -1,0 +1,47 @@
+"""The first run on a machine: it says that it compiles, and another process helps."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+POLICY = {
+    "source": "data.csv",
+    "columns": {"age": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}},
+    "promises": [{"k_anonymity": {"k": 2}}],
+    "sink": "release.csv",
+}
+ROWS = "age,illness\n" + "".join(f"{20 + number % 9},{'ab'[number % 2]}\n" for number in range(40))
+WORDS = "compiling for this machine; this happens once and takes some seconds\n"
+
+
+@pytest.mark.slow
+def test_the_first_run_says_that_it_compiles_and_the_second_does_not(
+    tmp_path: Path, write_policy: Callable[..., Path], sfumato_command: Command
+) -> None:
+    policy = write_policy(POLICY, ROWS)
+    kernels = {"SFUMATO_KERNELS": str(tmp_path / "kernels")}
+
+    first = sfumato_command("run", policy, environment=kernels)
+    second = sfumato_command("run", policy, environment=kernels)
+    # another search has another kernel
+    diverse = POLICY | {"promises": [*POLICY["promises"], {"l_diversity": {"column": "illness", "l": 2}}]}
+    third = sfumato_command("run", write_policy(diverse, ROWS), environment=kernels)
+
+    assert [(ended.returncode, ended.stderr) for ended in (first, second, third)] == [(0, WORDS), (0, ""), (0, WORDS)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["partition_by_size", "partition_by_promises"])
+def test_the_helper_compiles_the_kernel_that_a_run_needs(name: str, tmp_path: Path) -> None:
+    environment = {**os.environ, "SFUMATO_KERNELS": str(tmp_path)}
+
+    subprocess.run([sys.executable, "-m", "sfumato.engine.warm", name], check=True, env=environment)
+
+    assert len(list(tmp_path.rglob(f"*.{name}-*.nbc"))) == 1
