@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+COMPILING = "compiling for this machine; this happens once and takes some seconds\n"
 POLICY = {
     "source": "data.csv",
     "columns": {
@@ -147,11 +148,11 @@ def test_an_interrupt_leaves_nothing_behind(number: int, tmp_path: Path, write_p
     deadline = time.monotonic() + 60
     while not (work.exists() and any(work.iterdir())) and time.monotonic() < deadline:
         time.sleep(0.01)
-    time.sleep(0.3)
+    time.sleep(0.1)
     process.send_signal(number)
     _, message = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert message == "interrupted; a release is published whole or not at all\n"
+    assert message.replace(COMPILING, "") == "interrupted; a release is published whole or not at all\n"
     assert not (tmp_path / "out").exists() or list((tmp_path / "out").iterdir()) == []
     assert list(work.iterdir()) == []
 
@@ -237,7 +238,7 @@ def test_an_interrupt_while_it_is_published_comes_too_late(name: str, tmp_path: 
         [sys.executable, "-c", LATE.replace("{signal}", name).replace("{policy}", str(policy))], check=False, capture_output=True, text=True
     )
 
-    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (ended.returncode, ended.stderr.replace(COMPILING, "")) == (0, "")
     assert "holds" in ended.stdout
     assert visible(tmp_path / "out") == ["release.csv", "release.csv.record.json"]
 
