@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.core.yaml_text import yaml_text
 
-_LONGEST = 200
+_LONGEST = 400
 _STYLES = {
     None: "an interval where its values have an order, else a label",
     "interval": "an interval",

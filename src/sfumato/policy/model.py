@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from sfumato.core.canonical import ValueType
+from sfumato.core.compression import plain_name
 from sfumato.core.publication import Style
 from sfumato.core.settings import Settings
 
@@ -47,7 +48,7 @@ def _component(value: Any) -> Any:
 def _file_or_component(value: Any) -> Any:
     if not isinstance(value, str):
         return _component(value)
-    known = FORMATS.get(PurePath(value).suffix.lower())
+    known = FORMATS.get(PurePath(plain_name(value)).suffix.lower())
     if known is None:
         raise ValueError(f"has an ending that says no format; known: {', '.join(FORMATS)}; or write {{format: {{path: ...}}}}")
     return Component(name=known[0], settings={"path": value, **known[1]})

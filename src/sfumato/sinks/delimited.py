@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from sfumato.core.canonical import as_text
+from sfumato.core.compression import Compression, compressing, compression_of
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Source
 from sfumato.core.kernels.pieces import MARGIN, join
@@ -33,6 +35,8 @@ class Delimited(Settings):
         Field(min_length=1, max_length=1, description="what encloses a field that needs it; null to refuse such fields"),
     ] = '"'
     header: Annotated[bool, Field(description="whether the first line names the columns")] = True
+
+    compression: Annotated[Compression, Field(description="how the file is compressed; by the ending of its name where nothing is said")] = "infer"
 
     @field_validator("delimiter", "quote")
     @classmethod
@@ -63,6 +67,8 @@ class DelimitedWriter:
         self._sink = sink
         self._names = schema.names
         self._file = StagedFile(sink.path)
+        self._compression = compression_of(sink.path, sink.compression)
+        self._compressor = compressing(self._file.file, self._compression) if self._compression != "none" else None
         if sink.header:
             try:
                 self._write([pa.array([name], pa.string()) for name in schema.names])
@@ -81,6 +87,9 @@ class DelimitedWriter:
 
     def finish(self) -> Source:
         """Sync the file and return the source that reads it back."""
+        if self._compressor is not None:
+            with self._file.errors():
+                self._compressor.close()
         self._file.sync()
         delimited = find("sources", "delimited")
         source: Source = delimited(
@@ -89,6 +98,7 @@ class DelimitedWriter:
             quote=self._sink.quote,
             header=self._sink.header,
             columns=None if self._sink.header else self._names,
+            compression=self._compression,
         )
         return source
 
@@ -99,6 +109,10 @@ class DelimitedWriter:
 
     def abort(self) -> None:
         """Remove the file."""
+        if self._compressor is not None:
+            # what it still holds is thrown away with the file
+            with suppress(OSError, ValueError):
+                self._compressor.close()
         self._file.abort()
 
     def _write(self, columns: Sequence[pa.Array]) -> None:
@@ -107,7 +121,12 @@ class DelimitedWriter:
         runs = _runs(columns)
         pieces = [self._joined(run) for run in runs]
         codes = [run[0].indices if pa.types.is_dictionary(run[0].type) else None for run in runs]
-        self._file.write(_lines(pieces, codes, len(columns[0]), self._sink.delimiter))
+        lines = _lines(pieces, codes, len(columns[0]), self._sink.delimiter)
+        if self._compressor is None:
+            self._file.write(lines)
+        else:
+            with self._file.errors():
+                self._compressor.write(lines)
 
     def _joined(self, run: Sequence[pa.Array]) -> pa.Array:
         """Return the texts that neighbouring columns which share their codes show for each of them, or the texts of one column."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
+from sfumato.core.compression import Compression, compression_of, opened
 from sfumato.core.files import PolicyPath, file_errors, state_of, to_utf8, unchanged
 from sfumato.core.interfaces import Scan
 from sfumato.core.settings import Settings
@@ -45,6 +46,8 @@ class Delimited(Settings):
     columns: Annotated[list[str] | None, Field(description="the names of the columns where there is no header")] = None
     encoding: Annotated[str, Field(pattern="^(?i:utf-?8)$", description="the encoding of the text: utf-8, the only one that is read")] = "utf-8"
 
+    compression: Annotated[Compression, Field(description="how the file is compressed; by the ending of its name where nothing is said")] = "infer"
+
     @field_validator("delimiter", "quote", "escape")
     @classmethod
     def _one_byte(cls, value: str | None) -> str | None:
@@ -61,6 +64,10 @@ class Delimited(Settings):
             raise ValueError("takes columns only with header: false")
         return self
 
+    @property
+    def _compression(self) -> Compression:
+        return compression_of(self.path, self.compression)
+
     def describe(self) -> pa.Schema:
         """Return the columns, all of them text."""
         return pa.schema([(name, pa.string()) for name in self._names()])
@@ -70,7 +77,9 @@ class Delimited(Settings):
         return state_of(self.path)
 
     def about(self) -> int | None:
-        """Return how many rows the file has if all are as long as the first ones."""
+        """Return how many rows the file has if all are as long as the first ones; nobody knows of a compressed one."""
+        if self._compression != "none":
+            return None
         with file_errors(self.path), Path(self.path).open("rb") as file:
             beginning = file.read(_SAMPLE)
             size = os.fstat(file.fileno()).st_size
@@ -91,7 +100,7 @@ class Delimited(Settings):
         marks = (self.delimiter, self.quote, self.escape)
         fields = [names.index(name) for name in order]
         text = DelimitedText(marks, len(names), self.header, fields[: len(order) - len(plain)], fields[len(order) - len(plain) :])
-        with unchanged(self.path), file_errors(self.path), Path(self.path).open("rb", buffering=0) as file:
+        with unchanged(self.path), opened(self.path, self._compression) as file:
             try:
                 for rows, arrays in text.batches(file):
                     # a batch of no columns has its number of rows all the same
@@ -130,8 +139,8 @@ class Delimited(Settings):
     def _first_record(self) -> tuple[list[str], int]:
         """Return the first line that is not blank, and how many are before it; nothing where all are."""
         self.state()
-        with file_errors(self.path), Path(self.path).open("rb") as file:
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+        with opened(self.path, self._compression) as file:
+            text = io.TextIOWrapper(io.BufferedReader(_Raw(file)), encoding="utf-8-sig", newline="")
             try:
                 return next(((record, blank) for blank, record in enumerate(csv.reader(text, **self._dialect())) if record), ([], 0))
             except UnicodeDecodeError:
@@ -176,3 +185,19 @@ class Delimited(Settings):
 
     def _not_utf8(self) -> DataError:
         return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint=f"convert it first: {to_utf8(self.path)}")
+
+
+class _Raw(io.RawIOBase):
+    """Anything that fills a buffer, as Python's own files are."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Fill a buffer."""
+        filled: int | None = self._file.readinto(buffer)
+        return filled

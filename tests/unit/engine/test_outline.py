@@ -38,7 +38,7 @@ POLICY = {
 
 EXPECTED = """\
 With these settings:
-source: {{delimited: {{path: "{folder}/data.csv", delimiter: ";", quote: "\\"", escape: null, header: true, columns: null, encoding: utf-8}}}}
+source: {{delimited: {{path: "{folder}/data.csv", delimiter: ";", quote: "\\"", escape: null, header: true, columns: null, encoding: utf-8, compression: infer}}}}
 person, identifier: removed
 staff, identifier: masked with {{constant: {{value: x}}}}
 age, quasi_identifier: published as bounds, in two columns: age_from and age_to
