@@ -54,7 +54,7 @@ def meant_by(component: Component, path: Place) -> HintOf:
     """Return what says it of the settings of a component, which stand at a path."""
 
     def hint(where: Place, given: Any) -> str | None:
-        if where[-1:] == ("encoding",):
+        if where[-1:] == ("encoding",) and component.name == "table":
             return _encoding(component, given)
         return _lead(component.settings) if component.name == "l_diversity" and where == path else None
 

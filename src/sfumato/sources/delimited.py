@@ -20,6 +20,7 @@ from sfumato.core.compression import Compression, compression_of, opened
 from sfumato.core.files import PolicyPath, file_errors, state_of, to_utf8, unchanged
 from sfumato.core.interfaces import Scan
 from sfumato.core.settings import Settings
+from sfumato.core.transcoding import Encoding, Transcoded, is_utf8
 from sfumato.errors import DataError, number_of
 
 _SAMPLE = 1 << 18
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Delimited(Settings):
-    """A delimited text file in UTF-8.
+    """A delimited text file.
 
     Cost: one pass over the file in blocks of a few megabytes.
     """
@@ -44,7 +45,7 @@ class Delimited(Settings):
     ] = None
     header: Annotated[bool, Field(description="whether the first line names the columns")] = True
     columns: Annotated[list[str] | None, Field(description="the names of the columns where there is no header")] = None
-    encoding: Annotated[str, Field(pattern="^(?i:utf-?8)$", description="the encoding of the text: utf-8, the only one that is read")] = "utf-8"
+    encoding: Annotated[Encoding, Field(description="the encoding of the text, such as utf-8, latin-1, cp1252, utf-16")] = "utf-8"
 
     compression: Annotated[Compression, Field(description="how the file is compressed; by the ending of its name where nothing is said")] = "infer"
 
@@ -63,6 +64,9 @@ class Delimited(Settings):
         if self.header and self.columns is not None:
             raise ValueError("takes columns only with header: false")
         return self
+
+    def _in_utf8(self, file: Any) -> Any:
+        return file if is_utf8(self.encoding) else Transcoded(file, self.encoding)
 
     @property
     def _compression(self) -> Compression:
@@ -102,14 +106,14 @@ class Delimited(Settings):
         text = DelimitedText(marks, len(names), self.header, fields[: len(order) - len(plain)], fields[len(order) - len(plain) :])
         with unchanged(self.path), opened(self.path, self._compression) as file:
             try:
-                for rows, arrays in text.batches(file):
+                for rows, arrays in text.batches(self._in_utf8(file)):
                     # a batch of no columns has its number of rows all the same
                     table = pa.record_batch(arrays, names=order) if order else pa.record_batch([pa.nulls(rows)], names=[""])
                     yield table.select(list(columns))
             except MalformedError as malformed:
                 raise self._fault(malformed, len(names)) from None
-            except pa.ArrowInvalid:
-                raise self._not_utf8() from None
+            except (pa.ArrowInvalid, UnicodeError):
+                raise self._not_encoded() from None
 
     def _names(self) -> list[str]:
         first, _ = self._first_record()
@@ -140,11 +144,11 @@ class Delimited(Settings):
         """Return the first line that is not blank, and how many are before it; nothing where all are."""
         self.state()
         with opened(self.path, self._compression) as file:
-            text = io.TextIOWrapper(io.BufferedReader(_Raw(file)), encoding="utf-8-sig", newline="")
+            text = io.TextIOWrapper(io.BufferedReader(_Raw(self._in_utf8(file))), encoding="utf-8-sig", newline="")
             try:
                 return next(((record, blank) for blank, record in enumerate(csv.reader(text, **self._dialect())) if record), ([], 0))
-            except UnicodeDecodeError:
-                raise self._not_utf8() from None
+            except UnicodeError:
+                raise self._not_encoded() from None
             except csv.Error:
                 raise DataError(
                     f"{self.path}:1 the first line cannot be read",
@@ -183,8 +187,12 @@ class Delimited(Settings):
         }
         return DataError(f"{place} {wrong[fault]}", code="delimited-quote", hint="mend the line, or look at quote and escape of the source")
 
-    def _not_utf8(self) -> DataError:
-        return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint=f"convert it first: {to_utf8(self.path)}")
+    def _not_encoded(self) -> DataError:
+        if not is_utf8(self.encoding):
+            hint = "look at the encoding of the source; utf-8 is the default"
+            return DataError(f"{self.path} is not {self.encoding} text", code="file-encoding", hint=hint)
+        hint = f"say encoding: latin-1, or whatever it is, or convert it first: {to_utf8(self.path)}"
+        return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint=hint)
 
 
 class _Raw(io.RawIOBase):

@@ -71,8 +71,8 @@ def test_the_line_that_was_meant_is_right(right: str, slip: str, hint: str, tmp_
         ("k_anonymity: {k: 3}", "l_diversity: {column: ill, l: 2, c: 3}", "leave c out, or say kind: recursive"),
         ("source: data.csv", "source: data.xlsx", "write it as CSV in UTF-8 first, then source: data.csv"),
         (
-            "source: data.csv",
-            "source: {delimited: {path: data.csv, encoding: cp1252}}",
+            "age: {role: quasi_identifier}",
+            "age: {role: quasi_identifier, hierarchy: {table: {path: data.csv, encoding: cp1252}}}",
             "utf-8, which alone is read; convert the file first: iconv -f cp1252 -t utf-8 data.csv > data.utf-8.csv",
         ),
     ],

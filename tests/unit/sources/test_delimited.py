@@ -187,6 +187,27 @@ def test_text_in_another_encoding_is_refused(path: Path, content: bytes) -> None
     assert refused(path, content) == ("file-encoding", "data.csv is not UTF-8 text")
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-16-le", "utf-32", "cp037", "shift_jis", "ascii", "UTF8"])
+def test_other_encodings_are_read_like_utf8(path: Path, encoding: str) -> None:
+    value = {"shift_jis": "日本", "ascii": "Zurich", "cp037": "Zürich"}.get(encoding, "Zürich")
+    text = "a,b\n" + f'"{value}, ""x""",1\n' * 40_000
+
+    found = rows(path, text.encode(encoding), encoding=encoding)
+
+    assert (len(found), found[0], found[-1]) == (40_000, [f'{value}, "x"', "1"], [f'{value}, "x"', "1"])
+
+
+def test_a_character_may_lie_across_two_reads(path: Path) -> None:
+    assert rows(path, ("a\n" + "😀" * 100_000).encode("utf-16"), encoding="utf-16") == [["😀" * 100_000]]
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"), [(b"a,b\nx,\x81\n", "cp1252"), ("a,b\n1,2\n".encode("utf-16-le")[:-1], "utf-16-le"), (b"\xfe", "utf-16")]
+)
+def test_text_that_is_not_of_its_encoding_is_refused(path: Path, content: bytes, encoding: str) -> None:
+    assert refused(path, content, encoding=encoding) == ("file-encoding", f"data.csv is not {encoding} text")
+
+
 @pytest.mark.parametrize("cell", ["x" * 3_000_000, '"' + "line\n" * 600_000 + '"'], ids=["plain", "quoted"])
 def test_a_cell_of_three_megabytes_is_read(path: Path, cell: str) -> None:
     first, second = rows(path, f"a,b\n{cell},1\n2,3\n")
@@ -240,7 +261,8 @@ def test_no_cell_appears_in_a_message(path: Path) -> None:
         {"delimiter": "\n"},
         {"delimiter": "é"},
         {"quote": ""},
-        {"encoding": "latin-1"},
+        {"encoding": "klingon"},
+        {"encoding": "base64"},
         {"columns": ["a"]},
     ],
     ids=str,
@@ -253,7 +275,8 @@ def test_a_dialect_that_cannot_work_is_refused(dialect: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("content", "dialect", "hint"),
     [
-        (b"a,b\n\xff,2\n", {}, "convert it first: iconv -f latin1 -t utf-8 data.csv > data.utf-8.csv"),
+        (b"a,b\n\xff,2\n", {}, "say encoding: latin-1, or whatever it is, or convert it first: iconv -f latin1 -t utf-8 data.csv > data.utf-8.csv"),
+        (b"a,b\n\x81,2\n", {"encoding": "cp1252"}, "look at the encoding of the source; utf-8 is the default"),
         ("a,a\n", {}, "rename them: a policy speaks of columns by name; if the first line is no header, say header: false"),
         ("1,2\n", {"header": False, "columns": ["a", "a"]}, "give every column a name of its own"),
     ],
