@@ -30,6 +30,8 @@ def in_memory(table: pa.Table, path: Path) -> Source:
 
 # sources that are no files; a file is written by the sink of the same name
 SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {"memory": in_memory}
+# where only rows say what columns there are
+WITHOUT_A_HEADER = ("json_lines",)
 FILES = [name for name in names("sources") if name not in SPECIAL]
 
 
@@ -112,6 +114,8 @@ def test_many_rows_come_in_batches_of_bounded_size(name: str, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", names("sources"))
 def test_a_source_without_rows_still_has_columns(name: str, tmp_path: Path) -> None:
+    if name in WITHOUT_A_HEADER:
+        pytest.skip(f"a file of {name} without rows says nothing of its columns: no command makes this run")
     source = make(name, TABLE.slice(0, 0), tmp_path / "data")
 
     assert source.describe().names == TABLE.column_names

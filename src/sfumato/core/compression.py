@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -107,3 +108,24 @@ class _Kept:
     def close(self) -> None:
         """Close nothing."""
         self.closed = True
+
+
+def buffered(content: Any) -> io.BufferedReader:
+    """Return anything that fills a buffer as a file of Python's own, which has lines."""
+    return io.BufferedReader(_Raw(content), 1 << 18)
+
+
+class _Raw(io.RawIOBase):
+    """Anything that fills a buffer, as Python's own files are."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int | None:
+        """Fill a buffer."""
+        filled: int | None = self._file.readinto(buffer)
+        return filled

@@ -20,6 +20,10 @@ FORMATS = {
     ".tsv": ("delimited", {"delimiter": "\t"}),
     ".txt": ("delimited", {}),
     ".parquet": ("parquet", {}),
+    ".jsonl": ("json_lines", {}),
+    ".ndjson": ("json_lines", {}),
+    ".arrow": ("arrow", {}),
+    ".feather": ("arrow", {}),
 }
 
 

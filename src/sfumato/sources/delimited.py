@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pyarrow as pa
 from pydantic import Field, field_validator, model_validator
 
-from sfumato.core.compression import Compression, compression_of, opened
+from sfumato.core.compression import Compression, buffered, compression_of, opened
 from sfumato.core.files import PolicyPath, file_errors, state_of, to_utf8, unchanged
 from sfumato.core.interfaces import Scan
 from sfumato.core.settings import Settings
@@ -144,7 +144,7 @@ class Delimited(Settings):
         """Return the first line that is not blank, and how many are before it; nothing where all are."""
         self.state()
         with opened(self.path, self._compression) as file:
-            text = io.TextIOWrapper(io.BufferedReader(_Raw(self._in_utf8(file))), encoding="utf-8-sig", newline="")
+            text = io.TextIOWrapper(buffered(self._in_utf8(file)), encoding="utf-8-sig", newline="")
             try:
                 return next(((record, blank) for blank, record in enumerate(csv.reader(text, **self._dialect())) if record), ([], 0))
             except UnicodeError:
@@ -193,19 +193,3 @@ class Delimited(Settings):
             return DataError(f"{self.path} is not {self.encoding} text", code="file-encoding", hint=hint)
         hint = f"say encoding: latin-1, or whatever it is, or convert it first: {to_utf8(self.path)}"
         return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint=hint)
-
-
-class _Raw(io.RawIOBase):
-    """Anything that fills a buffer, as Python's own files are."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
-
-    def readable(self) -> bool:
-        """Say that it can be read."""
-        return True
-
-    def readinto(self, buffer: Any, /) -> int | None:
-        """Fill a buffer."""
-        filled: int | None = self._file.readinto(buffer)
-        return filled

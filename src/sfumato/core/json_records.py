@@ -1,0 +1,181 @@
+"""JSON objects as flat records: nested fields by their path, ``{"geo": {"dest": "US"}}`` as ``geo.dest``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+
+Kind = Literal["integer", "number", "boolean", "text", "list"]
+
+_TYPES: dict[Kind, pa.DataType] = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "text": pa.string(), "list": pa.string()}
+_LARGEST = 1 << 63
+
+
+class NotARecordError(ValueError):
+    """A line that is no object of JSON, or names one field twice."""
+
+
+def record(line: bytes, separator: str) -> dict[str, Any]:
+    """Return the fields of one line by their paths; raise NotARecordError, or UnicodeDecodeError.
+
+    >>> record(b'{"a": {"b": 1, "c": null}, "d": [2]}', ".")
+    {'a.b': 1, 'a.c': None, 'd': [2]}
+    """
+    text = line.decode()
+    try:
+        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+    except RecursionError:
+        raise NotARecordError from None
+    except ValueError as error:
+        raise NotARecordError from error
+    if not isinstance(value, dict):
+        raise NotARecordError
+    found: dict[str, Any] = {}
+    _flatten(value, "", separator, found)
+    return found
+
+
+def _flatten(value: Mapping[str, Any], prefix: str, separator: str, found: dict[str, Any]) -> None:
+    for key, inner in value.items():
+        path = prefix + key
+        if isinstance(inner, dict):
+            _flatten(inner, path + separator, separator, found)
+        elif path in found:
+            # "a.b" beside {"a": {"b": ...}}
+            raise NotARecordError
+        else:
+            found[path] = inner
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise NotARecordError
+    return found
+
+
+def _no_number(name: str) -> float:
+    del name
+    raise NotARecordError
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise NotARecordError
+    return number
+
+
+class Shape:
+    """The fields of many records in the order in which they were met, and the kinds of values that each has."""
+
+    def __init__(self, known: Mapping[str, Kind]) -> None:
+        self._kinds: dict[str, set[Kind]] = {path: {kind} for path, kind in known.items()}
+
+    def add(self, fields: Mapping[str, Any]) -> None:
+        """Take note of one record."""
+        for path, value in fields.items():
+            kinds = self._kinds.setdefault(path, set())
+            if value is not None:
+                kinds.add(_kind(value))
+
+    def kinds(self) -> dict[str, Kind]:
+        """Return one kind a field: that of all its values, and text where they differ."""
+        return {path: _joint(kinds) for path, kinds in self._kinds.items()}
+
+
+def _kind(value: Any) -> Kind:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "integer" if -_LARGEST <= value < _LARGEST else "text"
+    if isinstance(value, float):
+        return "number"
+    return "text" if isinstance(value, str) else "list"
+
+
+def _joint(kinds: set[Kind]) -> Kind:
+    if "list" in kinds:
+        return "list"
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    return "number" if kinds == {"integer", "number"} else "text"
+
+
+def kind_of(data_type: pa.DataType) -> Kind:
+    """Return the kind that values of an Arrow type have when they are written as JSON."""
+    if pa.types.is_dictionary(data_type):
+        data_type = data_type.value_type
+    if pa.types.is_boolean(data_type):
+        return "boolean"
+    if pa.types.is_integer(data_type):
+        return "integer"
+    return "number" if pa.types.is_floating(data_type) else "text"
+
+
+def arrow_type(kind: Kind) -> pa.DataType:
+    """Return the type of a column of a kind."""
+    return _TYPES[kind]
+
+
+def column(values: list[Any], kind: Kind) -> pa.Array:
+    """Return the values of one field as a column; of a mixed field as text."""
+    if kind == "text":
+        values = [None if value is None else _text(value) for value in values]
+    elif kind == "number":
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values, arrow_type(kind))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def templates(names: Sequence[str], separator: str) -> list[str]:
+    r"""Return what stands before each value of a record, and after the last one, so that paths become nested objects again.
+
+    >>> templates(["a.b", "a.c", "d"], ".")
+    ['{"a":{"b":', ',"c":', '},"d":', '}\n']
+    """
+    parts, opened = [], list[str]()
+    for place, name in enumerate(names):
+        *folders, leaf = name.split(separator) if _nests(name, names, separator) else [name]
+        common = 0
+        while common < min(len(opened), len(folders)) and opened[common] == folders[common]:
+            common += 1
+        before = "}" * (len(opened) - common) + ("," if place else "{")
+        before += "".join(f"{json.dumps(folder, ensure_ascii=False)}:{{" for folder in folders[common:])
+        parts.append(before + f"{json.dumps(leaf, ensure_ascii=False)}:")
+        opened = folders
+    return [*parts, "}" * len(opened) + ("}\n" if names else "{}\n")]
+
+
+def grouped(names: Sequence[str], separator: str) -> list[str]:
+    """Return the names with those of one nested object beside each other, otherwise in their order: an object is written once."""
+    tree: dict[str, Any] = {}
+    for name in names:
+        steps = name.split(separator) if _nests(name, names, separator) else [name]
+        inner = tree
+        for step in steps[:-1]:
+            inner = inner.setdefault(step, {})
+        inner[steps[-1]] = name
+    return list(_leaves(tree))
+
+
+def _leaves(tree: Mapping[str, Any]) -> Iterator[str]:
+    for inner in tree.values():
+        if isinstance(inner, dict):
+            yield from _leaves(inner)
+        else:
+            yield inner
+
+
+def _nests(name: str, names: Sequence[str], separator: str) -> bool:
+    """Return whether a name can be written as a path: none of its beginnings is a field itself."""
+    steps = name.split(separator)
+    beginnings = {separator.join(steps[:number]) for number in range(1, len(steps))}
+    return all(steps) and not beginnings & set(names)

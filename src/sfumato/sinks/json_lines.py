@@ -1,0 +1,106 @@
+"""JSON lines: one object a row, fields of a path nested again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Annotated
+
+import pyarrow as pa
+from pydantic import Field
+
+from sfumato.core.canonical import as_text
+from sfumato.core.compression import Compression, compressing, compression_of
+from sfumato.core.files import PolicyPath
+from sfumato.core.interfaces import Source
+from sfumato.core.json_records import grouped, kind_of, templates
+from sfumato.core.settings import Settings
+from sfumato.core.staging import StagedFile
+from sfumato.registry import find
+
+_NO_NUMBERS = ("nan", "inf", "-inf")
+
+
+class JsonLines(Settings):
+    """A file of JSON lines in UTF-8. Numbers and truth values stay what they are; everything else is text."""
+
+    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
+    separator: Annotated[str, Field(min_length=1, max_length=1, description="what stands between the steps of a path")] = "."
+    compression: Annotated[Compression, Field(description="how the file is compressed; by the ending of its name where nothing is said")] = "infer"
+
+    def places(self) -> Sequence[str]:
+        """Return the file."""
+        return (self.path,)
+
+    def open(self, schema: pa.Schema) -> JsonLinesWriter:
+        """Begin a file under a private name."""
+        return JsonLinesWriter(self, schema)
+
+
+class JsonLinesWriter:
+    """A file of JSON lines that nobody can see yet."""
+
+    def __init__(self, sink: JsonLines, schema: pa.Schema) -> None:
+        self._sink = sink
+        self._names = grouped(schema.names, sink.separator)
+        self._templates = templates(self._names, sink.separator)
+        self._fields = {name: kind_of(schema.field(name).type) for name in self._names}
+        self._file = StagedFile(sink.path)
+        self._compression = compression_of(sink.path, sink.compression)
+        self._compressor = compressing(self._file.file, self._compression) if self._compression != "none" else None
+
+    @property
+    def staging(self) -> Sequence[str]:
+        """The private file."""
+        return (str(self._file.path),)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write further rows."""
+        *befores, end = self._templates
+        columns = [_tokens(batch.column(name)) for name in self._names]
+        lines: list[str] = []
+        for values in zip(*columns, strict=True):
+            for before, value in zip(befores, values, strict=True):
+                lines += (before, value)
+            lines.append(end)
+        content = "".join(lines).encode()
+        with self._file.errors():
+            (self._compressor or self._file.file).write(content)
+
+    def finish(self) -> Source:
+        """Sync the file and return the source that reads it back."""
+        if self._compressor is not None:
+            with self._file.errors():
+                self._compressor.close()
+        self._file.sync()
+        source: Source = find("sources", "json_lines")(
+            path=str(self._file.path), separator=self._sink.separator, fields=self._fields, compression=self._compression
+        )
+        return source
+
+    def publish(self) -> Sequence[str]:
+        """Rename the file to its final name."""
+        self._file.publish()
+        return (self._sink.path,)
+
+    def abort(self) -> None:
+        """Remove the file."""
+        if self._compressor is not None:
+            # what it still holds is thrown away with the file
+            with suppress(OSError, ValueError):
+                self._compressor.close()
+        self._file.abort()
+
+
+def _tokens(column: pa.Array) -> list[str]:
+    """Return each value as JSON writes it."""
+    if pa.types.is_dictionary(column.type):
+        shown = _tokens(column.dictionary)
+        return ["null" if place is None else shown[place] for place in column.indices.to_pylist()]
+    texts = as_text(column).to_pylist()
+    if pa.types.is_boolean(column.type) or pa.types.is_integer(column.type):
+        return ["null" if text is None else text for text in texts]
+    if pa.types.is_floating(column.type):
+        return ["null" if text is None else json.dumps(text) if text in _NO_NUMBERS else text for text in texts]
+    return ["null" if text is None else json.dumps(text, ensure_ascii=False) for text in texts]

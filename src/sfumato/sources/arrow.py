@@ -1,0 +1,88 @@
+"""Arrow IPC files and streams, also called Feather: columns with types, read batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+from pydantic import Field
+
+from sfumato.core.column_types import plain_schema, refuse_damaged_text
+from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
+from sfumato.core.interfaces import Scan
+from sfumato.core.settings import Settings
+from sfumato.errors import DataError
+
+_MAGIC = b"ARROW1"
+_ROWS = 1 << 18
+
+
+class Arrow(Settings):
+    """An Arrow IPC file or stream. Cost: one pass over the whole file, whatever columns are asked for, one of its batches at a time."""
+
+    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
+
+    def describe(self) -> pa.Schema:
+        """Return the columns and their types; dictionaries count as what they hold."""
+        with self._opened() as (schema, _):
+            return self._schema(schema)
+
+    def state(self) -> str:
+        """Return a token that changes when the file does."""
+        return state_of(self.path)
+
+    def about(self) -> None:
+        """Return None: the number of rows is not written at the beginning."""
+        return
+
+    def scan(self) -> Scan:
+        """Return the file."""
+        return Scan("arrow", (self.path,))
+
+    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Read some columns."""
+        del coded
+        with unchanged(self.path), self._opened() as (schema, batches):
+            known = self._schema(schema)
+            wanted = pa.schema([known.field(name) for name in columns])
+            for batch in batches:
+                # before anything is made of it: a damaged file may point anywhere
+                refuse_damaged_text(batch, self.path)
+                table = pa.Table.from_batches([batch]).select(list(columns))
+                yield from (table.cast(wanted).combine_chunks() if columns else table).to_batches(max_chunksize=_ROWS)
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+        """Open the file, or the stream; whatever the library says about a damaged one may quote it and is not passed on."""
+        with file_errors(self.path), Path(self.path).open("rb") as handle:
+            is_file = handle.read(len(_MAGIC)) == _MAGIC
+            handle.seek(0)
+            try:
+                if is_file:
+                    with pa.ipc.open_file(handle) as reader:
+                        yield reader.schema, (reader.get_batch(number) for number in range(reader.num_record_batches))
+                else:
+                    with pa.ipc.open_stream(handle) as stream:
+                        yield stream.schema, iter(stream)
+            except pa.ArrowException:
+                raise self._damaged() from None
+            except OSError as error:
+                # the library reports damage as an error of the system that has no number
+                if error.errno is None:
+                    raise self._damaged() from None
+                raise
+
+    def _schema(self, schema: pa.Schema) -> pa.Schema:
+        plain = plain_schema(schema, self.path)
+        return pa.schema([(field.name, _value_type(field.type)) for field in plain])
+
+    def _damaged(self) -> DataError:
+        return DataError(f"{self.path} is damaged or no Arrow file", code="arrow-damaged", hint="write the file again")
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind

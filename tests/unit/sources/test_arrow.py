@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from sfumato.errors import DataError
+from sfumato.sources.arrow import Arrow
+
+TABLE = pa.table({"age": [1, 2, None], "name": pa.array(["Ann", "Zoë", ""]).dictionary_encode(), "wide": pa.array(["a", "b", "c"], pa.large_string())})
+
+
+def written(path: Path, stream: bool) -> Path:
+    with pa.OSFile(str(path), "wb") as file, (pa.ipc.new_stream if stream else pa.ipc.new_file)(file, TABLE.schema) as writer:
+        for part in TABLE.to_batches(max_chunksize=2):
+            writer.write_batch(part)
+    return path
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["file", "stream"])
+def test_files_and_streams_are_read_alike(stream: bool, tmp_path: Path) -> None:
+    source = Arrow(path=str(written(tmp_path / "data.arrow", stream)))
+
+    assert source.describe().types == [pa.int64(), pa.string(), pa.string()]
+    assert pa.Table.from_batches(source.batches(["name", "age"])).to_pylist() == TABLE.select(["name", "age"]).to_pylist()
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["file", "stream"])
+@pytest.mark.parametrize("kept", [0, 3, 100, 0.5, 0.9])
+def test_a_file_that_was_cut_off_is_refused(stream: bool, kept: float, tmp_path: Path) -> None:
+    path = written(tmp_path / "data.arrow", stream)
+    data = path.read_bytes()
+    path.write_bytes(data[: int(kept if kept >= 1 or not kept else kept * len(data))])
+
+    with pytest.raises(DataError) as caught:
+        list(Arrow(path=str(path)).batches(Arrow(path=str(path)).describe().names))
+
+    assert caught.value.code in ("arrow-damaged", "file-encoding")
+
+
+def test_no_damage_is_read_as_something_else_without_an_error_of_ours(tmp_path: Path) -> None:
+    path = written(tmp_path / "data.arrow", stream=False)
+    data, chance = path.read_bytes(), random.Random(1)
+    for _ in range(150):
+        broken = bytearray(data)
+        broken[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(bytes(broken))
+        try:
+            rows = sum(batch.num_rows for batch in Arrow(path=str(path)).batches(["age", "name"]))
+        except (DataError, KeyError):
+            continue
+        assert rows <= TABLE.num_rows

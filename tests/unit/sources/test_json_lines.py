@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.core.json_records import grouped, templates
+from sfumato.errors import DataError
+from sfumato.sinks.json_lines import JsonLines as Sink
+from sfumato.sources.json_lines import JsonLines
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "data.jsonl"
+
+
+def table(path: Path, content: str | bytes, **settings: Any) -> pa.Table:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    source = JsonLines(path=str(path), **settings)
+    names = source.describe().names
+    return pa.Table.from_batches(source.batches(names), pa.schema([source.describe().field(name) for name in names]))
+
+
+def refused(path: Path, content: str | bytes) -> tuple[str, str]:
+    with pytest.raises(DataError) as caught:
+        table(path, content)
+    return caught.value.code, caught.value.message.replace(str(path), "data.jsonl")
+
+
+def test_nested_fields_are_columns_by_their_path(path: Path) -> None:
+    assert table(path, '{"geo": {"dest": "US", "at": {"lat": 1.5}}, "n": 3}\n').to_pylist() == [{"geo.dest": "US", "geo.at.lat": 1.5, "n": 3}]
+    assert table(path, '{"a": {"b": 1}}\n', separator="/").column_names == ["a/b"]
+
+
+def test_a_field_has_the_type_of_its_values(path: Path) -> None:
+    found = table(path, '{"i": 1, "f": 1, "b": true, "t": "x", "z": null}\n{"i": -2, "f": 2.5, "b": false, "t": "1", "z": null}\n')
+
+    assert found.schema.types == [pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.string()]
+
+
+def test_a_field_of_several_types_is_text(path: Path) -> None:
+    assert table(path, '{"a": 1}\n{"a": "x"}\n{"a": true}\n{"a": 2.5}\n{"a": 99999999999999999999}\n').column("a").to_pylist() == [
+        "1",
+        "x",
+        "true",
+        "2.5",
+        "99999999999999999999",
+    ]
+
+
+def test_lines_of_changing_shape_have_missing_fields(path: Path) -> None:
+    assert table(path, '\ufeff{"a": 1}\n\n{"b": {"c": 2}}\r\n{"b": 5}\n{}').to_pylist() == [
+        {"a": 1, "b.c": None, "b": None},
+        {"a": None, "b.c": 2, "b": None},
+        {"a": None, "b.c": None, "b": 5},
+        {"a": None, "b.c": None, "b": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "canary",
+        '["canary"]',
+        '{"a": 1',
+        '{"a": 1} {"a": 2}',
+        '{"a": 1, "a": 2}',
+        '{"a.b": 1, "a": {"b": 2}}',
+        '{"a": NaN}',
+        '{"a": 1e999}',
+        "[" * 100_000,
+    ],
+    ids=lambda line: line[:20],
+)
+def test_a_line_that_is_no_record_is_refused_with_its_number(path: Path, line: str) -> None:
+    assert refused(path, f'{{"a": 1}}\n\n{line}\n') == ("json-line", "data.jsonl:3 is not one JSON object with every field once")
+
+
+def test_text_in_another_encoding_is_refused_with_its_line(path: Path) -> None:
+    assert refused(path, b'{"a": 1}\n{"a": "\xff"}\n') == ("file-encoding", "data.jsonl:2 is not UTF-8 text")
+
+
+@pytest.mark.parametrize("content", ["", "\n\n", "{}\n"])
+def test_a_file_without_fields_is_refused(path: Path, content: str) -> None:
+    assert refused(path, content) == ("file-empty", "data.jsonl is empty")
+
+
+def test_a_list_may_be_removed_but_not_read(path: Path) -> None:
+    path.write_text('{"a": [1, 2], "b": 1}\n')
+    source = JsonLines(path=str(path))
+
+    assert source.describe().names == ["a", "b"]
+    assert [batch.to_pylist() for batch in source.batches(["b"])] == [[{"b": 1}]]
+    with pytest.raises(DataError) as caught:
+        list(source.batches(["a"]))
+    assert caught.value.code == "column-nested"
+
+
+def test_paths_become_objects_again(path: Path) -> None:
+    columns = {"geo.dest": ["US", None], "n": [1, 2], "geo.at.lat": [1.5, float("nan")], "ok": [True, None], "t": ['say "no"\n', "1"]}
+    writer = Sink(path=str(path)).open(pa.schema([(name, pa.array(values).type) for name, values in columns.items()]))
+    writer.write(pa.record_batch(columns))
+    writer.finish()
+    writer.publish()
+
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [
+        {"geo": {"dest": "US", "at": {"lat": 1.5}}, "n": 1, "ok": True, "t": 'say "no"\n'},
+        {"geo": {"dest": None, "at": {"lat": "nan"}}, "n": 2, "ok": None, "t": "1"},
+    ]
+
+
+@pytest.mark.parametrize("names", [["a", "a.b"], ["a.b", "a"], ["a..b"], [".a"], ["a."], ["x.y.z", "x.y"]], ids=str)
+def test_names_that_are_no_paths_are_written_as_they_are(names: list[str], path: Path) -> None:
+    order = grouped(names, ".")
+    text = "".join(f"{before}1" for before in templates(order, ".")[:-1]) + templates(order, ".")[-1]
+    path.write_text(text)
+
+    assert sorted(JsonLines(path=str(path)).describe().names) == sorted(names)
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_a_release_keeps_types_and_is_verified(ending: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    lines = "".join(
+        json.dumps({"who": {"age": 20 + number % 6}, "ok": number % 2 == 0, "n": number / 4, "drop": [number]}) + "\n" for number in range(60)
+    )
+    (tmp_path / f"in.jsonl{ending}").write_bytes(gzip.compress(lines.encode()) if ending else lines.encode())
+    columns = {
+        "who.age": {"role": "quasi_identifier"},
+        "ok": {"role": "sensitive"},
+        "n": {"role": "other", "accept": "singling_out"},
+        "drop": {"role": "identifier"},
+    }
+    policy = {"source": f"in.jsonl{ending}", "columns": columns, "promises": [{"k_anonymity": {"k": 5}}], "sink": f"out.jsonl{ending}"}
+
+    sfumato.run(write_policy(policy))
+
+    data = (tmp_path / f"out.jsonl{ending}").read_bytes()
+    written = [json.loads(line) for line in (gzip.decompress(data) if ending else data).decode().splitlines()]
+    assert sorted(row["n"] for row in written) == [number / 4 for number in range(60)]
+    assert {type(row["ok"]) for row in written} == {bool}
+    assert {row["who"]["age"] for row in written} == {str(age) for age in range(20, 26)}
