@@ -24,7 +24,6 @@ INTERRUPTED = 130
 app = typer.Typer(
     name="sfumato",
     help="Release tables in which nobody can be singled out, and check it on what was written.",
-    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.html import html_table
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.grouping import group_columns, group_keys
 from sfumato.core.quiet import Quiet
@@ -35,6 +36,15 @@ class Assessment:
     journalist: dict[str, float] | None
     columns: list[dict[str, Any]]
     combinations: list[dict[str, Any]]
+
+    def _repr_html_(self) -> str:
+        """Return what was found, for notebooks."""
+        rows = [(name.replace("_", " "), f"{value:.2%}") for name, value in self.prosecutor.items() if not isinstance(value, dict)]
+        rows += [(f"risk above {threshold}", f"{share:.2%}") for threshold, share in self.prosecutor["at_risk"].items()]
+        told = [
+            (", ".join(about["columns"]), f"{about['unique']:.2%}", f"{about['separation']:.2%}") for about in [*self.columns, *self.combinations]
+        ]
+        return html_table([("rows", self.rows), *rows]) + html_table(told, ("columns", "unique", "separation"))
 
     def as_mapping(self) -> dict[str, Any]:
         """Return it as plain values."""

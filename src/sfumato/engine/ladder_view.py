@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,15 @@ class LadderView:
             if rows:
                 found.append(Node(label, rows, below))
         return tuple(found)
+
+    def _repr_html_(self) -> str:
+        """Return the tree as nested lists, for notebooks; nodes with fewer rows than a class must have are marked."""
+        return f"<ul>{self._item(self.tree())}</ul>"
+
+    def _item(self, node: Node) -> str:
+        few = f" (fewer than {self.smallest})" if node.rows < self.smallest else ""
+        below = f"<ul>{''.join(map(self._item, node.children))}</ul>" if node.children else ""
+        return f"<li>{escape(node.label)}: {node.rows}{few}{below}</li>"
 
     def table(self) -> Iterator[list[str]]:
         """Yield one line a value as it was read: the value, and what each level makes of it."""

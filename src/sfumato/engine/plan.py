@@ -57,7 +57,7 @@ class Plan:
         return [name for name in self.schema.names if name not in gone]
 
 
-def make_plan(policy: AnyPolicy, data: pa.Table | None = None) -> Plan:
+def make_plan(policy: AnyPolicy, data: Any = None) -> Plan:
     """Check a policy, and its columns against those of its source."""
     resolved = resolve(load(policy))
     source = _source(resolved, data)
@@ -67,7 +67,7 @@ def make_plan(policy: AnyPolicy, data: pa.Table | None = None) -> Plan:
     return Plan(resolved, source, sink, find("stores", "duckdb")(), schema)
 
 
-def _source(resolved: Resolved, data: pa.Table | None) -> Source:
+def _source(resolved: Resolved, data: Any) -> Source:
     if data is not None:
         return as_source(data)
     if resolved.source is None:

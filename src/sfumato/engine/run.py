@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import pyarrow as pa
 
 from sfumato.core.files import source_changed
+from sfumato.core.html import html_table
 from sfumato.core.interfaces import AttachPlan, MaskContext, MaskPlan, Progress, Published, Source, Staged
 from sfumato.core.problem import Problem
 from sfumato.core.publication import Publication, in_published_order
@@ -20,6 +22,7 @@ from sfumato.core.recoding import Recoding, nothing_to_recode
 from sfumato.core.record import RunRecord
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted, count, most_suppressed
+from sfumato.engine.frames import as_frame, kind_of_frame
 from sfumato.engine.plan import AnyPolicy, Plan, make_plan
 from sfumato.engine.publish import private_part, publish
 from sfumato.engine.record import make_record
@@ -33,6 +36,7 @@ class Release:
 
     record: RunRecord
     _source: Source
+    _kind: str = "arrow"
 
     def __repr__(self) -> str:
         """Say in one line what was published."""
@@ -44,6 +48,24 @@ class Release:
         """The published rows as an Arrow table; read from the file where the release is one."""
         schema = self._source.describe()
         return pa.Table.from_batches(self._source.batches(schema.names), schema)
+
+    @property
+    def data(self) -> Any:
+        """The published rows as what the run was given: a pandas or polars data frame, else an Arrow table."""
+        return as_frame(self.table, self._kind)
+
+    def _repr_html_(self) -> str:
+        """Return what was promised, measured and lost, for notebooks."""
+        record, after = self.record, self.record.measures["after"]
+        promises = [(p.promise, f"{p.asked:g}", f"{p.measured:.6g}", "holds" if p.holds else "broken") for p in record.promises]
+        rows = [
+            ("rows", record.rows.out),
+            ("suppressed", record.rows.suppressed),
+            ("classes", after["classes"]),
+            ("detail lost", f"{after['loss']:.1%}"),
+        ]
+        notes = "".join(f"<p>{escape(note)}</p>" for note in record.notes)
+        return html_table(promises, ("promise", "asked", "measured", "verdict")) + html_table(rows) + notes
 
 
 class Timings:
@@ -60,8 +82,10 @@ class Timings:
         self.seconds[name] = round(time.perf_counter() - start, 3)
 
 
-def run(policy: AnyPolicy, data: pa.Table | None = None, progress: Progress | None = None) -> Release:
+def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -> Release:
     """Anonymise as the policy says, verify what was written, publish it and return it with its record.
+
+    ``data`` is an Arrow table, a pandas or polars data frame, or anything else that gives rows by Arrow's interface.
 
     Raises an error, and publishes nothing, where a promise cannot be kept or anything is not as it must be.
     """
@@ -69,7 +93,7 @@ def run(policy: AnyPolicy, data: pa.Table | None = None, progress: Progress | No
     with timings.stage("plan"):
         plan = make_plan(policy, data)
     with Workplace() as workplace:
-        return _run(plan, workplace, progress or Quiet(), timings)
+        return replace(_run(plan, workplace, progress or Quiet(), timings), _kind=kind_of_frame(data))
 
 
 def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings) -> Release:

@@ -9,7 +9,9 @@ import pytest
 from sfumato.errors import DataError
 from sfumato.sources.arrow import Arrow
 
-TABLE = pa.table({"age": [1, 2, None], "name": pa.array(["Ann", "Zoë", ""]).dictionary_encode(), "wide": pa.array(["a", "b", "c"], pa.large_string())})
+TABLE = pa.table(
+    {"age": [1, 2, None], "name": pa.array(["Ann", "Zoë", ""]).dictionary_encode(), "wide": pa.array(["a", "b", "c"], pa.large_string())}
+)
 
 
 def written(path: Path, stream: bool) -> Path:
