@@ -129,6 +129,18 @@ def assess(
     command(data, quasi_identifier, subject, population, delimiter, format.value)
 
 
+@app.command()
+def preview(
+    policy: PolicyArgument,
+    rows: Annotated[int, typer.Option(help="how many rows", min=1, max=1000)] = 20,
+    format: FormatOption = Format.text,
+) -> None:
+    """Show rows before and after, beside each other. It shows values: for those who may see the source."""
+    from sfumato.cli.preview import preview as command
+
+    command(policy, rows, format.value)
+
+
 ladders = typer.Typer(help="Look at the ladder of a column, hold it against the data, or write it as a file to edit.", no_args_is_help=True)
 app.add_typer(ladders, name="hierarchy")
 ColumnArgument = Annotated[str, typer.Argument(help="the column", show_default=False)]

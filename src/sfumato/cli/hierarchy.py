@@ -101,18 +101,18 @@ def _checked(view: LadderView) -> dict[str, object]:
 def _lines(node: Node, smallest: int, most: int, before: str = "", own: str = "") -> list[tuple[str, str]]:
     """Return a node and what is below it, one line each: the branch with its label, and the rows."""
     few = f"  fewer than {smallest}" if node.rows < smallest else ""
-    lines = [(before + own + _shown(node.label), f"{node.rows:,}{few}")]
+    lines = [(before + own + shown(node.label), f"{node.rows:,}{few}")]
     inner = before + {"": "", "├─ ": "│  ", "└─ ": "   "}[own]
-    shown = node.children[:most]
-    for place, child in enumerate(shown):
+    first = node.children[:most]
+    for place, child in enumerate(first):
         last = place + 1 == len(node.children)
         lines += _lines(child, smallest, most, inner, "└─ " if last else "├─ ")
-    if len(shown) < len(node.children):
+    if len(first) < len(node.children):
         rest = node.children[most:]
         lines.append((f"{inner}└─ and {len(rest):,} more", f"{sum(child.rows for child in rest):,}"))
     return lines
 
 
-def _shown(label: str) -> str:
+def shown(label: str) -> str:
     """Return a label on one line, without anything that moves the cursor."""
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in label) or '""'

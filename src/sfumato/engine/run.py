@@ -98,18 +98,7 @@ def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -
 
 def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings) -> Release:
     state = plan.source.state()
-    with timings.stage("count"):
-        progress.stage("reading", plan.source.about())
-        attached = plan.store.attach(plan.source, _attach_plan(plan), workplace, progress)
-        progress.stage("counting")
-        counted = count(plan, attached)
-    with timings.stage("search"):
-        recoding = _search(plan, counted, progress)
-    with timings.stage("apply"):
-        masks = _mask_plan(plan, counted)
-        recoding = in_published_order(recoding, masks.publications)
-        staged = plan.store.stage(attached, recoding, masks, plan.sink, workplace, progress)
-        attached.release()
+    counted, recoding, masks, staged = stage(plan, workplace, progress, timings)
     try:
         with timings.stage("verify"):
             suppressed = counted.rows - staged.rows
@@ -126,6 +115,23 @@ def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings)
         plan.store.discard(staged)
         raise
     return Release(record, _reader(staged, published))
+
+
+def stage(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings) -> tuple[Counted, Recoding, MaskPlan, Staged]:
+    """Count, search and write the release where nobody can see it; nothing has been verified yet."""
+    with timings.stage("count"):
+        progress.stage("reading", plan.source.about())
+        attached = plan.store.attach(plan.source, _attach_plan(plan), workplace, progress)
+        progress.stage("counting")
+        counted = count(plan, attached)
+    with timings.stage("search"):
+        recoding = _search(plan, counted, progress)
+    with timings.stage("apply"):
+        masks = _mask_plan(plan, counted)
+        recoding = in_published_order(recoding, masks.publications)
+        staged = plan.store.stage(attached, recoding, masks, plan.sink, workplace, progress)
+        attached.release()
+    return counted, recoding, masks, staged
 
 
 def _attach_plan(plan: Plan) -> AttachPlan:

@@ -1,0 +1,65 @@
+"""Preview: some rows as they are and as a policy would publish them, from the beginning of the source alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core.canonical import as_text
+from sfumato.core.quiet import Quiet
+from sfumato.core.workplace import Workplace
+from sfumato.engine.plan import AnyPolicy, Plan, as_source, make_plan
+from sfumato.engine.run import Timings, stage
+from sfumato.errors import DataError
+from sfumato.registry import find
+
+_LOOKED_AT = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """Rows before and after, beside each other; None where the row would be left out. For those who may see the source."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[dict[str, str | None], dict[str, str | None] | None]]
+    looked_at: int
+    whole: bool
+
+
+def preview(policy: AnyPolicy, rows: int = 20, data: Any = None) -> Preview:
+    """Anonymise the first rows of the source in memory, and return the first of them with what would be published."""
+    plan = make_plan(policy, data)
+    table, whole = _beginning(plan, max(rows, _LOOKED_AT))
+    in_memory = replace(plan, source=as_source(table), sink=find("sinks", "memory")())
+    with Workplace() as workplace:
+        *_, staged = stage(in_memory, workplace, Quiet(), Timings())
+        written = pa.Table.from_batches(staged.written.batches(staged.written.describe().names))
+    place = np.full(table.num_rows, -1, np.int64)
+    place[staged.link] = np.arange(len(staged.link))
+    shown = [name for name in plan.published if name in table.column_names]
+    before = _texts(table.select(shown).slice(0, rows))
+    after = _texts(written)
+    pairs = [(old, after[new] if new >= 0 else None) for old, new in zip(before, place[:rows].tolist(), strict=True)]
+    return Preview(tuple(shown), pairs, table.num_rows, whole)
+
+
+def _beginning(plan: Plan, rows: int) -> tuple[pa.Table, bool]:
+    """Return the first rows of the source, and whether these are all."""
+    names = plan.schema.names
+    found, number = [], 0
+    for batch in plan.source.batches(names):
+        found.append(batch)
+        number += batch.num_rows
+        if number > rows:
+            break
+    if not number:
+        raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
+    return pa.Table.from_batches(found).slice(0, rows).combine_chunks(), number <= rows
+
+
+def _texts(table: pa.Table) -> list[dict[str, str | None]]:
+    columns = {name: as_text(table.column(name)).to_pylist() for name in table.column_names}
+    return [{name: values[row] for name, values in columns.items()} for row in range(table.num_rows)]
