@@ -176,8 +176,10 @@ __main__.main()
 
 def test_an_interrupt_that_a_destructor_swallowed_comes_again() -> None:
     program = """
-import sys, time
+import signal, sys, time
 from sfumato.cli import app
+# a test that runs in the background may have been told to ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.unraisablehook = app.interrupt_again
 class Swallows:
     def __del__(self):
@@ -195,6 +197,8 @@ except KeyboardInterrupt:
 INTERRUPTED_KERNEL = """
 import os, signal, threading
 import numpy as np
+# a test that runs in the background may have been told to ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from sfumato.core.kernels.grouping import group_keys
 keys = np.random.default_rng(1).integers(0, 2**62, 6_000_000)
 group_keys(keys[:10])
