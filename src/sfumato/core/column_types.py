@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
@@ -47,6 +49,20 @@ def refuse_damaged_text(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
     except pa.ArrowInvalid:
         raise DataError(f"{name} holds text that is not UTF-8", code="file-encoding", hint="write its text as UTF-8") from None
     return batch
+
+
+@contextmanager
+def damage_is(error: DataError) -> Iterator[None]:
+    """Turn whatever Arrow says about a damaged file into one error: its own words may quote the file."""
+    try:
+        yield
+    except pa.ArrowException:
+        raise error from None
+    except OSError as found:
+        # the library reports damage as an error of the system that has no number
+        if found.errno is None:
+            raise error from None
+        raise
 
 
 def _is_zone(name: str) -> bool:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from sfumato.core.canonical import as_text
-from sfumato.core.compression import Compression, compressing, compression_of
+from sfumato.core.compression import Compression
+from sfumato.core.file_writer import TextWriter
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Source
 from sfumato.core.kernels.pieces import MARGIN, join
+from sfumato.core.marks import Mark
 from sfumato.core.settings import Settings
-from sfumato.core.staging import StagedFile
 from sfumato.errors import DataError
 from sfumato.registry import find
 
@@ -29,21 +29,14 @@ class Delimited(Settings):
     """A delimited text file in UTF-8."""
 
     path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
-    delimiter: Annotated[str, Field(min_length=1, max_length=1, description="what stands between two fields")] = ","
+    delimiter: Annotated[Mark, Field(description="what stands between two fields")] = ","
     quote: Annotated[
-        str | None,
-        Field(min_length=1, max_length=1, description="what encloses a field that needs it; null to refuse such fields"),
+        Mark | None,
+        Field(description="what encloses a field that needs it; null to refuse such fields"),
     ] = '"'
     header: Annotated[bool, Field(description="whether the first line names the columns")] = True
 
     compression: Annotated[Compression, Field(description="how the file is compressed; by the ending of its name where nothing is said")] = "infer"
-
-    @field_validator("delimiter", "quote")
-    @classmethod
-    def _one_byte(cls, value: str | None) -> str | None:
-        if value is not None and (not value.isascii() or value in "\r\n\0"):
-            raise ValueError("must be one ASCII character that does not end a line")
-        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Delimited:
@@ -60,15 +53,13 @@ class Delimited(Settings):
         return DelimitedWriter(self, schema)
 
 
-class DelimitedWriter:
+class DelimitedWriter(TextWriter):
     """A delimited file that nobody can see yet."""
 
     def __init__(self, sink: Delimited, schema: pa.Schema) -> None:
+        super().__init__(sink.path, sink.compression)
         self._sink = sink
         self._names = schema.names
-        self._file = StagedFile(sink.path)
-        self._compression = compression_of(sink.path, sink.compression)
-        self._compressor = compressing(self._file.file, self._compression) if self._compression != "none" else None
         if sink.header:
             try:
                 self._write([pa.array([name], pa.string()) for name in schema.names])
@@ -76,21 +67,13 @@ class DelimitedWriter:
                 self.abort()
                 raise
 
-    @property
-    def staging(self) -> Sequence[str]:
-        """The private file."""
-        return (str(self._file.path),)
-
     def write(self, batch: pa.RecordBatch) -> None:
         """Write further rows."""
         self._write(batch.columns)
 
     def finish(self) -> Source:
         """Sync the file and return the source that reads it back."""
-        if self._compressor is not None:
-            with self._file.errors():
-                self._compressor.close()
-        self._file.sync()
+        self._end()
         delimited = find("sources", "delimited")
         source: Source = delimited(
             path=str(self._file.path),
@@ -102,31 +85,13 @@ class DelimitedWriter:
         )
         return source
 
-    def publish(self) -> Sequence[str]:
-        """Rename the file to its final name."""
-        self._file.publish()
-        return (self._sink.path,)
-
-    def abort(self) -> None:
-        """Remove the file."""
-        if self._compressor is not None:
-            # what it still holds is thrown away with the file
-            with suppress(OSError, ValueError):
-                self._compressor.close()
-        self._file.abort()
-
     def _write(self, columns: Sequence[pa.Array]) -> None:
         if not columns or not len(columns[0]):
             return
         runs = _runs(columns)
         pieces = [self._joined(run) for run in runs]
         codes = [run[0].indices if pa.types.is_dictionary(run[0].type) else None for run in runs]
-        lines = _lines(pieces, codes, len(columns[0]), self._sink.delimiter)
-        if self._compressor is None:
-            self._file.write(lines)
-        else:
-            with self._file.errors():
-                self._compressor.write(lines)
+        self._put(_lines(pieces, codes, len(columns[0]), self._sink.delimiter))
 
     def _joined(self, run: Sequence[pa.Array]) -> pa.Array:
         """Return the texts that neighbouring columns which share their codes show for each of them, or the texts of one column."""

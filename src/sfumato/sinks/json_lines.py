@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Annotated
 
 import pyarrow as pa
 from pydantic import Field
 
 from sfumato.core.canonical import as_text
-from sfumato.core.compression import Compression, compressing, compression_of
+from sfumato.core.compression import Compression
+from sfumato.core.file_writer import TextWriter
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Source
 from sfumato.core.json_records import grouped, kind_of, templates
 from sfumato.core.settings import Settings
-from sfumato.core.staging import StagedFile
 from sfumato.registry import find
 
 _NO_NUMBERS = ("nan", "inf", "-inf")
@@ -38,22 +37,15 @@ class JsonLines(Settings):
         return JsonLinesWriter(self, schema)
 
 
-class JsonLinesWriter:
+class JsonLinesWriter(TextWriter):
     """A file of JSON lines that nobody can see yet."""
 
     def __init__(self, sink: JsonLines, schema: pa.Schema) -> None:
+        super().__init__(sink.path, sink.compression)
         self._sink = sink
         self._names = grouped(schema.names, sink.separator)
         self._templates = templates(self._names, sink.separator)
         self._fields = {name: kind_of(schema.field(name).type) for name in self._names}
-        self._file = StagedFile(sink.path)
-        self._compression = compression_of(sink.path, sink.compression)
-        self._compressor = compressing(self._file.file, self._compression) if self._compression != "none" else None
-
-    @property
-    def staging(self) -> Sequence[str]:
-        """The private file."""
-        return (str(self._file.path),)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write further rows."""
@@ -64,33 +56,15 @@ class JsonLinesWriter:
             for before, value in zip(befores, values, strict=True):
                 lines += (before, value)
             lines.append(end)
-        content = "".join(lines).encode()
-        with self._file.errors():
-            (self._compressor or self._file.file).write(content)
+        self._put("".join(lines).encode())
 
     def finish(self) -> Source:
         """Sync the file and return the source that reads it back."""
-        if self._compressor is not None:
-            with self._file.errors():
-                self._compressor.close()
-        self._file.sync()
+        self._end()
         source: Source = find("sources", "json_lines")(
             path=str(self._file.path), separator=self._sink.separator, fields=self._fields, compression=self._compression
         )
         return source
-
-    def publish(self) -> Sequence[str]:
-        """Rename the file to its final name."""
-        self._file.publish()
-        return (self._sink.path,)
-
-    def abort(self) -> None:
-        """Remove the file."""
-        if self._compressor is not None:
-            # what it still holds is thrown away with the file
-            with suppress(OSError, ValueError):
-                self._compressor.close()
-        self._file.abort()
 
 
 def _tokens(column: pa.Array) -> list[str]:

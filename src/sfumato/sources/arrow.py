@@ -10,7 +10,7 @@ from typing import Annotated
 import pyarrow as pa
 from pydantic import Field
 
-from sfumato.core.column_types import plain_schema, refuse_damaged_text
+from sfumato.core.column_types import damage_is, plain_schema, refuse_damaged_text
 from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
 from sfumato.core.interfaces import Scan
 from sfumato.core.settings import Settings
@@ -56,24 +56,17 @@ class Arrow(Settings):
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
-        """Open the file, or the stream; whatever the library says about a damaged one may quote it and is not passed on."""
+        """Open the file, or the stream."""
         with file_errors(self.path), Path(self.path).open("rb") as handle:
             is_file = handle.read(len(_MAGIC)) == _MAGIC
             handle.seek(0)
-            try:
+            with damage_is(self._damaged()):
                 if is_file:
                     with pa.ipc.open_file(handle) as reader:
                         yield reader.schema, (reader.get_batch(number) for number in range(reader.num_record_batches))
                 else:
                     with pa.ipc.open_stream(handle) as stream:
                         yield stream.schema, iter(stream)
-            except pa.ArrowException:
-                raise self._damaged() from None
-            except OSError as error:
-                # the library reports damage as an error of the system that has no number
-                if error.errno is None:
-                    raise self._damaged() from None
-                raise
 
     def _schema(self, schema: pa.Schema) -> pa.Schema:
         plain = plain_schema(schema, self.path)

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from sfumato.core.compression import Compression, buffered, compression_of, opened
 from sfumato.core.files import PolicyPath, file_errors, state_of, to_utf8, unchanged
 from sfumato.core.interfaces import Scan
+from sfumato.core.marks import Mark
 from sfumato.core.settings import Settings
 from sfumato.core.transcoding import Encoding, Transcoded, is_utf8
 from sfumato.errors import DataError, number_of
@@ -37,24 +38,17 @@ class Delimited(Settings):
     """
 
     path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
-    delimiter: Annotated[str, Field(min_length=1, max_length=1, description="what stands between two fields")] = ","
-    quote: Annotated[str | None, Field(min_length=1, max_length=1, description="what encloses a field; null where nothing is quoted")] = '"'
+    delimiter: Annotated[Mark, Field(description="what stands between two fields")] = ","
+    quote: Annotated[Mark | None, Field(description="what encloses a field; null where nothing is quoted")] = '"'
     escape: Annotated[
-        str | None,
-        Field(min_length=1, max_length=1, description="what takes a quote's meaning away; null where a quote is doubled"),
+        Mark | None,
+        Field(description="what takes a quote's meaning away; null where a quote is doubled"),
     ] = None
     header: Annotated[bool, Field(description="whether the first line names the columns")] = True
     columns: Annotated[list[str] | None, Field(description="the names of the columns where there is no header")] = None
     encoding: Annotated[Encoding, Field(description="the encoding of the text, such as utf-8, latin-1, cp1252, utf-16")] = "utf-8"
 
     compression: Annotated[Compression, Field(description="how the file is compressed; by the ending of its name where nothing is said")] = "infer"
-
-    @field_validator("delimiter", "quote", "escape")
-    @classmethod
-    def _one_byte(cls, value: str | None) -> str | None:
-        if value is not None and (not value.isascii() or value in "\r\n\0"):
-            raise ValueError("must be one ASCII character that does not end a line")
-        return value
 
     @model_validator(mode="after")
     def _consistent(self) -> Delimited:

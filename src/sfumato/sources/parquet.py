@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import pyarrow as pa
 from pydantic import Field
 
-from sfumato.core.column_types import plain_schema, refuse_damaged_text
+from sfumato.core.column_types import damage_is, plain_schema, refuse_damaged_text
 from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
 from sfumato.core.interfaces import Scan
 from sfumato.core.settings import Settings
@@ -63,20 +63,12 @@ class Parquet(Settings):
 
     @contextmanager
     def _opened(self, dictionaries: Sequence[str] = ()) -> Iterator[parquet.ParquetFile]:
-        """Open the file; whatever the library says about a damaged one may quote it and is not passed on."""
+        """Open the file."""
         from pyarrow import parquet
 
         with file_errors(self.path), Path(self.path).open("rb") as handle:
-            try:
-                with parquet.ParquetFile(handle, read_dictionary=list(dictionaries), pre_buffer=False) as file:
-                    yield file
-            except pa.ArrowException:
-                raise self._damaged() from None
-            except OSError as error:
-                # the library reports damage as an error of the system that has no number
-                if error.errno is None:
-                    raise self._damaged() from None
-                raise
+            with damage_is(self._damaged()), parquet.ParquetFile(handle, read_dictionary=list(dictionaries), pre_buffer=False) as file:
+                yield file
 
     def _schema(self, file: parquet.ParquetFile) -> pa.Schema:
         schema = file.schema_arrow
