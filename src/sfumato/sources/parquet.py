@@ -66,9 +66,14 @@ class Parquet(Settings):
         """Open the file."""
         from pyarrow import parquet
 
-        with file_errors(self.path), Path(self.path).open("rb") as handle:
-            with damage_is(self._damaged()), parquet.ParquetFile(handle, read_dictionary=list(dictionaries), pre_buffer=False) as file:
-                yield file
+        options = {"read_dictionary": list(dictionaries), "pre_buffer": False}
+        with (
+            file_errors(self.path),
+            Path(self.path).open("rb") as handle,
+            damage_is(self._damaged()),
+            parquet.ParquetFile(handle, **options) as file,
+        ):
+            yield file
 
     def _schema(self, file: parquet.ParquetFile) -> pa.Schema:
         schema = file.schema_arrow
