@@ -29,6 +29,13 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Call those tests slow that start the command in a process of its own: two seconds each, and there are many."""
+    for item in items:
+        if "sfumato_command" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def sfumato_command() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Return the command line as a user calls it, in a process of its own."""
