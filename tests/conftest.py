@@ -58,6 +58,18 @@ def sfumato_command() -> Callable[..., subprocess.CompletedProcess[str]]:
     return call
 
 
+@pytest.fixture
+def unreadable() -> Callable[[Path], None]:
+    """Return what takes the permission to read a file away."""
+
+    def take(path: Path) -> None:
+        path.chmod(0)
+        if os.access(path, os.R_OK):
+            pytest.skip("may read everything; run: setpriv --bounding-set=-dac_override,-dac_read_search make test")
+
+    return take
+
+
 @pytest.fixture(scope="session")
 def adult() -> Path:
     """Return the folder of the Adult data, which is not part of the project."""

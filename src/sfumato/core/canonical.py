@@ -51,9 +51,10 @@ def infer(values: pa.Array) -> ValueType:
         return "integer"
     if _all_match(values, _DECIMAL) or _all_match(values, _FLOAT):
         return "decimal"
-    for pattern, name in ((_DATE, "date"), (_TIMESTAMP, "timestamp")):
-        if _all_match(values, pattern) and parse(values, name).null_count == values.null_count:  # type: ignore[arg-type]
-            return name  # type: ignore[return-value]
+    times: list[tuple[str, ValueType]] = [(_DATE, "date"), (_TIMESTAMP, "timestamp")]
+    for pattern, name in times:
+        if _all_match(values, pattern) and parse(values, name).null_count == values.null_count:
+            return name
     if _all_match(values, _ADDRESS) and parse(values, "ip").null_count == values.null_count:
         return "ip"
     return "text"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,10 @@ class CodedColumn:
 
     def counts(self) -> NDArray[np.int64]:
         """Return how many rows have each value; the last entry counts the nulls."""
+        return self._counted
+
+    @cached_property
+    def _counted(self) -> NDArray[np.int64]:
         shifted = np.zeros(len(self.values) + 1, np.int64)
         step = 1 << 22
         for start in range(0, len(self.codes), step):

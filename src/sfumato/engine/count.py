@@ -60,15 +60,15 @@ def count(plan: Plan, attached: Attached) -> Counted:
             code="nothing-left",
             hint="complete the hierarchies, or say on_unknown: generalise",
         )
-    return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows, singling, _nearly(plan, attached))
+    return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows, singling, _nearly(plan, attached, hierarchies))
 
 
-def _nearly(plan: Plan, attached: Attached) -> dict[str, canonical.ValueType]:
+def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]) -> dict[str, canonical.ValueType]:
     """Return the columns that were read as text though most of their values are of another type."""
     found = {}
     for name in plan.quasi_identifiers:
         column, dictionary = plan.resolved.policy.columns[name], attached.dictionary(name)
-        if column.type is None and column.hierarchy is None and canonical.infer(present(dictionary.values, column.missing)) == "text":
+        if column.type is None and column.hierarchy is None and hierarchies[name].kind == "text":
             near = canonical.nearly(dictionary.values, dictionary.counts)
             if near is not None:
                 found[name] = near[0]

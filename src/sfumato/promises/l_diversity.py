@@ -41,7 +41,7 @@ class LDiversity(Promise):
     monotone_when_merged: ClassVar[bool] = True
 
     column: Annotated[str, Field(description="the sensitive column")]
-    l: Annotated[float, Field(gt=1, allow_inf_nan=False, description="the fewest well-represented values that a class may have")]  # noqa: E741
+    l: Annotated[float, Field(gt=1, allow_inf_nan=False, description="the fewest well-represented values that a class may have")]  # noqa: E741 - its name
     kind: Annotated[
         Literal["distinct", "entropy", "recursive"],
         Field(description="distinct: values differ; entropy: they are evenly spread; recursive: none is far more frequent than the rest"),

@@ -7,6 +7,7 @@ file's kernel calls. No kernel takes a function as an argument: that is never a 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import subprocess
 from collections.abc import Callable
@@ -32,6 +33,7 @@ def is_compiled(name: str) -> bool:
     return folder.exists() and any(folder.rglob(f"*.{name}-*.nbi"))
 
 
+_PATIENCE = 60.0
 _ELSEWHERE: list[subprocess.Popen[bytes]] = []
 
 
@@ -44,7 +46,8 @@ def compiled_elsewhere(process: subprocess.Popen[bytes]) -> None:
 def await_compiled() -> None:
     """Wait for what another process compiles; should it fail, the kernel is compiled here."""
     while _ELSEWHERE:
-        _ELSEWHERE.pop().wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            _ELSEWHERE.pop().wait(_PATIENCE)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -53,7 +56,7 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that only kernels of its own file call: without the wrapper for Python, which costs time to make."""
+    """Compile a function that only kernels call: without the wrapper for Python, which costs time to make."""
     return _compiled(function, no_cpython_wrapper=True)
 
 
