@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.stores import duckdb
+from sfumato.stores import _spill
 
 
 @pytest.mark.parametrize("suppressed", [False, True])
 @pytest.mark.parametrize("wide", [0, 2048], ids=["fetched one by one", "sorted"])
 def test_spilled_columns_of_any_name_stay_with_their_rows(suppressed: bool, wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duckdb, "_IN_MEMORY", 0)
-    monkeypatch.setattr(duckdb, "_WIDE", wide)
-    monkeypatch.setattr(duckdb, "_BATCH", 64)
+    monkeypatch.setattr(_spill, "_IN_MEMORY", 0)
+    monkeypatch.setattr(_spill, "_WIDE", wide)
+    monkeypatch.setattr(_spill, "_BATCH", 64)
     rows = 1000
     names = ["place", "Place", "ward", "Ward", "c0"]
     data = pa.table({"age": [i % 7 for i in range(rows)], **{name: [f"{name} {i}" for i in range(rows)] for name in names}})
