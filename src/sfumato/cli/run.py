@@ -32,7 +32,7 @@ def run(policy: Path, format: str) -> None:
     if compile_meanwhile(loaded):
         sys.stderr.write("compiling for this machine; this happens once and takes some seconds\n")
     with Bars() as progress:
-        record = run_policy(policy, progress=progress).record
+        record = run_policy(loaded, progress=progress).record
     if format == "json":
         sys.stdout.write(json.dumps(record.as_mapping(), indent=1, ensure_ascii=False) + "\n")
     else:

@@ -32,8 +32,10 @@ class Loaded:
     unknown: frozenset[Place] = frozenset()
 
 
-def load(policy: str | Path | Mapping[str, Any] | Policy) -> Loaded:
-    """Read a policy from a path, a mapping or as built in Python."""
+def load(policy: str | Path | Mapping[str, Any] | Policy | Loaded) -> Loaded:
+    """Read a policy from a path, a mapping or as built in Python; one that was read already stays as it is."""
+    if isinstance(policy, Loaded):
+        return policy
     if isinstance(policy, Policy):
         return Loaded(policy, Lines(), None, "policy")
     if isinstance(policy, Mapping):

@@ -39,6 +39,8 @@ from sfumato.core.text_classes import TextClasses
 from sfumato.core.workplace import Workplace
 from sfumato.stores._spill import Spill
 
+_SMALL = 1 << 12
+
 
 class Duckdb(Settings):
     """Works in this process. Memory grows with the number of rows by a few bytes a counted column, not with their width."""
@@ -206,17 +208,31 @@ class EmbeddedTable:
         return rows[np.argsort(key | (tie >> np.uint64(bits)))]
 
     def column(self, name: str, rows: NDArray[np.int64], raw: pa.RecordBatch | None) -> pa.Array:
-        """Return a kept column for some source rows; ``raw`` holds their spilled columns."""
+        """Return a column for some source rows; ``raw`` holds their spilled columns."""
         if raw is not None and name in self.spill.names:
             return raw.column(name)
         coded = self._reading.columns[name]
         return take_text(coded.values, coded.codes[rows].astype(np.int32))
 
+    def kept(self, name: str, rows: NDArray[np.int64], raw: pa.RecordBatch | None) -> pa.Array:
+        """Return a column as ``kept_type`` says."""
+        if not pa.types.is_dictionary(self.kept_type(name)):
+            return self.column(name, rows, raw)
+        coded = self._reading.columns[name]
+        codes = coded.codes[rows].astype(np.int32)
+        missing = codes < 0 if codes.min(initial=0) < 0 else None
+        return pa.DictionaryArray.from_arrays(pa.array(codes, mask=missing), coded.values, safe=False)
+
     def type_of(self, name: str) -> pa.DataType:
-        """Return the type of a kept column."""
+        """Return the type of a column."""
         if name in self.spill.names:
             return self.spill.schema.field(name).type
         return self._reading.columns[name].values.type
+
+    def kept_type(self, name: str) -> pa.DataType:
+        """Return the type of a column that is published as it is: a dictionary where that is less to write than the values."""
+        small = name not in self.spill.names and len(self._reading.columns[name].values) <= _SMALL
+        return pa.dictionary(pa.int32(), self.type_of(name)) if small else self.type_of(name)
 
     def release(self) -> None:
         """Give back the memory."""
@@ -312,7 +328,7 @@ def _schema(attached: EmbeddedTable, masks: MaskPlan) -> pa.Schema:
         elif name in masks.masks:
             fields.append(pa.field(name, masks.masks[name].output_type(attached.type_of(name))))
         else:
-            fields.append(pa.field(name, attached.type_of(name)))
+            fields.append(pa.field(name, attached.kept_type(name)))
     return pa.schema(fields)
 
 
@@ -328,7 +344,7 @@ def _published(
     if name in labels:
         return labels[name]
     if name not in masks.masks:
-        return attached.column(name, rows, raw)
+        return attached.kept(name, rows, raw)
     mask = masks.masks[name]
     needed = list(dict.fromkeys([name, *mask.reads]))
     batch = pa.RecordBatch.from_arrays([attached.column(column, rows, raw) for column in needed], names=needed)

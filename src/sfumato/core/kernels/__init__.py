@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import subprocess
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,17 @@ def await_compiled() -> None:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, and keep it compiled for later processes."""
-    return _compiled(function, cache=True)
+    dispatcher = _compiled(function, cache=True)
+    dispatcher._cache.load_overload = partial(_load_kept, dispatcher._cache)
+    return dispatcher
+
+
+def _load_kept(kept: Any, signature: Any, target: Any) -> Any:
+    """Load a compiled kernel without what only compiling needs: numba would first import every function it knows, for a quarter of a second."""
+    from numba.core.runtime import rtsys
+
+    rtsys.initialize(target)
+    return kept._load_overload(signature, target)
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
