@@ -45,3 +45,16 @@ def test_the_helper_compiles_the_kernel_that_a_run_needs(name: str, tmp_path: Pa
     subprocess.run([sys.executable, "-m", "sfumato.engine.warm", name], check=True, env=environment)
 
     assert len(list(tmp_path.rglob(f"*.{name}-*.nbc"))) == 1
+
+
+@pytest.mark.slow
+def test_a_later_run_loads_neither_pandas_nor_what_only_compiling_needs(write_policy: Callable[..., Path], sfumato_command: Command) -> None:
+    policy = write_policy(POLICY, ROWS)
+    program = "import sys; from sfumato.cli.app import run_command; status = run_command(sys.argv[1:]); print(*sys.modules); sys.exit(status)"
+
+    sfumato_command("run", policy)
+    again = subprocess.run([sys.executable, "-c", program, "run", str(policy)], check=True, capture_output=True, text=True)
+
+    loaded = set(again.stdout.splitlines()[-1].split())
+    assert "numba" in loaded
+    assert not loaded & {"pandas", "scipy.linalg", "numba.np.linalg"}

@@ -27,30 +27,49 @@ class Datafly(Settings):
     """Full-domain recoding: one level a column, the same for all rows.
 
     Guarantee: every published class keeps every promise; no more rows are suppressed than the policy allows. Cost: one grouping of the
-    combinations a step, at most as many steps as there are levels. Generalises more than needed: it never goes back.
+    combinations a step, at most as many steps as there are levels; few of them where the promises let it look ahead. Generalises more than
+    needed: it never goes back.
     """
 
     def search(self, problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
         """Return the levels, and which combinations are left out."""
-        levels = list(problem.minimum_levels)
-        steps = sum(problem.maximum_levels) - sum(levels)
-        progress.stage("searching", (steps + 1) * len(frequencies.combinations))
         codes = frequencies.combinations
-        # what is one class now stays together: each step groups the classes of the last one, by one of their combinations
+        path = _path(problem, codes)
+        # where a class that holds goes on to hold whatever joins it, a later step never leaves more rows over: the first step that will do
+        # is found by halving
+        halving = all(promise.monotone_when_grown for promise in problem.promises)
+        progress.stage("searching", (len(path).bit_length() if halving else len(path)) * len(codes))
+        # what is one class at a step that will not do stays together later: each step groups those classes, by one of their combinations
         classes, members = np.arange(len(codes), dtype=np.int32), codes
-        while True:
-            nodes = [_nodes(h, level)[column] for h, level, column in zip(problem.hierarchies, levels, members.T, strict=True)]
+        found: Recoding | None = None
+        low, high, left_over = 0, len(path) - 1, 0
+        while low <= high:
+            step = (low + high) // 2 if halving else low
+            nodes = [_nodes(h, level)[column] for h, level, column in zip(problem.hierarchies, path[step], members.T, strict=True)]
             groups, firsts = group_columns(list[NDArray[Any]](nodes), [int(column.max(initial=0)) + 1 for column in nodes])
-            classes, members = groups[classes], members[firsts]
-            class_of, left_over = _kept(problem, frequencies, classes, len(firsts))
+            class_of, left_over = _kept(problem, frequencies, groups[classes], len(firsts))
             progress.advance(len(codes))
             if left_over <= problem.suppressible and (class_of >= 0).any():
-                return _recoding(problem, codes, class_of, levels)
-            column = _most_distinct(problem, nodes, levels)
-            if column is None:
-                refuse_the_impossible(problem, frequencies)
-                raise too_many_suppressed(problem, left_over, frequencies.rows)
-            levels[column] += 1
+                found = _recoding(problem, codes, class_of, path[step])
+                high = step - 1 if halving else -1
+            else:
+                classes, members = groups[classes], members[firsts]
+                low = step + 1
+        if found is None:
+            refuse_the_impossible(problem, frequencies)
+            raise too_many_suppressed(problem, left_over, frequencies.rows)
+        return found
+
+
+def _path(problem: Problem, codes: NDArray[Any]) -> list[list[int]]:
+    """Return the levels of all columns, step by step: which column is next depends on how many distinct values each has, and on nothing else."""
+    present = [np.unique(column) for column in codes.T]
+    levels = list(problem.minimum_levels)
+    path = [list(levels)]
+    while (column := _most_distinct(problem, present, levels)) is not None:
+        levels[column] += 1
+        path.append(list(levels))
+    return path
 
 
 def _nodes(hierarchy: Hierarchy, level: int) -> NDArray[np.int32]:
@@ -72,12 +91,14 @@ def _kept(problem: Problem, frequencies: Frequencies, class_of: NDArray[np.int32
     return renumbered[class_of], int(classes.rows[~holds].sum())
 
 
-def _most_distinct(problem: Problem, nodes: list[NDArray[np.int32]], levels: list[int]) -> int | None:
+def _most_distinct(problem: Problem, present: list[NDArray[Any]], levels: list[int]) -> int | None:
     """Return the column with the most distinct values of those that can still be generalised."""
-    values = [int(np.count_nonzero(np.bincount(column))) for column in nodes]
-    distinct = [value if level < most else -1 for value, level, most in zip(values, levels, problem.maximum_levels, strict=True)]
-    best = int(np.argmax(distinct))
-    return best if distinct[best] >= 0 else None
+    best, most = None, -1
+    for place, (hierarchy, leaves, level) in enumerate(zip(problem.hierarchies, present, levels, strict=True)):
+        distinct = len(np.unique(_nodes(hierarchy, level)[leaves]))
+        if level < problem.maximum_levels[place] and distinct > most:
+            best, most = place, distinct
+    return best
 
 
 def _recoding(problem: Problem, codes: NDArray[Any], class_of: NDArray[np.int32], levels: list[int]) -> Recoding:

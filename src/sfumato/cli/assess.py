@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.progress import Bars
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def assess(data: Path, quasi_identifiers: Sequence[str], subject: str | None, po
     """Read the table and print what was found."""
     from sfumato.engine.assess import assess as measure
 
+    load_arrow_alone()
     everybody: Any = None
     if population is not None:
         everybody = int(population) if population.isdecimal() else _source(Path(population), delimiter)

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.hierarchy import shown
 
 _WIDEST = 32
@@ -15,6 +16,7 @@ def preview(policy: Path, rows: int, format: str) -> None:
     """Print some rows as they are and as they would be published."""
     from sfumato.engine.preview import preview as look
 
+    load_arrow_alone()
     found = look(policy, rows)
     if format == "json":
         pairs = [{"before": before, "after": after} for before, after in found.rows]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.progress import Bars
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def run(policy: Path, format: str) -> None:
     if loaded.policy.source is None or loaded.policy.sink is None:
         # what only a program can do without is said together with all other mistakes
         resolve(loaded, needs=("source", "sink"))
+    load_arrow_alone()
     # Arrow's own handlers would be in the way of ours, which leave nothing behind
     pa.enable_signal_handlers(False)
     if compile_meanwhile(loaded):

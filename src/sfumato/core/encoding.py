@@ -44,13 +44,12 @@ def distinct_typed(
     typed = typed_values(values.filter(present), kind)
     rows = counts[present.to_numpy(zero_copy_only=False)]
     known = typed.is_valid().to_numpy(zero_copy_only=False)
-    grouped = pa.table({"value": typed.filter(pa.array(known)), "rows": rows[known]}).group_by("value").aggregate([("rows", "sum")])
-    grouped = grouped.sort_by("value").combine_chunks()
-    return _one(grouped["value"]), _one(grouped["rows_sum"]).to_numpy().astype(np.int64), int(rows[~known].sum())
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    # not Arrow's grouping of tables, which loads much to do little
+    distinct = typed.filter(pa.array(known)).dictionary_encode()
+    sums = np.zeros(len(distinct.dictionary), np.int64)
+    np.add.at(sums, distinct.indices.to_numpy(), rows[known])
+    order = pc.sort_indices(distinct.dictionary).to_numpy()
+    return distinct.dictionary.take(order), sums[order], int(rows[~known].sum())
 
 
 def sensitive_codes(column: str, values: pa.Array, missing: Sequence[str] = (), kind: canonical.ValueType | None = None) -> Encoding:

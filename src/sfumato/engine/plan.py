@@ -12,12 +12,12 @@ import pyarrow as pa
 from sfumato.core.interfaces import Sink, Source, Store
 from sfumato.engine.columns import compare_columns
 from sfumato.errors import Mistake, PolicyError, UsageError
-from sfumato.policy.load import load
+from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved, resolve
 from sfumato.registry import find
 
-AnyPolicy = str | Path | Mapping[str, Any] | Policy
+AnyPolicy = str | Path | Mapping[str, Any] | Policy | Loaded
 
 
 @dataclass(frozen=True, eq=False)
