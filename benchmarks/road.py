@@ -122,10 +122,12 @@ def searches(data: Path, rows: int) -> None:
         with tempfile.TemporaryDirectory() as folder, Workplace() as workplace:
             path = Path(folder) / "policy.yaml"
             path.write_text(policy(data, further=further))
-            plan = engine.make_plan(path)
-            attached = plan.store.attach(plan.source, engine._attach_plan(plan), workplace, Quiet())
+            plans = engine.make_plans(path)
+            plan = plans.views[""]
+            attached = plan.store.attach(plan.source, engine._attach_plan(plans), workplace, Quiet())
             counted = engine.count(plan, attached)
-            best = min(timed(lambda plan=plan, counted=counted: engine._search(plan, counted, Quiet())) for _ in range(3))
+            problem = engine.problem_of(plan, counted)
+            best = min(timed(lambda plan=plan, problem=problem, counted=counted: engine._search(plan, problem, counted, Quiet())) for _ in range(3))
         line(f"search(), mondrian, {name}", rows, f"{best:.2f}", f"{rows / best:,.0f}", "", "")
 
 

@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.engine.assess import Assessment, assess
-    from sfumato.engine.run import Release, run
+    from sfumato.engine.release import Release, Releases
+    from sfumato.engine.run import run
     from sfumato.policy.model import Column, Policy
 
-__all__ = ["Assessment", "Column", "Policy", "Release", "assess", "run"]
+__all__ = ["Assessment", "Column", "Policy", "Release", "Releases", "assess", "run"]
 
 _HOMES = {
     "Assessment": "sfumato.engine.assess",
     "Column": "sfumato.policy.model",
     "Policy": "sfumato.policy.model",
-    "Release": "sfumato.engine.run",
+    "Release": "sfumato.engine.release",
+    "Releases": "sfumato.engine.release",
     "assess": "sfumato.engine.assess",
     "run": "sfumato.engine.run",
 }

@@ -18,7 +18,7 @@ from sfumato.core.record import RunRecord
 from sfumato.errors import PolicyError
 from sfumato.policy.load import load
 from sfumato.policy.model import Column, Policy, Role
-from sfumato.policy.resolve import resolve
+from sfumato.policy.views import resolve_views
 from sfumato.registry import names
 
 ROOT = Path(__file__).parents[2]
@@ -73,9 +73,9 @@ def folder(tmp_path: Path) -> Path:
 def test_a_policy_of_the_documentation_has_no_mistakes(block: Block, folder: Path) -> None:
     (folder / "policy.yaml").write_text(block.text, encoding="utf-8")
 
-    resolved = resolve(load(folder / "policy.yaml"))
+    resolved = resolve_views(load(folder / "policy.yaml"))
 
-    assert list(resolved.policy.columns)
+    assert all(list(view.policy.columns) for view in resolved.views.values())
 
 
 @pytest.mark.parametrize("block", REFUSED, ids=lambda block: block.page)
@@ -83,7 +83,7 @@ def test_a_policy_that_is_wrong_on_purpose_is_refused_as_it_says(block: Block, t
     (tmp_path / "policy.yaml").write_text(block.text, encoding="utf-8")
 
     with pytest.raises(PolicyError) as raised:
-        resolve(load(tmp_path / "policy.yaml"))
+        resolve_views(load(tmp_path / "policy.yaml"))
 
     assert sorted(mistake.code for mistake in raised.value.mistakes) == sorted(block.mark.removeprefix("refused: ").split(", "))
 

@@ -104,12 +104,4 @@ def _part(frequencies: Frequencies, members: NDArray[np.int64]) -> Frequencies:
     """Return the frequencies of some combinations."""
     number = np.full(len(frequencies.combinations), -1, np.int32)
     number[members] = np.arange(len(members))
-    rows = np.flatnonzero(number[frequencies.combination] >= 0)
-    return Frequencies(
-        frequencies.combinations[members],
-        number[frequencies.combination[rows]],
-        frequencies.counts[rows],
-        {name: codes[rows] for name, codes in frequencies.sensitive.items()},
-        None if frequencies.subject is None else frequencies.subject[rows],
-        frequencies.references,
-    )
+    return frequencies.renumbered(number, frequencies.combinations[members])

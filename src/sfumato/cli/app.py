@@ -37,6 +37,7 @@ class Format(StrEnum):
     json = "json"
 
 
+ViewOption = Annotated[str | None, typer.Option(help="one of the policy's views")]
 PolicyArgument = Annotated[Path, typer.Argument(help="the policy file", show_default=False)]
 FormatOption = Annotated[Format, typer.Option("--format", help="answer in words or as JSON")]
 
@@ -133,12 +134,13 @@ def assess(
 def preview(
     policy: PolicyArgument,
     rows: Annotated[int, typer.Option(help="how many rows", min=1, max=1000)] = 20,
+    view: ViewOption = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Show rows before and after, beside each other. It shows values: for those who may see the source."""
     from sfumato.cli.preview import preview as command
 
-    command(policy, rows, format.value)
+    command(policy, rows, view, format.value)
 
 
 ladders = typer.Typer(help="Look at the ladder of a column, hold it against the data, or write it as a file to edit.", no_args_is_help=True)
@@ -152,20 +154,21 @@ def show_hierarchy(
     column: ColumnArgument,
     depth: Annotated[int | None, typer.Option(help="how many levels below the root", min=0)] = None,
     most: Annotated[int, typer.Option(help="how many children of a node", min=1)] = 20,
+    view: ViewOption = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Show a column's ladder as a tree with the rows of each node. It shows values: for those who may see the source."""
     from sfumato.cli.hierarchy import show as command
 
-    command(policy, column, depth, most, format.value)
+    command(policy, column, depth, most, view, format.value)
 
 
 @ladders.command("check")
-def check_hierarchies(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
+def check_hierarchies(policy: PolicyArgument, view: ViewOption = None, format: FormatOption = Format.text) -> None:
     """Hold the ladders of a policy against its data."""
     from sfumato.cli.hierarchy import check as command
 
-    command(policy, format.value)
+    command(policy, view, format.value)
 
 
 @ladders.command("draft")
@@ -173,12 +176,13 @@ def draft_hierarchy(
     policy: PolicyArgument,
     column: ColumnArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="the file to write", show_default=False)],
+    view: ViewOption = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Write a column's ladder as a table to edit."""
     from sfumato.cli.hierarchy import draft as command
 
-    command(policy, column, output, format.value)
+    command(policy, column, output, view, format.value)
 
 
 def run_command(arguments: Sequence[str]) -> int:

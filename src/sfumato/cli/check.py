@@ -10,9 +10,9 @@ from pathlib import Path
 def check(policy: Path, format: str) -> None:
     """Check the policy, without looking at its data."""
     from sfumato.policy.load import load
-    from sfumato.policy.resolve import resolve
+    from sfumato.policy.views import resolve_views
 
-    resolve(load(policy))
+    resolve_views(load(policy))
     if format == "json":
         sys.stdout.write(json.dumps({"status": 0, "mistakes": []}) + "\n")
     else:

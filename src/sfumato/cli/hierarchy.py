@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from sfumato.engine.ladder_view import LadderView, Node
 
 
-def show(policy: Path, column: str, depth: int | None, most: int, format: str) -> None:
+def show(policy: Path, column: str, depth: int | None, most: int, view_name: str | None, format: str) -> None:
     """Print the ladder as a tree; nodes with fewer rows than a class must have are marked."""
     from sfumato.engine.ladder_view import view_ladder
 
     with Bars() as progress:
-        view = view_ladder(policy, column, progress)
+        view = view_ladder(policy, column, progress, view_name)
     tree = view.tree(depth)
     if format == "json":
         answer = {"column": column, "type": view.hierarchy.kind, "levels": view.hierarchy.height + 1, "smallest": view.smallest}
@@ -34,12 +34,12 @@ def show(policy: Path, column: str, depth: int | None, most: int, format: str) -
     sys.stdout.write("".join(f"{name:<{width}}  {rows}\n" for name, rows in lines))
 
 
-def check(policy: Path, format: str) -> None:
+def check(policy: Path, view_name: str | None, format: str) -> None:
     """Print for each ladder its levels and leaves, and what data and ladder do not know of each other."""
     from sfumato.engine.ladder_view import view_ladders
 
     with Bars() as progress:
-        views = view_ladders(policy, progress)
+        views = view_ladders(policy, progress, view_name)
     found = [_checked(view) for view in views]
     if format == "json":
         sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
@@ -60,13 +60,13 @@ def check(policy: Path, format: str) -> None:
         )
 
 
-def draft(policy: Path, column: str, output: Path, format: str) -> None:
+def draft(policy: Path, column: str, output: Path, view_name: str | None, format: str) -> None:
     """Write the ladder as a table, one line a value, and say how a policy names it."""
     from sfumato.core.staging import StagedFile
     from sfumato.engine.ladder_view import view_ladder
 
     with Bars() as progress:
-        view = view_ladder(policy, column, progress)
+        view = view_ladder(policy, column, progress, view_name)
     if not view.hierarchy.size or not len(view.values):
         raise DataError(f"column {column} has no value to draft a hierarchy from", code="source-empty", hint="run again when there are some")
     text = io.StringIO()

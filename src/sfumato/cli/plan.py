@@ -21,22 +21,27 @@ _STYLES = {
 
 def plan(policy: Path, format: str) -> None:
     """Hold the policy against its source's columns and say what would happen."""
-    from sfumato.engine.explain import explain
+    from sfumato.engine.explain import explain, explain_together
     from sfumato.engine.outline import outline
-    from sfumato.engine.plan import make_plan
+    from sfumato.engine.plan import make_plans
     from sfumato.policy.load import load
-    from sfumato.policy.resolve import resolve
+    from sfumato.policy.views import resolve_views
 
     loaded = load(policy)
     if loaded.policy.source is None:
-        resolve(loaded, needs=("source",))
-    made = make_plan(policy)
-    steps, settings = explain(made), outline(made)
+        resolve_views(loaded, needs=("source",))
+    made = make_plans(loaded)
+    told = {name: {"steps": explain(each), **outline(each)} for name, each in made.views.items()}
+    together = explain_together(made)
     if format == "json":
-        sys.stdout.write(json.dumps({"steps": steps, **settings}, indent=1, ensure_ascii=False) + "\n")
+        answer = told.get("") or {"views": told, "together": together}
+        sys.stdout.write(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
         return
-    lines = [*(f"{number}. {step}" for number, step in enumerate(steps, start=1)), "", "With these settings:", *_lines(settings), ""]
-    sys.stdout.write("\n".join([*lines, "Nothing has been written.\n"]))
+    lines = []
+    for name, each in told.items():
+        lines += [f"View {name}:", ""] if name else []
+        lines += [*(f"{number}. {step}" for number, step in enumerate(each["steps"], start=1)), "", "With these settings:", *_lines(each), ""]
+    sys.stdout.write("\n".join([*lines, *together, "Nothing has been written.\n"]))
 
 
 def _lines(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -12,12 +12,12 @@ from sfumato.cli.hierarchy import shown
 _WIDEST = 32
 
 
-def preview(policy: Path, rows: int, format: str) -> None:
+def preview(policy: Path, rows: int, view: str | None, format: str) -> None:
     """Print some rows as they are and as they would be published."""
     from sfumato.engine.preview import preview as look
 
     load_arrow_alone()
-    found = look(policy, rows)
+    found = look(policy, rows, view=view)
     if format == "json":
         pairs = [{"before": before, "after": after} for before, after in found.rows]
         answer = {"rows": pairs, "looked_at": found.looked_at, "whole": found.whole}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,26 +20,42 @@ def run(policy: Path, format: str) -> None:
     import pyarrow as pa
 
     from sfumato.core.record import record_path
+    from sfumato.engine.release import Releases, views_record
     from sfumato.engine.run import run as run_policy
     from sfumato.engine.warm import compile_meanwhile
     from sfumato.policy.load import load
-    from sfumato.policy.resolve import resolve
+    from sfumato.policy.views import resolve_views
 
     loaded = load(policy)
-    if loaded.policy.source is None or loaded.policy.sink is None:
+    sinks = [view.sink for view in loaded.policy.views.values()] or [loaded.policy.sink]
+    if loaded.policy.source is None or None in sinks:
         # what only a program can do without is said together with all other mistakes
-        resolve(loaded, needs=("source", "sink"))
+        resolve_views(loaded, needs=("source", "sink"))
     load_arrow_alone()
     # Arrow's own handlers would be in the way of ours, which leave nothing behind
     pa.enable_signal_handlers(False)
     if compile_meanwhile(loaded):
         sys.stderr.write("compiling for this machine; this happens once and takes some seconds\n")
     with Bars() as progress:
-        record = run_policy(loaded, progress=progress).record
+        released = run_policy(loaded, progress=progress)
+    records = {name: each.record for name, each in released.items()} if isinstance(released, Releases) else {"": released.record}
     if format == "json":
-        sys.stdout.write(json.dumps(record.as_mapping(), indent=1, ensure_ascii=False) + "\n")
-    else:
-        sys.stdout.write(summary(record, record_path(record.files[0])))
+        told = records[""].as_mapping() if "" in records else views_record(records)
+        sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        return
+    for name, record in records.items():
+        sys.stdout.write(f"view {name}\n" if name else "")
+        sys.stdout.write(summary(record, record_path(record.files[0])) + ("\n" if name else ""))
+    sys.stdout.write("".join(f"{line}\n" for line in _together(records)))
+
+
+def _together(records: Mapping[str, RunRecord]) -> Iterator[str]:
+    """Yield what is learnt from several views, each group of them once."""
+    seen = {tuple(each.views): each for record in records.values() for each in record.together}
+    for each in seen.values():
+        who = f"{', '.join(each.readers)} may read" if each.readers else "nobody is said to read"
+        kept = f"; this keeps what {each.keeps} promises" if each.keeps else ""
+        yield f"{who} {' and '.join(each.views)} together: smallest class {each.smallest_class}{kept}"
 
 
 def summary(record: RunRecord, record_file: str) -> str:

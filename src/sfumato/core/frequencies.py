@@ -6,7 +6,7 @@ Searches work on these, so rows never leave the store.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +44,19 @@ class Frequencies:
     def combination_rows(self) -> NDArray[np.int64]:
         """How many rows each combination has."""
         return np.bincount(self.combination, self.counts, minlength=len(self.combinations)).astype(np.int64)
+
+    def renumbered(self, numbers: NDArray[np.int32], combinations: NDArray[Any]) -> Frequencies:
+        """Return the frequencies of other combinations, of which each of ours is the one that its number says; -1 is left out."""
+        of_row = numbers[self.combination]
+        rows = np.flatnonzero(of_row >= 0)
+        return replace(
+            self,
+            combinations=combinations,
+            combination=of_row[rows],
+            counts=self.counts[rows],
+            sensitive={name: codes[rows] for name, codes in self.sensitive.items()},
+            subject=None if self.subject is None else self.subject[rows],
+        )
 
     def classes(self, class_of: NDArray[np.int32]) -> Classes:
         """Return the classes that come about when each combination is put into a class; -1 is left out."""

@@ -42,6 +42,16 @@ class Recoded(_Part):
     levels: dict[str, int] | None = None
 
 
+class Together(_Part):
+    """Views that are read together: by whom, how many people the smallest class of all their values has, and whose promises it keeps."""
+
+    views: list[str]
+    readers: list[str]
+    smallest_class: Count
+    keeps: str | None = None
+    promises: list[PromiseResult] = []
+
+
 class RunRecord(_Part):
     """Everything about a run that its readers may know."""
 
@@ -60,10 +70,14 @@ class RunRecord(_Part):
     files: list[str]
     fingerprints: dict[str, str]
     notes: list[str] = []
+    view: str | None = None
+    derived_from: str | None = None
+    together: list[Together] = []
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return the record as it is printed and stored."""
-        return self.model_dump(mode="json", by_alias=True)
+        """Return the record as it is printed and stored; only a view's says something of views."""
+        exclude = {"view", "derived_from", "together"} if self.view is None else None
+        return self.model_dump(mode="json", by_alias=True, exclude=exclude)
 
 
 def people(count: Any, k: int) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +26,20 @@ class TextClasses:
     @classmethod
     def of_columns(cls, columns: Sequence[CodedColumn], rows: int) -> TextClasses:
         """Group rows by their codes in all columns."""
+        return cls.of_codes([column.codes for column in columns], [len(column.values) for column in columns], rows)
+
+    @classmethod
+    def of_codes(cls, columns: Sequence[NDArray[Any]], sizes: Sequence[int], rows: int) -> TextClasses:
+        """Group rows by columns of codes below their sizes; -1 is a value of its own."""
         key, span = np.zeros(rows, np.int64), 1
-        for column in columns:
-            size = len(column.values) + 1
-            if span * size >= 2**62:
+        for codes, size in zip(columns, sizes, strict=True):
+            if span * (size + 1) >= 2**62:
                 _, key = np.unique(key, return_inverse=True)
                 span = int(key.max(initial=0)) + 1
-            key *= size
-            key += column.codes
-            # null is -1: shifted, it is a value of its own
+            key *= size + 1
+            key += codes
             key += 1
-            span *= size
+            span *= size + 1
         order = np.argsort(key)
         sorted_key = key[order]
         changed = np.r_[True, sorted_key[1:] != sorted_key[:-1]][:rows]

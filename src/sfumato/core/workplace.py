@@ -13,6 +13,7 @@ import os
 import secrets
 import shutil
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -21,6 +22,14 @@ from sfumato.core import places
 from sfumato.core.files import file_errors
 
 _BEING_MADE = 60.0
+
+
+@dataclass(frozen=True)
+class _Journal:
+    """Private files elsewhere; and of each release that is being published, its staged record, where that goes, and its staged rows."""
+
+    staging: list[str]
+    publishing: list[list[str]]
 
 
 class Workplace:
@@ -41,7 +50,7 @@ class Workplace:
             self.folder = base / secrets.token_hex(8)
             self.folder.mkdir(mode=0o700)
             self._lock = _lock(self.folder / "lock")
-        self._journal: dict[str, list[str]] = {"staging": [], "publishing": []}
+        self._journal = _Journal([], [])
 
     def __enter__(self) -> Workplace:
         return self
@@ -51,12 +60,12 @@ class Workplace:
 
     def note(self, staging: list[str]) -> None:
         """Write down private files elsewhere, before anything is written to them."""
-        self._journal["staging"] += [str(Path(path).resolve()) for path in staging]
+        self._journal.staging.extend(str(Path(path).resolve()) for path in staging)
         self._write_journal()
 
-    def note_publishing(self, record: str, target: str) -> None:
-        """Write down that the staged files are about to be renamed, and the record's after them to ``target``."""
-        self._journal["publishing"] = [str(Path(record).resolve()), str(Path(target).resolve())]
+    def note_publishing(self, record: str, target: str, rows: list[str]) -> None:
+        """Write down that a staged release, ``rows``, is about to be renamed, and after it its record to ``target``."""
+        self._journal.publishing.append([str(Path(path).resolve()) for path in (record, target, *rows)])
         self._write_journal()
 
     def _write_journal(self) -> None:
@@ -65,7 +74,7 @@ class Workplace:
             file_errors(path, "written"),
             os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file,
         ):
-            json.dump(self._journal, file)
+            json.dump(asdict(self._journal), file)
             file.flush()
             os.fsync(file.fileno())
 
@@ -106,23 +115,22 @@ def _remove_if_old(folder: Path) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _settle(journal: dict[str, list[str]]) -> None:
+def _settle(journal: _Journal) -> None:
     """Finish a release whose rows were published when its run died before the record was; remove all else."""
-    staging = [Path(path) for path in journal["staging"]]
-    if journal["publishing"]:
-        record, target = map(Path, journal["publishing"])
-        if record.exists() and not any(path.exists() for path in staging if path != record):
+    for paths in journal.publishing:
+        record, target, *rows = map(Path, paths)
+        if record.exists() and not any(path.exists() for path in rows):
             record.replace(target)
-    for path in staging:
-        remove_staging(path)
+    for path in journal.staging:
+        remove_staging(Path(path))
 
 
-def _read_journal(folder: Path) -> dict[str, list[str]]:
+def _read_journal(folder: Path) -> _Journal:
     try:
         found = json.loads((folder / "journal").read_text())
-        return {key: list(found[key]) for key in ("staging", "publishing")}
+        return _Journal(list(found["staging"]), [[*paths] for paths in found["publishing"]])
     except (OSError, ValueError, KeyError, TypeError):
-        return {"staging": [], "publishing": []}
+        return _Journal([], [])
 
 
 def remove_staging(path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.encoding import distinct_typed, encode
@@ -25,10 +27,15 @@ from sfumato.registry import find
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The ladders, the frequencies over their leaf codes, and the columns that alone may single people out."""
+    """The ladders, the frequencies over their leaf codes, and the columns that alone may single people out.
+
+    ``every_combination`` has all columns of the count, of which the frequencies of a derived view have only its own.
+    """
 
     hierarchies: Mapping[str, Hierarchy]
     frequencies: Frequencies
+    count_plan: CountPlan
+    every_combination: NDArray[Any]
     outside: Mapping[str, int]
     refused_rows: int
     rows: int
@@ -60,7 +67,8 @@ def count(plan: Plan, attached: Attached) -> Counted:
             code="nothing-left",
             hint="complete the hierarchies, or say on_unknown: generalise",
         )
-    return Counted(hierarchies, frequencies, outside, refused_rows, attached.rows, singling, _nearly(plan, attached, hierarchies))
+    nearly = _nearly(plan, attached, hierarchies)
+    return Counted(hierarchies, frequencies, count_plan, frequencies.combinations, outside, refused_rows, attached.rows, singling, nearly)
 
 
 def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]) -> dict[str, canonical.ValueType]:

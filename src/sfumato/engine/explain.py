@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from sfumato.core import canonical
 from sfumato.core.record import record_path
-from sfumato.engine.plan import Plan
+from sfumato.engine.plan import Plan, Plans
 
 _INFERRED = "whole numbers, decimals, dates or timestamps where all values of the column are such, else for text"
 
@@ -42,6 +42,22 @@ def explain(plan: Plan) -> list[str]:
         steps.append(f"Publish it as {', '.join(places)}, sorted by what is published, with its record in {record_path(places[0])}.")
     else:
         steps.append("Return it as a table, sorted by what is published.")
+    return steps
+
+
+def explain_together(plans: Plans) -> list[str]:
+    """Return what is done because there are several views, one sentence a step."""
+    if len(plans.views) < 2:
+        return []
+    steps = [f"All {len(plans.views)} views come from one read of the source, and all are verified before the first is published."]
+    for name, finer in plans.derived_from.items():
+        steps.append(f"The classes of {name} are unions of those of {finer}, and what {finer} leaves out it leaves out too.")
+    for reader, names in plans.readers.items():
+        if len(set(names)) > 1:
+            steps.append(
+                f"{reader} reads {_listed(list(dict.fromkeys(names)))}: the classes of all their values must keep what one of them promises."
+            )
+    steps.append("The smallest joint class of any other two views goes into their records.")
     return steps
 
 

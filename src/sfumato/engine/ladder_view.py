@@ -116,14 +116,14 @@ class LadderView:
                 yield [texts[place], *(self.hierarchy.node_label(level, int(group[code])) for level, group in enumerate(groups, start=1))]
 
 
-def view_ladder(policy: AnyPolicy, column: str, progress: Progress | None = None) -> LadderView:
+def view_ladder(policy: AnyPolicy, column: str, progress: Progress | None = None, view: str | None = None) -> LadderView:
     """Read one column of the policy's source and build its ladder."""
-    return _view(make_plan(policy), column, progress or Quiet())
+    return _view(make_plan(policy, view=view), column, progress or Quiet())
 
 
-def view_ladders(policy: AnyPolicy, progress: Progress | None = None) -> list[LadderView]:
+def view_ladders(policy: AnyPolicy, progress: Progress | None = None, view: str | None = None) -> list[LadderView]:
     """Read the columns that are generalised and build their ladders."""
-    plan = make_plan(policy)
+    plan = make_plan(policy, view=view)
     return [_view(plan, name, progress or Quiet()) for name in plan.quasi_identifiers]
 
 

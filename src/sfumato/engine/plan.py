@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,11 @@ import pyarrow as pa
 
 from sfumato.core.interfaces import Sink, Source, Store
 from sfumato.engine.columns import compare_columns
-from sfumato.errors import Mistake, PolicyError, UsageError
+from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
-from sfumato.policy.resolve import Resolved, resolve
+from sfumato.policy.resolve import Resolved
+from sfumato.policy.views import resolve_views
 from sfumato.registry import find
 
 AnyPolicy = str | Path | Mapping[str, Any] | Policy | Loaded
@@ -29,6 +30,7 @@ class Plan:
     sink: Sink
     store: Store
     schema: pa.Schema
+    view: str = ""
 
     @property
     def quasi_identifiers(self) -> list[str]:
@@ -57,14 +59,42 @@ class Plan:
         return [name for name in self.schema.names if name not in gone]
 
 
-def make_plan(policy: AnyPolicy, data: Any = None) -> Plan:
-    """Check a policy, and its columns against those of its source."""
-    resolved = resolve(load(policy))
-    source = _source(resolved, data)
-    sink: Sink = resolved.sink if resolved.sink is not None else find("sinks", "memory")()
+@dataclass(frozen=True, eq=False)
+class Plans:
+    """The plans of a policy's views by name, those that others are derived from first; a policy without views is one without a name."""
+
+    views: Mapping[str, Plan]
+    derived_from: Mapping[str, str]
+    readers: Mapping[str, Sequence[str]]
+
+    @property
+    def source(self) -> Source:
+        """The one source of them all."""
+        return next(iter(self.views.values())).source
+
+
+def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
+    """Check a policy with all its views, and its columns against those of its source."""
+    resolved = resolve_views(load(policy))
+    first = next(iter(resolved.views.values()))
+    source = _source(first, data)
     schema = source.describe()
-    compare_columns(resolved, source, schema)
-    return Plan(resolved, source, sink, find("stores", "duckdb")(), schema)
+    compare_columns(first, source, schema)
+    store: Store = find("stores", "duckdb")()
+    plans = {name: Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name) for name, view in resolved.views.items()}
+    return Plans(plans, resolved.derived_from, resolved.readers)
+
+
+def make_plan(policy: AnyPolicy, data: Any = None, view: str | None = None) -> Plan:
+    """Check a policy, and its columns against those of its source; return the plan of the whole policy, or of one of its views."""
+    plans = make_plans(policy, data).views
+    if view is None and "" not in plans:
+        raise UsageError("the policy has several views", code="view-unknown", hint=f"--view {next(iter(plans))}, or view= in Python")
+    if view is not None and view not in plans:
+        known = [name for name in plans if name]
+        hint = suggestion(view, known) if known else "leave it out: the policy has no views"
+        raise UsageError(f"the policy has no view {view}", code="view-unknown", hint=hint)
+    return plans[view or ""]
 
 
 def _source(resolved: Resolved, data: Any) -> Source:

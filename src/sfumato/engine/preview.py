@@ -29,13 +29,13 @@ class Preview:
     whole: bool
 
 
-def preview(policy: AnyPolicy, rows: int = 20, data: Any = None) -> Preview:
+def preview(policy: AnyPolicy, rows: int = 20, data: Any = None, view: str | None = None) -> Preview:
     """Anonymise the first rows of the source in memory, and return the first of them with what would be published."""
-    plan = make_plan(policy, data)
+    plan = make_plan(policy, data, view)
     table, whole = _beginning(plan, max(rows, _LOOKED_AT))
     in_memory = replace(plan, source=as_source(table), sink=find("sinks", "memory")())
     with Workplace() as workplace:
-        *_, staged = stage(in_memory, workplace, Quiet(), Timings())
+        staged = stage(in_memory, workplace, Quiet(), Timings()).staged
         written = pa.Table.from_batches(staged.written.batches(staged.written.describe().names))
     place = np.full(table.num_rows, -1, np.int64)
     place[staged.link] = np.arange(len(staged.link))

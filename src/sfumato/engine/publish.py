@@ -10,7 +10,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from sfumato.core.files import file_errors
 from sfumato.core.interfaces import PUBLISHED, Progress, Published, Staged
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import RunRecord, record_path
-from sfumato.core.staging import StagedFile
+from sfumato.core.staging import StagedFile, staging_name
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
@@ -30,30 +30,51 @@ from sfumato.engine.plan import Plan
 _RUNS_KEPT = 50
 
 
-def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace, progress: Progress) -> Published:
-    """Rename the staged release and its record to their final names. An interrupt waits until both have them."""
-    targets = list(plan.sink.places())
-    if not targets:
-        return plan.store.publish(staged, plan.sink)
-    path = record_path(targets[0])
-    staged_record = StagedFile(path)
+def publish(releases: Sequence[tuple[Plan, Staged, RunRecord]], workplace: Workplace, progress: Progress) -> list[Published]:
+    """Rename staged releases and their records to their final names. An interrupt waits until all have them."""
+    records: list[StagedFile | None] = []
     try:
-        workplace.note([str(staged_record.path)])
-        # it stands beside the release: where that is on this machine is nobody's business
-        beside = record.as_mapping() | {"files": [Path(target).name for target in targets]}
-        staged_record.write((json.dumps(beside, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
-        staged_record.sync()
-        workplace.note_publishing(str(staged_record.path), path)
+        for plan, _, record in releases:
+            records.append(_staged_record(list(plan.sink.places()), record, workplace))
         with uninterrupted():
-            with file_errors(path, "written"):
-                # an old record beside new rows would lie: for a moment there is none
-                Path(path).unlink(missing_ok=True)
-            published = plan.store.publish(staged, plan.sink)
-            staged_record.publish()
+            published = [_rename(plan, staged, record) for (plan, staged, _), record in zip(releases, records, strict=True)]
             progress.stage(PUBLISHED)
     except BaseException:
-        staged_record.abort()
+        for each in records:
+            if each is not None:
+                each.abort()
         raise
+    return published
+
+
+def _staged_record(targets: list[str], record: RunRecord, workplace: Workplace) -> StagedFile | None:
+    """Write the record beside where its release will be, under a private name; a release in memory has none there."""
+    if not targets:
+        return None
+    path = record_path(targets[0])
+    staged = StagedFile(path)
+    try:
+        workplace.note([str(staged.path)])
+        # it stands beside the release: where that is on this machine is nobody's business
+        beside = record.as_mapping() | {"files": [Path(target).name for target in targets]}
+        staged.write((json.dumps(beside, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        staged.sync()
+        workplace.note_publishing(str(staged.path), path, [str(staging_name(Path(target))) for target in targets])
+    except BaseException:
+        staged.abort()
+        raise
+    return staged
+
+
+def _rename(plan: Plan, staged: Staged, record: StagedFile | None) -> Published:
+    if record is not None:
+        path = record_path(next(iter(plan.sink.places())))
+        with file_errors(path, "written"):
+            # an old record beside new rows would lie: for a moment there is none
+            Path(path).unlink(missing_ok=True)
+    published = plan.store.publish(staged, plan.sink)
+    if record is not None:
+        record.publish()
     return published
 
 

@@ -10,7 +10,10 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sfumato.core.frequencies import Frequencies
+from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import PromiseResult, Recoded, Rows, RunRecord, people
 from sfumato.engine.count import Counted
@@ -71,12 +74,14 @@ def _measures(
 ) -> dict[str, dict[str, Any]]:
     frequencies = counted.frequencies
     rows_before = frequencies.combination_rows
-    combination = np.arange(len(rows_before), dtype=np.int32)
+    combination = _alike(frequencies, counted)
     if 0 < suppressed < k:
         suppressed = 0
     if hidden:
         # a few rows that were left out must not be countable from what is said of the table before
-        rows_before = rows_before[recoding.class_of >= 0]
+        rows_before = np.where(recoding.class_of >= 0, rows_before, 0)
+    rows_before = np.bincount(combination, rows_before).astype(np.int64)
+    rows_before = rows_before[rows_before > 0]
     weights = [plan.resolved.policy.columns[name].weight for name in plan.quasi_identifiers]
     sizes_before = class_sizes(rows_before, k)
     for name in ("smallest_class", "median_class", "largest_class"):
@@ -89,6 +94,15 @@ def _measures(
         "before": sizes_before | information_loss(nothing_lost, weights) | told["before"],
         "after": class_sizes(verified.classes.rows, k, suppressed) | information_loss(verified.columns, weights, suppressed) | told["after"],
     }
+
+
+def _alike(frequencies: Frequencies, counted: Counted) -> NDArray[np.int32]:
+    """Return which combinations are the same: in a derived view those of another view's classes were counted apart."""
+    names = list(counted.hierarchies)
+    if not names or counted.every_combination.shape[1] == len(names):
+        return np.arange(len(frequencies.combinations), dtype=np.int32)
+    sizes = [encoding.size for encoding in counted.count_plan.quasi_identifiers[: len(names)]]
+    return group_columns(list(frequencies.combinations.T), sizes)[0]
 
 
 def _told(risk: dict[str, Any], everybody: int, k: int) -> dict[str, Any]:

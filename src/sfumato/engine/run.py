@@ -3,150 +3,195 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property
-from html import escape
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from sfumato.core.files import source_changed
-from sfumato.core.html import html_table
-from sfumato.core.interfaces import AttachPlan, MaskContext, MaskPlan, Progress, Published, Source, Staged
+from sfumato.core.interfaces import Attached, AttachPlan, MaskContext, MaskPlan, Progress, Published, Source, Staged
 from sfumato.core.problem import Problem
 from sfumato.core.publication import Publication, in_published_order
 from sfumato.core.quiet import Quiet
 from sfumato.core.recoding import Recoding, nothing_to_recode
-from sfumato.core.record import RunRecord
+from sfumato.core.record import RunRecord, Together
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted, count, most_suppressed
-from sfumato.engine.frames import as_frame, kind_of_frame
-from sfumato.engine.plan import AnyPolicy, Plan, make_plan
+from sfumato.engine.derived import Finer, count_within, search_within
+from sfumato.engine.frames import kind_of_frame
+from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans
 from sfumato.engine.publish import private_part, publish
 from sfumato.engine.record import make_record
-from sfumato.engine.verify import verify
-from sfumato.errors import number_of
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """What a run has published: its record, and its rows."""
-
-    record: RunRecord
-    _source: Source
-    _kind: str = "arrow"
-
-    def __repr__(self) -> str:
-        """Say in one line what was published."""
-        promises = ", ".join(f"{p.promise} {p.measured:g}" for p in self.record.promises) or "no promises"
-        return f"Release({number_of(self.record.rows.out, 'row')}, {promises})"
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """The published rows as an Arrow table; read from the file where the release is one."""
-        schema = self._source.describe()
-        return pa.Table.from_batches(self._source.batches(schema.names), schema)
-
-    @property
-    def data(self) -> Any:
-        """The published rows as what the run was given: a pandas or polars data frame, else an Arrow table."""
-        return as_frame(self.table, self._kind)
-
-    def _repr_html_(self) -> str:
-        """Return what was promised, measured and lost, for notebooks."""
-        record, after = self.record, self.record.measures["after"]
-        promises = [(p.promise, f"{p.asked:g}", f"{p.measured:.6g}", "holds" if p.holds else "broken") for p in record.promises]
-        rows = [
-            ("rows", record.rows.out),
-            ("suppressed", record.rows.suppressed),
-            ("classes", after["classes"]),
-            ("detail lost", f"{after['loss']:.1%}"),
-        ]
-        notes = "".join(f"<p>{escape(note)}</p>" for note in record.notes)
-        return html_table(promises, ("promise", "asked", "measured", "verdict")) + html_table(rows) + notes
+from sfumato.engine.release import Release, Releases
+from sfumato.engine.together import Seen, check_together
+from sfumato.engine.verify import read_again, verify
+from sfumato.errors import PolicyError, SfumatoError
 
 
 class Timings:
     """How long each stage took."""
 
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+    def __init__(self, shared: Mapping[str, float] | None = None) -> None:
+        self.seconds: dict[str, float] = dict(shared or {})
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time one stage."""
+        """Time a stage, or a further part of one."""
         start = time.perf_counter()
         yield
-        self.seconds[name] = round(time.perf_counter() - start, 3)
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.perf_counter() - start, 3)
 
 
-def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -> Release:
+@dataclass(frozen=True, eq=False)
+class View:
+    """A view on its way: its plan, what was counted and decided, and what was written where nobody can see it."""
+
+    plan: Plan
+    counted: Counted
+    recoding: Recoding
+    masks: MaskPlan
+    staged: Staged
+    timings: Timings
+
+    @property
+    def suppressed(self) -> int:
+        """How many rows were decided to be left out."""
+        return self.counted.refused_rows + int(self.counted.frequencies.combination_rows[self.recoding.class_of < 0].sum())
+
+
+def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -> Release | Releases:
     """Anonymise as the policy says, verify what was written, publish it and return it with its record.
 
-    ``data`` is an Arrow table, a pandas or polars data frame, or anything else that gives rows by Arrow's interface.
+    ``data`` is an Arrow table, a pandas or polars data frame, or anything else that gives rows by Arrow's interface. A policy with views gives
+    one release a view, by name.
 
     Raises an error, and publishes nothing, where a promise cannot be kept or anything is not as it must be.
     """
     timings = Timings()
     with timings.stage("plan"):
-        plan = make_plan(policy, data)
+        plans = make_plans(policy, data)
     with Workplace() as workplace:
-        return replace(_run(plan, workplace, progress or Quiet(), timings), _kind=kind_of_frame(data))
+        releases = _run(plans, workplace, progress or Quiet(), timings, kind_of_frame(data))
+    return releases[""] if "" in releases else Releases(releases)
 
 
-def _run(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings) -> Release:
-    state = plan.source.state()
-    counted, recoding, masks, staged = stage(plan, workplace, progress, timings)
+def _run(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings, kind: str) -> dict[str, Release]:
+    state = plans.source.state()
+    views: dict[str, View] = {}
     try:
-        with timings.stage("verify"):
-            suppressed = counted.rows - staged.rows
-            try:
-                verified = verify(plan, counted, masks, staged, suppressed, recoding.levels, progress)
-            finally:
-                # what verification found may be another's doing: then that is what is said
-                if plan.source.state() != state:
-                    raise source_changed("the source")
-        record = make_record(plan, counted, recoding, verified, suppressed, timings.seconds)
-        with private_part(counted, recoding, record):
-            published = publish(plan, staged, record, workplace, progress)
+        for view in _staged(plans, workplace, progress, timings):
+            views[view.plan.view] = view
+        try:
+            records = _verified(plans, views, timings, progress)
+        finally:
+            # what verification found may be another's doing: then that is what is said
+            if plans.source.state() != state:
+                raise source_changed("the source")
+        with ExitStack() as kept:
+            for name, view in views.items():
+                kept.enter_context(private_part(view.counted, view.recoding, records[name]))
+            published = publish([(view.plan, view.staged, records[name]) for name, view in views.items()], workplace, progress)
     except BaseException:
-        plan.store.discard(staged)
+        for view in views.values():
+            view.plan.store.discard(view.staged)
         raise
-    return Release(record, _reader(staged, published))
+    readers = (_reader(view.staged, places) for view, places in zip(views.values(), published, strict=True))
+    return {name: Release(records[name], reader, kind) for name, reader in zip(views, readers, strict=True)}
 
 
-def stage(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings) -> tuple[Counted, Recoding, MaskPlan, Staged]:
-    """Count, search and write the release where nobody can see it; nothing has been verified yet."""
+def stage(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings) -> View:
+    """Count, search and write one release where nobody can see it; nothing has been verified yet."""
+    (view,) = _staged(Plans({"": plan}, {}, {}), workplace, progress, timings)
+    return view
+
+
+def _staged(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings) -> Iterator[View]:
+    """Read the source once, and yield each view when it has been written."""
+    first = next(iter(plans.views.values()))
     with timings.stage("count"):
-        progress.stage("reading", plan.source.about())
-        attached = plan.store.attach(plan.source, _attach_plan(plan), workplace, progress)
+        progress.stage("reading", plans.source.about())
+        attached = first.store.attach(plans.source, _attach_plan(plans), workplace, progress)
+    finers: dict[str, Finer] = {}
+    for name, plan in plans.views.items():
+        with in_view(name):
+            view = _stage_view(plan, attached, finers.get(plans.derived_from.get(name, "")), workplace, progress, Timings(timings.seconds))
+        finers[name] = Finer(name, view.counted, view.recoding)
+        yield view
+    attached.release()
+
+
+def _stage_view(plan: Plan, attached: Attached, finer: Finer | None, workplace: Workplace, progress: Progress, timings: Timings) -> View:
+    with timings.stage("count"):
         progress.stage("counting")
         counted = count(plan, attached)
+        if finer is not None:
+            counted, units = count_within(plan, counted, attached, finer)
     with timings.stage("search"):
-        recoding = _search(plan, counted, progress)
+        problem = problem_of(plan, counted)
+        if finer is None:
+            recoding = _search(plan, problem, counted, progress)
+        else:
+            recoding = search_within(plan, problem, counted, units, finer, progress)
     with timings.stage("apply"):
         masks = _mask_plan(plan, counted)
         recoding = in_published_order(recoding, masks.publications)
         staged = plan.store.stage(attached, recoding, masks, plan.sink, workplace, progress)
-        attached.release()
-    return counted, recoding, masks, staged
+    return View(plan, counted, recoding, masks, staged, timings)
 
 
-def _attach_plan(plan: Plan) -> AttachPlan:
-    coded = [*plan.quasi_identifiers, *plan.watched]
-    read_by_masks = [name for mask in plan.resolved.masks.values() for name in mask.reads]
-    kept = list(dict.fromkeys([*plan.kept, *plan.masked, *read_by_masks]))
-    return AttachPlan(coded, kept, plan.resolved.policy.subject)
+def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progress: Progress) -> dict[str, RunRecord]:
+    """Verify every view and what is learnt from several, before any is published, and return their records."""
+    with timings.stage("verify"):
+        rows = next(iter(views.values())).counted.rows
+        original = read_again([(view.plan, view.masks) for view in views.values()], rows, progress)
+    verified = {}
+    for name, view in views.items():
+        with in_view(name), view.timings.stage("verify"):
+            verified[name] = verify(view.plan, view.counted, view.masks, view.staged, view.suppressed, view.recoding.levels, original, progress)
+    together: list[Together] = []
+    if len(views) > 1:
+        seen = {name: Seen(view.plan, view.staged, view.counted.frequencies.ladders) for name, view in views.items()}
+        together = check_together(plans, seen, original, progress)
+    records = {}
+    for name, view in views.items():
+        seconds = view.timings.seconds | {"verify": round(view.timings.seconds["verify"] + timings.seconds["verify"], 3)}
+        record = make_record(view.plan, view.counted, view.recoding, verified[name], view.suppressed, seconds)
+        told = {"view": name, "derived_from": plans.derived_from.get(name), "together": [each for each in together if name in each.views]}
+        records[name] = record.model_copy(update=told) if name else record
+    return records
 
 
-def _search(plan: Plan, counted: Counted, progress: Progress) -> Recoding:
+@contextmanager
+def in_view(name: str) -> Iterator[None]:
+    """Say of an error in which view it came about."""
+    try:
+        yield
+    except SfumatoError as error:
+        if not name or isinstance(error, PolicyError):
+            raise
+        raise type(error)(f"view {name}: {error.message}", code=error.code, hint=error.hint) from None
+
+
+def _attach_plan(plans: Plans) -> AttachPlan:
+    """Return what all views together need of the source."""
+    views = list(plans.views.values())
+    coded = dict.fromkeys(name for plan in views for name in [*plan.quasi_identifiers, *plan.watched])
+    read_by_masks = [name for plan in views for mask in plan.resolved.masks.values() for name in mask.reads]
+    kept = dict.fromkeys([*(name for plan in views for name in [*plan.kept, *plan.masked]), *read_by_masks])
+    return AttachPlan(list(coded), list(kept), views[0].resolved.policy.subject)
+
+
+def _search(plan: Plan, problem: Problem, counted: Counted, progress: Progress) -> Recoding:
+    if not problem.hierarchies:
+        return nothing_to_recode(counted.frequencies)
+    return plan.resolved.algorithm.search(problem, counted.frequencies, progress)
+
+
+def problem_of(plan: Plan, counted: Counted) -> Problem:
+    """Return what the search is asked."""
     columns = plan.resolved.policy.columns
     names = plan.quasi_identifiers
-    if not names:
-        return nothing_to_recode(counted.frequencies)
-    problem = Problem(
+    return Problem(
         hierarchies=[counted.hierarchies[name] for name in names],
         promises=plan.resolved.promises,
         weights=[columns[name].weight for name in names],
@@ -155,7 +200,6 @@ def _search(plan: Plan, counted: Counted, progress: Progress) -> Recoding:
         maximum_levels=[_maximum(columns[name].level.maximum, counted, name) for name in names],
         refused=counted.refused_rows,
     )
-    return plan.resolved.algorithm.search(problem, counted.frequencies, progress)
 
 
 def _maximum(asked: int | None, counted: Counted, name: str) -> int:

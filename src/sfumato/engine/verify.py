@@ -41,6 +41,16 @@ class Verified:
     fingerprints: dict[str, str]
 
 
+def read_again(parts: Sequence[tuple[Plan, MaskPlan]], rows: int, progress: Progress) -> Reading:
+    """Read the source anew, once for all views: what is generalised or protected as codes, what each keeps as fingerprints."""
+    progress.stage("re-reading", rows)
+    plan = parts[0][0]
+    subject = plan.resolved.policy.subject
+    printed = {_kept_group(masks): masks.kept for _, masks in parts} | ({"subject": [subject]} if subject else {})
+    coded = dict.fromkeys(name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched])
+    return read(plan.source, list(coded), printed, progress)
+
+
 def verify(
     plan: Plan,
     counted: Counted,
@@ -48,19 +58,16 @@ def verify(
     staged: Staged,
     suppressed: int,
     levels: Sequence[int] | None,
+    original: Reading,
     progress: Progress,
 ) -> Verified:
     """Re-measure everything on the staged release; raise a PromiseError at the first thing that is not as it must be."""
-    progress.stage("re-reading", counted.rows)
-    subject = plan.resolved.policy.subject
-    printed = {"kept": masks.kept} | ({"subject": [subject]} if subject else {})
-    original = read(plan.source, [*plan.quasi_identifiers, *plan.watched], printed, progress)
     progress.stage("verifying", staged.rows)
     written = staged.reading(progress)
     _reconcile(counted, original, written, staged, suppressed)
     link = staged.link
-    if masks.kept and not np.array_equal(written.prints["kept"], original.prints["kept"][link]):
-        raise _broken("a kept value differs from its original", "verify-kept")
+    if masks.kept and not np.array_equal(written.prints["kept"], original.prints[_kept_group(masks)][link]):
+        raise broken("a kept value differs from its original", "verify-kept")
     classes = _classes(plan, original, staged, counted.frequencies.ladders, progress)
     found = staged.text_classes(progress)
     # the source rows in the order of the written classes: what follows is checked class by class
@@ -69,28 +76,35 @@ def verify(
         _covers(plan, publication, original, written, members, found, levels[place] if levels is not None else None)
         for place, publication in enumerate(masks.publications)
     ]
-    results = [_result(promise, classes) for promise in plan.resolved.promises]
-    broken = [result for result in results if not result.holds]
-    if broken:
-        names = ", ".join(f"{result.promise} (asked {result.asked:g}, measured {result.measured:g})" for result in broken)
-        raise _broken(f"does not keep {names}", "verify-promise")
+    results = [result_of(promise, classes) for promise in plan.resolved.promises]
+    if not all(result.holds for result in results):
+        raise broken(f"does not keep {not_kept(results)}", "verify-promise")
     return Verified(results, classes, columns, _fingerprints(original, written))
+
+
+def _kept_group(masks: MaskPlan) -> str:
+    return "\0".join(("kept", *masks.kept))
 
 
 def _reconcile(counted: Counted, original: Reading, written: Reading, staged: Staged, suppressed: int) -> None:
     """Rows in are rows out and rows suppressed, and no row went out twice."""
     if original.rows != counted.rows:
-        raise _broken("has another number of rows than when it was first read", "verify-rows", "the source")
+        raise broken("has another number of rows than when it was first read", "verify-rows", "the source")
     if written.rows != staged.rows or written.rows + suppressed != original.rows:
-        raise _broken("has lost or gained rows", "verify-rows")
+        raise broken("has lost or gained rows", "verify-rows")
     seen = np.zeros(original.rows, bool)
     seen[staged.link] = True
     if int(seen.sum()) != len(staged.link):
-        raise _broken("holds a row of the source twice", "verify-rows")
+        raise broken("holds a row of the source twice", "verify-rows")
 
 
 def _classes(plan: Plan, original: Reading, staged: Staged, ladders: Mapping[str, Hierarchy], progress: Progress) -> Classes:
     """Group the written text, with the sensitive values and the people of the rows' originals."""
+    return plan.store.classes(staged, observed(plan, original, staged.link, ladders), progress)
+
+
+def observed(plan: Plan, original: Reading, rows: NDArray[np.int64], ladders: Mapping[str, Hierarchy]) -> ClassPlan:
+    """Return the sensitive values and the people of some rows of the source, and how often each value occurs in all of it."""
     sensitive, references = {}, {}
     people: NDArray[np.int32] | None = None
     if plan.resolved.policy.subject:
@@ -101,10 +115,9 @@ def _classes(plan: Plan, original: Reading, staged: Staged, ladders: Mapping[str
         encoding = encode_sensitive(plan, name, column.values, ladders)
         # null is -1: it picks the last entry
         codes = np.append(encoding.codes, encoding.null_code).astype(np.int32)[column.codes]
-        sensitive[name] = codes[staged.link]
+        sensitive[name] = codes[rows]
         references[name] = _reference(codes, encoding.size, people)
-    subjects = None if people is None else people[staged.link].astype(np.int64)
-    return plan.store.classes(staged, ClassPlan(sensitive, subjects, references, ladders), progress)
+    return ClassPlan(sensitive, None if people is None else people[rows].astype(np.int64), references, ladders)
 
 
 def _reference(codes: NDArray[np.int32], size: int, people: NDArray[np.int32] | None) -> NDArray[np.int64]:
@@ -140,10 +153,10 @@ def _covers(
     lows, highs = publication.read(*distinct)
     low, high = lows[places], highs[places]
     if ((low < 0) | (smallest < low) | (largest > high)).any():
-        raise _broken(f"publishes in column {publication.column} a value that does not cover its original", "verify-covers")
+        raise broken(f"publishes in column {publication.column} a value that does not cover its original", "verify-covers")
     wanted = _wanted(publication, level, smallest, largest)
     if any(shown.take(pa.array(places)) != text for shown, text in zip(distinct, wanted, strict=True)):
-        raise _broken(f"publishes in column {publication.column} a wider value than was decided", "verify-width")
+        raise broken(f"publishes in column {publication.column} a wider value than was decided", "verify-width")
     shares, spans = publication.extents(*distinct)
     sizes = np.diff(np.append(classes.starts, len(members)))
     rows = np.bincount(places, sizes, minlength=len(lows)).astype(np.int64)
@@ -201,7 +214,13 @@ def _distinct(columns: list[CodedColumn], rows: NDArray[np.int64]) -> tuple[list
     return [texts[0].take(first), texts[1].take(second)], places
 
 
-def _result(promise: Promise, classes: Classes) -> PromiseResult:
+def not_kept(results: Sequence[PromiseResult]) -> str:
+    """Return the promises that do not hold, in words."""
+    return ", ".join(f"{result.promise} (asked {result.asked:g}, measured {result.measured:g})" for result in results if not result.holds)
+
+
+def result_of(promise: Promise, classes: Classes) -> PromiseResult:
+    """Measure a promise on classes."""
     return PromiseResult(
         promise=promise.component_name(),
         settings=promise.model_dump(mode="json"),
@@ -227,7 +246,8 @@ def _fingerprint(reading: Reading) -> str:
     return digest.hexdigest()
 
 
-def _broken(what: str, code: str, who: str = "the staged release") -> PromiseError:
+def broken(what: str, code: str, who: str = "the staged release") -> PromiseError:
+    """Return the error of a release that is not as it must be."""
     return PromiseError(
         f"verification stopped the run: {who} {what}; nothing has been published",
         code=code,

@@ -38,7 +38,8 @@ def _needed(loaded: Loaded) -> str:
     policy = loaded.policy
     if policy.algorithm.name != "mondrian":
         return _GROUPS
-    sizes_alone = policy.subject is None and all(promise.name == "k_anonymity" for promise in policy.promises)
+    promises = [*policy.promises, *(promise for view in policy.views.values() for promise in view.promises or [])]
+    sizes_alone = policy.subject is None and all(promise.name == "k_anonymity" for promise in promises)
     return _SIZES if sizes_alone else _PROMISES
 
 

@@ -30,7 +30,6 @@ class Checks:
         """Collect what is wrong; what follows only from another mistake is left out."""
         self._columns()
         self._promised_columns()
-        self._views()
         self._roles()
         self._subject()
         self._not_built()
@@ -140,34 +139,6 @@ class Checks:
             return f"name a column of role sensitive; {name} is generalised, and k_anonymity protects it"
         return f"{' or '.join(map(yaml_text, sensitive))} in place of {yaml_text(name)}"
 
-    def _views(self) -> None:
-        columns = self._policy.columns
-        for view_name, view in self._policy.views.items():
-            for name in view.columns:
-                if name not in columns:
-                    self._say(
-                        ("views", view_name, "columns", name),
-                        "is not among the columns of the policy",
-                        "policy-unknown-column",
-                        suggestion(name, columns),
-                    )
-            if view.derived_from is not None and view.derived_from not in self._policy.views:
-                self._say(
-                    ("views", view_name, "derived_from"),
-                    "is not a view of the policy",
-                    "policy-unknown-view",
-                    suggestion(view.derived_from, self._policy.views),
-                )
-        for reader, seen in self._policy.readers.items():
-            for view_name in seen:
-                if view_name not in self._policy.views:
-                    self._say(
-                        ("readers", reader),
-                        f"sees the view {view_name}, which is not in the policy",
-                        "policy-unknown-view",
-                        suggestion(view_name, self._policy.views),
-                    )
-
     def _roles(self) -> None:
         roles = {self._role(name) for name in self._policy.columns}
         promised = self._policy.promises or any(path[:1] == ("promises",) for path in self._unknown)
@@ -175,7 +146,7 @@ class Checks:
             self._say(
                 ("columns",), "every column is removed: nothing would be published", "policy-no-columns", "give a column another role, or a mask"
             )
-        if "quasi_identifier" in roles and not promised and not any(view.promises for view in self._policy.views.values()):
+        if "quasi_identifier" in roles and not promised:
             self._say(
                 ("promises",),
                 "there are quasi-identifiers, but nothing is promised",
@@ -223,9 +194,8 @@ class Checks:
             )
 
     def _not_built(self) -> None:
-        for key, what in (("views", "views"), ("readers", "readers"), ("window", "windows of streams")):
-            if getattr(self._policy, key):
-                self._say((key,), f"{what} are not built yet", "policy-not-built", f"leave {key} out")
+        if self._policy.window is not None:
+            self._say(("window",), "windows of streams are not built yet", "policy-not-built", "leave window out")
         if self._policy.order == "source" and not self._policy.promises:
             self._say(("order",), "releases in source order are not built yet", "policy-not-built", "leave it out")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def own_files(loaded: Loaded, source: Source | None, sink: Sink | None, hierarchies: Mapping[str, HierarchyBuilder | None]) -> list[Mistake]:
     """Return the mistake of a sink that would write over a file that is read."""
     read = _read(loaded, source, hierarchies)
-    if sink is None or not any(_same_file(target, path) for target in _written(sink) for path in read):
+    if sink is None or not any(_same_file(target, path) for target in written(sink) for path in read):
         return []
     return [Mistake("sink", "would write over a file that the run reads", "sink-is-source", "name another file", loaded.lines.at(("sink",)))]
 
@@ -31,7 +31,7 @@ def _read(loaded: Loaded, source: Source | None, hierarchies: Mapping[str, Hiera
     return [*read, str(loaded.folder / loaded.name)] if loaded.folder is not None else read
 
 
-def _written(sink: Sink) -> list[str]:
+def written(sink: Sink) -> list[str]:
     """Return the release, its record, and the private names of both."""
     targets = [place for target in sink.places() for place in (target, record_path(target))]
     return [*targets, *(str(staging_name(Path(target))) for target in targets)]

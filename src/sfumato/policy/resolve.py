@@ -6,7 +6,7 @@ The files of its hierarchies are read: they are the policy's, not the data's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -58,18 +58,8 @@ def resolve(loaded: Loaded, needs: Sequence[str] = ()) -> Resolved:
     """
     finder = _Finder(loaded)
     policy = loaded.policy
-    source = finder.optional("sources", policy.source, ("source",))
+    source, algorithm, promises, hierarchies, masks = finder.parts()
     sink = finder.optional("sinks", policy.sink, ("sink",))
-    algorithm = finder.find("algorithms", policy.algorithm, ("algorithm",))
-    # places are those of the file: entries that could not be read are left out
-    places = (place for place in count() if ("promises", place) not in loaded.unknown)
-    promises = {place: finder.find("promises", item, ("promises", place)) for item, place in zip(policy.promises, places, strict=False)}
-    hierarchies, masks = {}, {}
-    for name, column in policy.columns.items():
-        hierarchies[name] = finder.optional("hierarchies", column.hierarchy, ("columns", name, "hierarchy"))
-        masks[name] = finder.optional("masking", column.mask, ("columns", name, "mask"))
-    for view_name, view in policy.views.items():
-        finder.view(view_name, view)
     ladders, broken = read_ladders(loaded, hierarchies)
     finder.mistakes += broken
     finder.mistakes += own_files(loaded, source, sink, hierarchies)
@@ -90,12 +80,33 @@ def resolve(loaded: Loaded, needs: Sequence[str] = ()) -> Resolved:
     )
 
 
+def mistakes_in_parts(loaded: Loaded) -> list[Mistake]:
+    """Return what is wrong with each component by itself, whether or not anything uses it."""
+    finder = _Finder(replace(loaded, mistakes=()))
+    finder.parts()
+    return finder.mistakes
+
+
 class _Finder:
     """Finds components and collects what is wrong with their names and settings."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded
         self.mistakes: list[Mistake] = list(loaded.mistakes)
+
+    def parts(self) -> tuple[Any, Any, dict[int, Any], dict[str, Any], dict[str, Any]]:
+        """Return the source, the search, the promises by their places, and hierarchies and masks by their columns."""
+        policy, unknown = self._loaded.policy, self._loaded.unknown
+        source = self.optional("sources", policy.source, ("source",))
+        algorithm = self.find("algorithms", policy.algorithm, ("algorithm",))
+        # places are those of the file: entries that could not be read are left out
+        places = (place for place in count() if ("promises", place) not in unknown)
+        promises = {place: self.find("promises", item, ("promises", place)) for item, place in zip(policy.promises, places, strict=False)}
+        hierarchies, masks = {}, {}
+        for name, column in policy.columns.items():
+            hierarchies[name] = self.optional("hierarchies", column.hierarchy, ("columns", name, "hierarchy"))
+            masks[name] = self.optional("masking", column.mask, ("columns", name, "mask"))
+        return source, algorithm, promises, hierarchies, masks
 
     def optional(self, kind: str, component: Component | None, path: tuple[str | int, ...]) -> Any:
         return None if component is None else self.find(kind, component, path)
@@ -125,13 +136,3 @@ class _Finder:
         except ValidationError as error:
             self.mistakes += mistakes_of(error, type(promise), self._loaded.lines.at, path)
             return None
-
-    def view(self, name: str, view: Any) -> None:
-        path: tuple[str | int, ...] = ("views", name)
-        self.optional("sinks", view.sink, (*path, "sink"))
-        self.optional("algorithms", view.algorithm, (*path, "algorithm"))
-        for place, promise in enumerate(view.promises or []):
-            self.find("promises", promise, (*path, "promises", place))
-        for column_name, column in view.columns.items():
-            self.optional("hierarchies", column.hierarchy, (*path, "columns", column_name, "hierarchy"))
-            self.optional("masking", column.mask, (*path, "columns", column_name, "mask"))

@@ -143,10 +143,11 @@ class EmbeddedTable:
         """Count the combinations, and within them sensitive values and people."""
         codes = [self._encoded(encoding.column, encoding.codes, encoding.null_code) for encoding in plan.quasi_identifiers]
         left_out = np.zeros(0, bool)
-        for encoding, column in zip(plan.quasi_identifiers, codes, strict=True):
-            if encoding.column in plan.refused:
-                refused = column == plan.refused[encoding.column]
-                left_out = refused if not len(left_out) else left_out | refused
+        # a column can be counted by a second ladder too, that of another view: the first decides
+        deciding = {encoding.column: column for encoding, column in reversed(list(zip(plan.quasi_identifiers, codes, strict=True)))}
+        for name, code in plan.refused.items():
+            refused = deciding[name] == code
+            left_out = refused if not len(left_out) else left_out | refused
         kept = np.flatnonzero(~left_out) if left_out.any() else None
         picked = codes if kept is None else [column[kept] for column in codes]
         if picked:

@@ -12,7 +12,7 @@ import pytest
 from sfumato.errors import PolicyError
 from sfumato.policy.lines import parse
 from sfumato.policy.load import load
-from sfumato.policy.resolve import resolve
+from sfumato.policy.views import resolve_views
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -38,7 +38,7 @@ def mistakes(text: str, tmp_path: Path) -> list:
     path = tmp_path / "policy.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(PolicyError) as raised:
-        resolve(load(path))
+        resolve_views(load(path))
     assert raised.value.status == 3
     return raised.value.mistakes
 
@@ -78,7 +78,7 @@ GOOD = "columns:\n  age: {role: quasi_identifier}\n  illness: {role: sensitive}\
         (GOOD + "order: source\n", "policy-order"),
         (GOOD + "subject: person\n", "policy-unknown-column"),
         (GOOD + "subject: illness\n", "policy-subject-published"),
-        (GOOD + "views: {ward: {sink: ward.csv}}\n", "policy-not-built"),
+        (GOOD + "sink: all.csv\nviews: {ward: {sink: ward.csv}}\n", "policy-views-sink"),
         (GOOD + "readers: {nurse: [ward]}\n", "policy-unknown-view"),
         (GOOD + "window: {count: 100}\n", "policy-not-built"),
         (GOOD.replace("sensitive", "sensitive, mask: keep"), "policy-not-built"),
@@ -104,15 +104,6 @@ GOOD = "columns:\n  age: {role: quasi_identifier}\n  illness: {role: sensitive}\
 )
 def test_a_mistake_has_its_code(text: str, code: str, tmp_path: Path) -> None:
     assert code in {mistake.code for mistake in mistakes(text, tmp_path)}
-
-
-def test_mistakes_within_views_are_found_though_views_are_not_built(tmp_path: Path) -> None:
-    text = GOOD + "views:\n  ward: {colums: {}, promises: [{k_anonymity: {k: 0}}]}\nreaders: {nurse: [wart]}\n"
-    found = {(m.key, m.code) for m in mistakes(text, tmp_path)}
-    assert ("views.ward.colums", "policy-unknown-key") in found
-    assert ("views.ward.promises[0].k_anonymity.k", "policy-value") in found
-    assert ("readers.nurse", "policy-unknown-view") in found
-    assert ("views", "policy-not-built") in found
 
 
 def test_a_bomb_of_aliases_is_refused_at_once() -> None:
@@ -149,7 +140,7 @@ def test_a_policy_built_in_python_means_the_same_as_the_written_one(tmp_path: Pa
 
     (tmp_path / "policy.yaml").write_text(GOOD)
     built = sfumato.Policy(columns={"age": sfumato.Column(role="quasi_identifier"), "illness": {"role": "sensitive"}}, promises=[KAnonymity(k=3)])
-    written, by_hand = (resolve(load(policy)) for policy in (tmp_path / "policy.yaml", built))
+    written, by_hand = (resolve_views(load(policy)).views[""] for policy in (tmp_path / "policy.yaml", built))
     assert written.promises == by_hand.promises
     assert written.policy.columns == by_hand.policy.columns
 

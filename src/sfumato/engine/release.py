@@ -1,0 +1,93 @@
+"""Release: what a run has published, for programs and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.core.html import html_table
+from sfumato.core.interfaces import Source
+from sfumato.core.record import RunRecord
+from sfumato.engine.frames import as_frame
+from sfumato.errors import number_of
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What a run has published: its record, and its rows."""
+
+    record: RunRecord
+    _source: Source
+    _kind: str = "arrow"
+
+    def __repr__(self) -> str:
+        """Say in one line what was published."""
+        promises = ", ".join(f"{p.promise} {p.measured:g}" for p in self.record.promises) or "no promises"
+        return f"Release({number_of(self.record.rows.out, 'row')}, {promises})"
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The published rows as an Arrow table; read from the file where the release is one."""
+        schema = self._source.describe()
+        return pa.Table.from_batches(self._source.batches(schema.names), schema)
+
+    @property
+    def data(self) -> Any:
+        """The published rows as what the run was given: a pandas or polars data frame, else an Arrow table."""
+        return as_frame(self.table, self._kind)
+
+    def _repr_html_(self) -> str:
+        """Return what was promised, measured and lost, for notebooks."""
+        record, after = self.record, self.record.measures["after"]
+        promises = [(p.promise, f"{p.asked:g}", f"{p.measured:.6g}", "holds" if p.holds else "broken") for p in record.promises]
+        rows = [
+            ("rows", record.rows.out),
+            ("suppressed", record.rows.suppressed),
+            ("classes", after["classes"]),
+            ("detail lost", f"{after['loss']:.1%}"),
+        ]
+        notes = "".join(f"<p>{escape(note)}</p>" for note in record.notes)
+        return html_table(promises, ("promise", "asked", "measured", "verdict")) + html_table(rows) + notes
+
+
+class Releases(Mapping[str, Release]):
+    """What a run of a policy with views has published: one release a view, by its name."""
+
+    def __init__(self, releases: Mapping[str, Release]) -> None:
+        self._releases = dict(releases)
+
+    def __getitem__(self, view: str) -> Release:
+        """Return the release of a view."""
+        return self._releases[view]
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names of the views."""
+        return iter(self._releases)
+
+    def __len__(self) -> int:
+        """Return how many views there are."""
+        return len(self._releases)
+
+    def __repr__(self) -> str:
+        """Say in one line what was published."""
+        return f"Releases({', '.join(f'{name}: {release!r}' for name, release in self.items())})"
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The records of all views, as they are printed."""
+        return views_record({name: release.record for name, release in self.items()})
+
+    def _repr_html_(self) -> str:
+        """Return what was promised, measured and lost in each view, for notebooks."""
+        return "".join(f"<h4>{escape(name)}</h4>{release._repr_html_()}" for name, release in self.items())
+
+
+def views_record(records: Mapping[str, RunRecord]) -> dict[str, Any]:
+    """Return the records of several views as one."""
+    first = next(iter(records.values()))
+    return {"version": first.version, "status": first.status, "views": {name: record.as_mapping() for name, record in records.items()}}

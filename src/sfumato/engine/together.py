@@ -1,0 +1,128 @@
+"""Views read together: what somebody learns who sees several of them, rows grouped by the published values of all.
+
+A promise is made to readers of that view alone. Who sees several must not learn more than one of them would tell: the joint classes keep
+all promises of one of these views. Which rows are whose is taken from the private links, so a reader is thought to know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.classes import Classes
+from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.interfaces import Progress, Staged
+from sfumato.core.quiet import Quiet
+from sfumato.core.reading import Reading, read
+from sfumato.core.record import PromiseResult, Together, people
+from sfumato.core.text_classes import TextClasses
+from sfumato.engine.plan import Plan, Plans
+from sfumato.engine.record import threshold
+from sfumato.engine.verify import broken, not_kept, observed, result_of
+from sfumato.errors import PromiseError
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """A verified view: its plan, what was written, and the ladders by which its promises measure distances."""
+
+    plan: Plan
+    staged: Staged
+    ladders: Mapping[str, Hierarchy]
+
+
+def check_together(plans: Plans, seen: Mapping[str, Seen], original: Reading, progress: Progress) -> list[Together]:
+    """Return what readers of several views learn; raise a PromiseError where it is more than one of these views would tell.
+
+    Pairs of views that nobody reads together are measured too: readers may meet.
+    """
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for reader, names in plans.readers.items():
+        mine = tuple(name for name in seen if name in names)
+        if len(mine) > 1:
+            groups.setdefault(mine, []).append(reader)
+    for pair in combinations(seen, 2):
+        groups.setdefault(pair, [])
+    progress.stage("reading views together")
+    for name, finer in plans.derived_from.items():
+        _check_derived(seen[name], seen[finer], original.rows)
+    return [_together(names, readers, seen, original) for names, readers in groups.items()]
+
+
+def _check_derived(coarser: Seen, finer: Seen, rows: int) -> None:
+    """Refuse a derived view unless each class of the finer one is within one of its own or left out whole, and it shows no other rows."""
+    own, other = (_class_of_row(view, rows) for view in (coarser, finer))
+    joint = TextClasses.of_codes([own, other], [int(own.max()) + 1, int(other.max()) + 1], rows)
+    alone = TextClasses.of_codes([other], [int(other.max()) + 1], rows)
+    if joint.number != alone.number or ((own >= 0) & (other < 0)).any():
+        what = f"has classes that are not unions of those of the view {finer.plan.view}"
+        raise broken(what, code="verify-derived", who=f"the view {coarser.plan.view}")
+
+
+def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, Seen], original: Reading) -> Together:
+    views = [seen[name] for name in names]
+    rows, groups = _joint_classes(views, original.rows)
+    results = {view.plan.view: _measured(view, original, rows, groups) for view in views}
+    # a view that promises nothing is no measure for what others promise
+    kept = [name for name, (promises, _) in results.items() if promises and all(result.holds for result in promises)]
+    promised = [name for name, (promises, _) in results.items() if promises]
+    if readers and promised and not kept:
+        raise _learns_more(views, readers, {name: results[name][0] for name in promised})
+    smallest = min(size for _, size in results.values())
+    k = min((threshold(seen[name].plan) for name in kept or promised or names), default=2)
+    name = kept[0] if readers and kept else None
+    return Together(
+        views=list(names), readers=list(readers), smallest_class=people(smallest, k), keeps=name, promises=results[name][0] if name else []
+    )
+
+
+def _joint_classes(views: Sequence[Seen], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the rows of the source that any view shows, and the class of each by what all of them show."""
+    known = {name for view in views for name in view.plan.quasi_identifiers}
+    columns: list[NDArray[Any]] = []
+    sizes = []
+    for view in views:
+        columns.append(_class_of_row(view, rows))
+        sizes.append(int(columns[-1].max()) + 1)
+        # by what one view generalises people can be known: where another shows it as it is, that counts
+        plain = [name for name in view.plan.published if name in known and name not in view.plan.quasi_identifiers]
+        if plain:
+            for column in read(view.staged.written, plain, {}, Quiet()).columns.values():
+                codes = np.full(rows, -1, np.int64)
+                codes[view.staged.link] = column.codes
+                columns.append(codes)
+                sizes.append(len(column.values))
+    shown = np.flatnonzero(np.logical_or.reduce([column >= 0 for column in columns]))
+    return shown, TextClasses.of_codes([column[shown] for column in columns], sizes, len(shown)).class_of
+
+
+def _class_of_row(view: Seen, rows: int) -> NDArray[np.int32]:
+    """Return the class of each row of the source in a view, by the text that was written; -1 where it does not show the row."""
+    classes = np.full(rows, -1, np.int32)
+    classes[view.staged.link] = view.staged.text_classes(Quiet()).class_of
+    return classes
+
+
+def _measured(view: Seen, original: Reading, rows: NDArray[np.int64], groups: NDArray[np.int32]) -> tuple[list[PromiseResult], int]:
+    """Return the promises of a view, measured on joint classes, and how many people the smallest class has."""
+    plan = observed(view.plan, original, rows, view.ladders)
+    ones = np.ones(len(rows), np.int64)
+    classes = Classes(int(groups.max(initial=-1)) + 1, groups, ones, plan.sensitive, plan.subject, plan.references, plan.ladders)
+    return [result_of(promise, classes) for promise in view.plan.resolved.promises], int(classes.sizes.min())
+
+
+def _learns_more(views: Sequence[Seen], readers: Sequence[str], results: Mapping[str, Sequence[PromiseResult]]) -> PromiseError:
+    names = [view.plan.view for view in views]
+    told = ", nor ".join(f"what {name} promises, {not_kept(promises)}" for name, promises in results.items())
+    finest, *coarser = sorted(views, key=lambda view: -view.staged.text_classes(Quiet()).number)
+    return PromiseError(
+        f"{', '.join(readers)} would learn more from {' and '.join(names)} together than from one of them: their joint classes do not keep {told}; "
+        "nothing has been published",
+        code="verify-together",
+        hint=f"derived_from: {finest.plan.view} in {' and '.join(f'views.{view.plan.view}' for view in coarser)}, or let nobody read all of them",
+    )
