@@ -108,6 +108,22 @@ def test_a_run_killed_between_rows_and_record_has_its_record_published_by_the_ne
     assert sfumato.run(policy).record.rows.out == 60
 
 
+def test_views_of_a_run_killed_between_them_are_each_whole_or_absent(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    import sfumato
+    from sfumato.core.workplace import Workplace
+
+    views = {name: {"sink": f"out/{name}.csv"} for name in ("first", "second")}
+    policy = write_policy({key: value for key, value in POLICY.items() if key != "sink"} | {"views": views}, rows(60))
+    killed = subprocess.run([sys.executable, "-c", KILLER, STAGES["publish"], "after", str(policy)], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+
+    Workplace().close()
+
+    assert visible(tmp_path / "out") == ["first.csv", "first.csv.record.json"]
+    assert len(list((tmp_path / "out").iterdir())) == 2
+    assert [release.record.rows.out for release in sfumato.run(policy).values()] == [60, 60]
+
+
 def small_disk(folder: Path, kilobytes: int) -> bool:
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)], check=False, capture_output=True)

@@ -33,14 +33,22 @@ class Finer:
 
 
 def count_within(plan: Plan, counted: Counted, attached: Attached, finer: Finer) -> tuple[Counted, NDArray[np.int32]]:
-    """Count the combinations anew, those of the finer view's classes apart; return for each the class it is in there, -1 where in none."""
+    """Count the combinations anew, those of the finer view's classes apart; return for each the class it is in there, -1 where in none.
+
+    A row with a value that suppresses it takes its whole class with it: in part, that class would show who is missing.
+    """
     own, others = counted.count_plan.quasi_identifiers, finer.counted.count_plan.quasi_identifiers
-    count_plan = replace(counted.count_plan, quasi_identifiers=[*own, *others])
+    count_plan = replace(counted.count_plan, quasi_identifiers=[*own, *others], refused={})
     frequencies = plan.store.frequencies(attached, count_plan)
     every = frequencies.combinations
     units = _classes_of(every[:, len(own) :], [encoding.size for encoding in others], finer)
+    for encoding, column in zip(own, every.T, strict=False):
+        if encoding.column in counted.count_plan.refused:
+            units[np.isin(units, units[column == counted.count_plan.refused[encoding.column]])] = -1
+    left = np.unique(units[units >= 0])
+    units = np.where(units >= 0, np.searchsorted(left, units), -1).astype(np.int32)
     told = replace(frequencies, combinations=every[:, : len(own)], ladders=counted.frequencies.ladders)
-    return replace(counted, frequencies=told, count_plan=count_plan, every_combination=every), units
+    return replace(counted, frequencies=told, count_plan=count_plan, every_combination=every, refused_rows=0), units
 
 
 def _classes_of(codes: NDArray[np.int32], sizes: Sequence[int], finer: Finer) -> NDArray[np.int32]:
@@ -59,16 +67,16 @@ def search_within(plan: Plan, problem: Problem, counted: Counted, units: NDArray
     inside = units >= 0
     gone = int(frequencies.combination_rows[~inside].sum())
     problem = replace(problem, suppressible=problem.suppressible - gone, refused=problem.refused + gone)
-    if problem.suppressible < 0:
+    if problem.suppressible < 0 or not inside.any():
         limit = most_suppressed(plan, counted.rows)
         raise PromiseError(
-            f"the view {finer.name} leaves out rows that this one, which is derived from it, must then leave out too: more than {limit} in all",
+            f"more than {limit} rows would be left out: those that the view {finer.name} leaves out, and whole classes of it",
             code="derived-suppression",
-            hint=f"a larger suppression_limit in views.{plan.view}, or a smaller one in views.{finer.name}",
+            hint=f"a larger suppression_limit in views.{plan.view}, a smaller one in views.{finer.name}, or on_unknown: generalise",
         )
     if not problem.hierarchies:
         return replace(nothing_to_recode(frequencies), class_of=np.where(inside, 0, -1).astype(np.int32))
-    lows, highs = _extents(frequencies.combinations, units, finer.recoding.number)
+    lows, highs = _extents(frequencies.combinations, units, int(units.max()) + 1)
     found = plan.resolved.algorithm.search(problem, _as_units(frequencies, units, lows, highs, problem.hierarchies), progress)
     if found.levels is not None:
         # the nodes of a level must hold every unit whole
