@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast lint format check benchmark lock clean
+.PHONY: demo test test-fast lint format check docs benchmark lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -26,6 +26,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 
 check: lint test
+
+# The pages of docs/reference, from the code and from examples that are run.
+docs: $(VENV)/.dev
+	$(BIN)/python docs/make_reference.py
 
 # In an environment as users have it: libraries of the tests, once there, are imported by others and slow every start.
 benchmark:

@@ -197,7 +197,7 @@ def run_command(arguments: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, interrupt)
     signal.signal(signal.SIGINT, interrupt)
     try:
-        status = app(args=list(arguments), standalone_mode=False) or 0
+        status = app(args=list(arguments), prog_name="sfumato", standalone_mode=False) or 0
     except BaseException as error:  # noqa: BLE001 - the last place that can keep a value out of a traceback
         status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else _failed(arguments, error, bool(interrupts))
     # an interrupt within a library can come out as any error, or as none

@@ -1,0 +1,10 @@
+import sfumato
+
+# a policy without a sink, run from Python
+release = sfumato.run(
+    {
+        "source": "people.csv",
+        "columns": {"age": {"role": "quasi_identifier"}, "town": {"role": "quasi_identifier"}, "diagnosis": {"role": "sensitive"}},
+        "promises": [{"k_anonymity": {"k": 4}}],
+    }
+)
