@@ -29,7 +29,7 @@ FORMS: dict[ValueType, str] = {
 
 _FEW = 0.1
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_800
-_INTEGER = r"^[+-]?(0|[1-9][0-9]{0,17})$"
+_INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})$"
 _DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$"
 _FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
 _ADDRESS = r"^[0-9A-Fa-f:.]{2,45}$"
@@ -47,7 +47,7 @@ def infer(values: pa.Array) -> ValueType:
         return _of_arrow(values.type)
     if len(values) == values.null_count:
         return "text"
-    if _all_match(values, _INTEGER):
+    if _all_match(values, _INTEGER) and parse(values, "integer").null_count == values.null_count:
         return "integer"
     if _all_match(values, _DECIMAL) or _all_match(values, _FLOAT):
         return "decimal"
@@ -91,7 +91,7 @@ def parse(values: pa.Array, kind: ValueType) -> pa.Array:
     if not pa.types.is_string(values.type):
         values = _as_text(values)
     if kind == "integer":
-        return pc.cast(_matching(pc.replace_substring_regex(values, r"^\+", ""), _INTEGER), pa.int64())
+        return _cast_or_null(_matching(pc.replace_substring_regex(values, r"^\+", ""), _INTEGER), pa.int64())
     if kind == "decimal":
         return _parse_decimal(values)
     if kind == "date":
@@ -235,7 +235,7 @@ def _within_calendar(values: pa.Array) -> pa.Array:
 
 
 def _cast_or_null(text: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the text cast to a date or an instant, null where there is no such day or hour."""
+    """Return the text cast to a number, a date or an instant, null where there is no such number, day or hour."""
     try:
         return pc.cast(text, kind)
     except pa.ArrowInvalid:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,7 +19,7 @@ def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
     >>> plain_schema(pa.schema([("a", pa.string_view()), ("b", pa.null())]), "table").types
     [DataType(string), DataType(string)]
     """
-    double = sorted({field for field in schema.names if schema.names.count(field) > 1})
+    double = sorted(name for name, times in Counter(schema.names).items() if times > 1)
     if double:
         raise DataError(
             f"{name} has several columns called {', '.join(double)}",

@@ -23,6 +23,8 @@ _LARGEST_RECORD = 256 << 20
 _FIRST_BATCH = 1 << 15
 _BATCH = 1 << 19
 _BATCH_BYTES = 64 << 20
+# of many columns fewer rows at a time: arrays for more would only be made and thrown away
+_BATCH_CELLS = 1 << 23
 # the line end behind the last byte, and room to read eight bytes at a time
 _MARGIN = 2 * MARGIN
 TOO_LARGE = -1
@@ -66,7 +68,8 @@ class DelimitedText:
 
     def batches(self, content: Bytes) -> Iterator[tuple[int, list[pa.Array]]]:
         """Yield the number of rows and their columns, first the coded, then the plain; the first batch is small."""
-        capacity = _FIRST_BATCH
+        most = max(1, _BATCH_CELLS // max(1, self._coded + self._plain))
+        capacity = min(_FIRST_BATCH, most)
         while self._refill(content) and self._end < len(BOM_UTF8):
             pass
         if self._data[: self._end][: len(BOM_UTF8)].tobytes() == BOM_UTF8:
@@ -79,7 +82,7 @@ class DelimitedText:
             self._state[kernel.ROWS] = 0
             if self._state[kernel.VALUES] > _BATCH or self._state[kernel.BYTES] > _BATCH_BYTES:
                 self._values.clear()
-            capacity = _BATCH
+            capacity = min(_BATCH, most)
 
     def _batch(self, content: Bytes, capacity: int) -> tuple[NDArray[np.int32], list[pa.Array]]:
         """Read rows until there are enough of them, or enough bytes."""

@@ -19,7 +19,8 @@ def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> No
     """Refuse a source unless every column of it is named, and every named column is there."""
     named, present = list(resolved.policy.columns), list(schema.names)
     unnamed = [name for name in present if name not in resolved.policy.columns]
-    absent = [name for name in named if name not in schema.names]
+    there = set(present)
+    absent = [name for name in named if name not in there]
     if not unnamed and not absent:
         return
     _refuse_another_delimiter(source, present, named)

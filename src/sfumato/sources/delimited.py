@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -93,10 +94,11 @@ class Delimited(Settings):
         from sfumato.core.delimited_text import DelimitedText, MalformedError
 
         names = self._names()
-        plain = [name for name in columns if name not in coded]
-        order = [*(name for name in columns if name in coded), *plain]
+        dictionaries, places = set(coded), {name: place for place, name in enumerate(names)}
+        plain = [name for name in columns if name not in dictionaries]
+        order = [*(name for name in columns if name in dictionaries), *plain]
         marks = (self.delimiter, self.quote, self.escape)
-        fields = [names.index(name) for name in order]
+        fields = [places[name] for name in order]
         text = DelimitedText(marks, len(names), self.header, fields[: len(order) - len(plain)], fields[len(order) - len(plain) :])
         with unchanged(self.path), opened(self.path, self._compression) as file:
             try:
@@ -123,7 +125,7 @@ class Delimited(Settings):
                 )
         else:
             names = first
-        double = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        double = [name for name, times in Counter(names).items() if times > 1]
         if double:
             # their places and not their names: without a header, the names would be cells
             alike = (" and ".join(str(place) for place, own in enumerate(names, 1) if own == name) for name in double)

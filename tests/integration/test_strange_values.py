@@ -1,0 +1,163 @@
+"""Values that are rare and real: each goes the whole road, or is one clear error. No row is lost, and nothing is told of a value."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.errors import DataError
+
+SENSITIVE = {"illness": {"role": "sensitive"}}
+
+
+def released(values: Any, k: int = 2, **column: Any) -> list[Any]:
+    """Return what is published of a column of values, each of which three people have."""
+    rows = values.take([place // 3 for place in range(3 * len(values))]) if isinstance(values, pa.Array) else [v for v in values for _ in range(3)]
+    table = pa.table({"value": rows, "illness": ["ab"[place % 2] for place in range(len(rows))]})
+    policy = {"columns": {"value": {"role": "quasi_identifier", **column}, **SENSITIVE}, "promises": [{"k_anonymity": {"k": k}}]}
+    release = sfumato.run(policy, data=table)
+    assert release.table.num_rows + int(release.record.rows.suppressed) == len(rows)
+    shown: list[Any] = release.table["value"].to_pylist()
+    assert min(Counter(shown).values()) >= k
+    return shown
+
+
+def refused(values: Any, code: str, secret: str, **column: Any) -> None:
+    with pytest.raises(DataError) as raised:
+        released(values, **column)
+    assert raised.value.code == code
+    assert secret not in str(raised.value)
+
+
+def test_a_column_of_several_types_is_text_and_none_is_lost() -> None:
+    assert set(released(["12", "twelve", "1.5", "2024-01-01", "10.0.0.1", ""])) >= {"12", "1.5"}
+
+
+def test_a_declared_type_refuses_what_is_not_of_it() -> None:
+    refused(["12", "13", "twelve"], "value-type", "twelve", type="integer")
+    assert "12" in released(["12", "13", "twelve"], type="integer", on_unknown="generalise")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_is_missing_or_refused(value: float) -> None:
+    try:
+        shown = released(pa.array([1.0, 2.0, 3.0, value]))
+    except DataError as error:
+        assert error.code in ("value-type", "value-outside-hierarchy")
+        assert "inf" not in error.message
+    else:
+        assert not any("nan" in str(text).lower() or "inf" in str(text).lower() for text in shown)
+
+
+def test_both_zeros_are_one_value() -> None:
+    assert set(released(pa.array([0.0, -0.0, 1.0]), k=6)) == {"0", "[0, 1]"} or set(released(pa.array([0.0, -0.0, 1.0]), k=3)) == {"0", "1"}
+
+
+def test_huge_integers_and_decimals_are_covered_by_what_is_published() -> None:
+    huge = [10**17, 10**17 + 1, 10**18, -(10**18)]
+    assert len(released(pa.array(huge))) == 12
+    decimals = [Decimal("123456789012345678901234567890.12"), Decimal("-0.01"), Decimal("0.00"), Decimal("99999999999999999999.99")]
+    assert len(released(pa.array(decimals, pa.decimal128(38, 2)))) == 12
+    assert len(released([str(10**40), str(10**40 + 1), "3"])) == 9
+
+
+def test_dates_before_1900_and_in_several_formats() -> None:
+    assert set(released(["1815-12-10", "1799-07-14", "0476-09-04"])) == {"1815-12-10", "1799-07-14", "0476-09-04"}
+    # another format makes text of the column: nothing is guessed
+    mixed = released(["1815-12-10", "10.12.1815", "12/10/1815"])
+    assert set(mixed) == {"1815-12-10", "10.12.1815", "12/10/1815"}
+    refused(["1815-12-10", "10.12.1815"], "value-type", "10.12", type="date")
+
+
+def test_the_hour_that_comes_twice_is_two_instants() -> None:
+    # in Berlin the clocks were put back at three
+    instants = ["2024-10-27T00:30:00Z", "2024-10-27T01:30:00Z", "2024-10-27T02:30:00+02:00"]
+    hours = {"calendar": {"levels": ["hour", "day"], "time_zone": "Europe/Berlin"}}
+    shown = Counter(released(instants, type="timestamp", hierarchy=hours, level={"minimum": 1}))
+    assert len(shown) == 2
+    assert sorted(shown.values()) == [3, 6]
+
+
+def test_an_ipv4_address_within_ipv6_is_one_of_ipv6() -> None:
+    shown = released(["10.0.0.1", "::ffff:10.0.0.1", "10.0.0.2", "2001:db8::1"], type="ip", hierarchy={"network": {}})
+    assert len(shown) == 12
+    refused(["10.0.0.1", "10.0.0.999"], "value-type", "999", type="ip", hierarchy={"network": {}})
+
+
+def test_places_outside_the_globe_are_unknown_values() -> None:
+    places = ["46.95 7.44", "47.56 7.59", "95.0 7.0"]
+    refused(places, "value-outside-hierarchy", "95", hierarchy={"grid": {}})
+    assert "*" in released(places, hierarchy={"grid": {}}, on_unknown="generalise")
+
+
+STRANGE = [
+    "👩‍👩‍👧",
+    "שלום",
+    "e\u0301",
+    "é",
+    "a,b",
+    'say "no"',
+    "two\nlines",
+    "a\r\nb",
+    "\x00",
+    "\ufeffmark",
+    " blank ",
+    "a;b",
+    "'",
+    "\t",
+    "\u2028",
+    "NULL",
+]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "arrow"])
+def test_strange_text_is_published_as_it_was(ending: str, tmp_path: Path) -> None:
+    table = pa.table({"value": [text for text in STRANGE for _ in range(3)], "note": [text for _ in range(3) for text in STRANGE]})
+    policy = {
+        "columns": {"value": {"role": "quasi_identifier"}, "note": {"role": "other"}},
+        "promises": [{"k_anonymity": {"k": 3}}],
+        "sink": str(tmp_path / f"release.{ending}"),
+    }
+
+    release = sfumato.run(policy, data=table)
+
+    assert Counter(release.table["value"].to_pylist()) == Counter(table["value"].to_pylist())
+    assert Counter(release.table["note"].to_pylist()) == Counter(table["note"].to_pylist())
+    if ending == "csv":
+        with (tmp_path / "release.csv").open(newline="", encoding="utf-8") as file:
+            lines = list(csv.reader(file))
+        assert Counter(row[0] for row in lines[1:]) == Counter(table["value"].to_pylist())
+
+
+def test_mixed_encodings_are_refused_with_their_line(write_policy: Callable[..., Path], tmp_path: Path) -> None:
+    policy = write_policy({"source": "data.csv", "columns": {"town": {"role": "other"}}, "sink": "release.csv"})
+    (tmp_path / "data.csv").write_bytes("town\nKöln\n".encode() + "Köln\n".encode("latin-1"))
+
+    with pytest.raises(DataError) as raised:
+        sfumato.run(policy)
+
+    assert raised.value.code == "file-encoding"
+    assert "ln" not in raised.value.message.replace("line", "")
+
+
+@pytest.mark.slow
+def test_five_thousand_columns(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    names = [f"c{number}" for number in range(5000)]
+    columns: dict[str, Any] = {name: {"role": "other"} for name in names}
+    columns |= {name: {"role": "quasi_identifier"} for name in names[:20]} | {name: {"role": "identifier"} for name in names[-1000:]}
+    rows = [names, *([str((row * (number + 1)) % 3) for number in range(5000)] for row in range(60))]
+    policy = write_policy({"source": "data.csv", "columns": columns, "promises": [{"k_anonymity": {"k": 5}}], "sink": "release.csv"}, rows)
+
+    release = sfumato.run(policy)
+
+    assert release.table.num_rows == 60
+    assert len(release.table.column_names) == 4000
+    assert min(Counter(zip(*(release.table[name].to_pylist() for name in names[:20]), strict=True)).values()) >= 5
