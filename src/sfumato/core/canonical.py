@@ -30,8 +30,8 @@ FORMS: dict[ValueType, str] = {
 _FEW = 0.1
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_800
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})$"
-_DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$"
-_FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
+_DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,37})(\.[0-9]{1,18})?$"
+_FLOAT = r"^[+-]?(0|[1-9][0-9]{0,37})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
 _ADDRESS = r"^[0-9A-Fa-f:.]{2,45}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
@@ -209,7 +209,8 @@ def _parse_decimal(values: pa.Array) -> pa.Array:
         return _parse_float(pc.cast(text, pa.float64()))
     text = pc.replace_substring_regex(exact, r"^\+", "")
     scale = pc.max(pc.utf8_length(pc.replace_substring_regex(text, r"^[^.]*\.?", ""))).as_py() or 0
-    return pc.cast(text, pa.decimal128(38, scale))
+    whole = pc.max(pc.utf8_length(pc.replace_substring_regex(text, r"^-|\..*$", ""))).as_py() or 0
+    return pc.cast(text, pa.decimal128(38, scale) if whole + scale <= 38 else pa.decimal256(76, scale))
 
 
 def _parse_float(values: pa.Array) -> pa.Array:
