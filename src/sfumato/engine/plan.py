@@ -72,6 +72,13 @@ class Plans:
         """The one source of them all."""
         return next(iter(self.views.values())).source
 
+    def up_to(self, view: str) -> Plans:
+        """Return the plan of one view after those of the views it is derived from."""
+        names = [view]
+        while names[0] in self.derived_from:
+            names.insert(0, self.derived_from[names[0]])
+        return Plans({name: self.views[name] for name in names}, {name: self.derived_from[name] for name in names[1:]}, {})
+
 
 def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     """Check a policy with all its views, and its columns against those of its source."""
@@ -87,14 +94,19 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
 
 def make_plan(policy: AnyPolicy, data: Any = None, view: str | None = None) -> Plan:
     """Check a policy, and its columns against those of its source; return the plan of the whole policy, or of one of its views."""
-    plans = make_plans(policy, data).views
-    if view is None and "" not in plans:
-        raise UsageError("the policy has several views", code="view-unknown", hint=f"--view {next(iter(plans))}, or view= in Python")
-    if view is not None and view not in plans:
-        known = [name for name in plans if name]
+    plans = make_plans(policy, data)
+    return plans.views[named_view(plans, view)]
+
+
+def named_view(plans: Plans, view: str | None) -> str:
+    """Return the name of a view that was asked for, which is no name where the policy has none; refuse others."""
+    known = [name for name in plans.views if name]
+    if view is None and known:
+        raise UsageError("the policy has several views", code="view-unknown", hint=f"--view {known[0]}, or view= in Python")
+    if view is not None and view not in known:
         hint = suggestion(view, known) if known else "leave it out: the policy has no views"
         raise UsageError(f"the policy has no view {view}", code="view-unknown", hint=hint)
-    return plans[view or ""]
+    return view or ""
 
 
 def _source(resolved: Resolved, data: Any) -> Source:

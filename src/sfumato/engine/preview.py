@@ -11,8 +11,8 @@ import pyarrow as pa
 from sfumato.core.canonical import as_text
 from sfumato.core.quiet import Quiet
 from sfumato.core.workplace import Workplace
-from sfumato.engine.plan import AnyPolicy, Plan, as_source, make_plan
-from sfumato.engine.run import Timings, stage
+from sfumato.engine.plan import AnyPolicy, Plan, as_source, make_plans, named_view
+from sfumato.engine.run import Timings, staged_views
 from sfumato.errors import DataError
 from sfumato.registry import find
 
@@ -31,11 +31,16 @@ class Preview:
 
 def preview(policy: AnyPolicy, rows: int = 20, data: Any = None, view: str | None = None) -> Preview:
     """Anonymise the first rows of the source in memory, and return the first of them with what would be published."""
-    plan = make_plan(policy, data, view)
+    plans = make_plans(policy, data)
+    name = named_view(plans, view)
+    plan = plans.views[name]
     table, whole = _beginning(plan, max(rows, _LOOKED_AT))
-    in_memory = replace(plan, source=as_source(table), sink=find("sinks", "memory")())
+    source, nowhere = as_source(table), find("sinks", "memory")()
+    wanted = plans.up_to(name)
+    in_memory = replace(wanted, views={each: replace(one, source=source, sink=nowhere) for each, one in wanted.views.items()})
     with Workplace() as workplace:
-        staged = stage(in_memory, workplace, Quiet(), Timings()).staged
+        *_, last = staged_views(in_memory, workplace, Quiet(), Timings())
+        staged = last.staged
         written = pa.Table.from_batches(staged.written.batches(staged.written.describe().names))
     place = np.full(table.num_rows, -1, np.int64)
     place[staged.link] = np.arange(len(staged.link))

@@ -79,7 +79,7 @@ def _run(plans: Plans, workplace: Workplace, progress: Progress, timings: Timing
     state = plans.source.state()
     views: dict[str, View] = {}
     try:
-        for view in _staged(plans, workplace, progress, timings):
+        for view in staged_views(plans, workplace, progress, timings):
             views[view.plan.view] = view
         try:
             records = _verified(plans, views, timings, progress)
@@ -99,14 +99,8 @@ def _run(plans: Plans, workplace: Workplace, progress: Progress, timings: Timing
     return {name: Release(records[name], reader, kind) for name, reader in zip(views, readers, strict=True)}
 
 
-def stage(plan: Plan, workplace: Workplace, progress: Progress, timings: Timings) -> View:
-    """Count, search and write one release where nobody can see it; nothing has been verified yet."""
-    (view,) = _staged(Plans({"": plan}, {}, {}), workplace, progress, timings)
-    return view
-
-
-def _staged(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings) -> Iterator[View]:
-    """Read the source once, and yield each view when it has been written."""
+def staged_views(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings) -> Iterator[View]:
+    """Read the source once; count, search and write each view where nobody can see it, and yield it. Nothing has been verified yet."""
     first = next(iter(plans.views.values()))
     with timings.stage("count"):
         progress.stage("reading", plans.source.about())

@@ -14,6 +14,7 @@ import pytest
 import sfumato
 from sfumato.core.record import RunRecord
 from sfumato.engine.plan import make_plan
+from sfumato.engine.preview import preview
 from sfumato.errors import PromiseError, UsageError
 from sfumato.sources.memory import Memory
 
@@ -274,3 +275,13 @@ def test_one_view_can_be_planned_by_its_name() -> None:
         make_plan(both, TABLE, "bb")
     with pytest.raises(UsageError, match=r"leave it out: the policy has no views"):
         make_plan(POLICY, TABLE, "a")
+
+
+def test_a_preview_of_a_derived_view_is_derived_too() -> None:
+    views = {"coarse": OTHERWISE | {"derived_from": "fine"}, "fine": FINE}
+    both = policy(views, columns=KEYED)
+
+    shown = preview(both, rows=400, data=TABLE, view="coarse")
+
+    published = classes_by_number(sfumato.run(both, data=TABLE)["coarse"].table)
+    assert {int(before["number"]): (after["age"], after["town"]) for before, after in shown.rows} == published
