@@ -24,12 +24,17 @@ TABLE = pa.table(
 )
 
 
+def in_a_folder(table: pa.Table, path: Path) -> Source:
+    make("delimited", table, path / "data.csv")
+    return find("sources", "folder")(path=str(path))
+
+
 def in_memory(table: pa.Table, path: Path) -> Source:
     return find("sources", "memory")(table=table)
 
 
 # sources that are no files; a file is written by the sink of the same name
-SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {"memory": in_memory}
+SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {"folder": in_a_folder, "memory": in_memory}
 # where only rows say what columns there are
 WITHOUT_A_HEADER = ("json_lines",)
 FILES = [name for name in names("sources") if name not in SPECIAL]
@@ -173,11 +178,11 @@ def test_a_file_that_is_not_there_is_unreachable(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_folder_is_no_file(name: str, tmp_path: Path) -> None:
+def test_a_folder_without_files_is_no_source(name: str, tmp_path: Path) -> None:
     with pytest.raises(UnreachableError) as caught:
         find("sources", name)(path=str(tmp_path)).describe()
 
-    assert caught.value.code == "file-is-folder"
+    assert caught.value.code in ("source-no-files", "file-is-folder")
 
 
 def test_a_file_that_may_not_be_read_is_unreachable(file_source: Any, unreadable: Callable[[Path], None]) -> None:

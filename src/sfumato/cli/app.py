@@ -116,7 +116,7 @@ def generate(
 
 @app.command()
 def assess(
-    data: Annotated[Path, typer.Argument(help="the table: a CSV, TSV or Parquet file", show_default=False)],
+    data: Annotated[Path, typer.Argument(help="the table: a file, a folder of files, or a pattern in quotes", show_default=False)],
     quasi_identifier: Annotated[list[str], typer.Option("--quasi-identifier", "-q", help="a column by which people could be known; repeat it")],
     subject: Annotated[str | None, typer.Option(help="the column that says which person a row is about")] = None,
     population: Annotated[str | None, typer.Option(help="how many people the table is a part of, or a file with all of them")] = None,

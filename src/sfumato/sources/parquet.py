@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pydantic import Field
 
 from sfumato.core.column_types import damage_is, plain_schema, refuse_damaged_text
-from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
-from sfumato.core.interfaces import Scan
-from sfumato.core.settings import Settings
+from sfumato.core.files import file_errors, unchanged
+from sfumato.core.table_files import TableFiles
 from sfumato.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,35 +24,25 @@ _ROWS = 1 << 16
 _BYTES = 16 << 20
 
 
-class Parquet(Settings):
-    """A Parquet file.
+class Parquet(TableFiles):
+    """A Parquet file, or several of one table.
 
     Cost: one pass over the columns asked for, in batches of about 16 megabytes and at most 65,536 rows.
     """
 
-    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
-
-    def describe(self) -> pa.Schema:
-        """Return the columns and their types as the file declares them; dictionaries count as what they hold."""
+    def file_schema(self) -> pa.Schema:
+        """Return the columns and their types as one file declares them; dictionaries count as what they hold."""
         with self._opened() as file:
             return self._schema(file)
 
-    def state(self) -> str:
-        """Return a token that changes when the file does."""
-        return state_of(self.path)
-
-    def about(self) -> int:
-        """Return how many rows the file says it has."""
+    def file_about(self) -> int:
+        """Return how many rows one file says it has."""
         with self._opened() as file:
             return int(file.metadata.num_rows)
 
-    def scan(self) -> Scan:
-        """Return the file."""
-        return Scan("parquet", (self.path,))
-
-    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Read some columns, those of ``coded`` that hold text as dictionaries."""
-        schema = self.describe()
+    def file_batches(self, columns: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read some columns of one file, those of ``coded`` that hold text as dictionaries."""
+        schema = self.file_schema()
         dictionaries = [name for name in coded if pa.types.is_string(schema.field(name).type)]
         wanted = pa.schema([_field(schema.field(name), name in dictionaries) for name in columns])
         with unchanged(self.path), self._opened(dictionaries) as file:
