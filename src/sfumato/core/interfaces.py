@@ -94,6 +94,25 @@ class Writer(Protocol):
 
 
 @runtime_checkable
+class ReorderingWriter(Writer, Protocol):
+    """A writer whose rows are read back in another order than they were written in."""
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The place among the rows that were written of each one that is read back; known when the release is finished."""
+        ...
+
+
+@runtime_checkable
+class ChoosySink(Protocol):
+    """A sink that cannot take every release."""
+
+    def refuse_columns(self, names: Sequence[str]) -> str | None:
+        """Return what is wrong with a release of these columns; None where nothing is."""
+        ...
+
+
+@runtime_checkable
 class Sink(Protocol):
     """Where rows go. Nothing is visible before it is published."""
 

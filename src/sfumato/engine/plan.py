@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.interfaces import Sink, Source, Store
+from sfumato.core.interfaces import ChoosySink, Sink, Source, Store
 from sfumato.engine.columns import compare_columns
 from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.load import Loaded, load
@@ -64,7 +64,20 @@ def make_plan(policy: AnyPolicy, data: Any = None) -> Plan:
     sink: Sink = resolved.sink if resolved.sink is not None else find("sinks", "memory")()
     schema = source.describe()
     compare_columns(resolved, source, schema)
-    return Plan(resolved, source, sink, find("stores", "duckdb")(), schema)
+    plan = Plan(resolved, source, sink, find("stores", "duckdb")(), schema)
+    _refuse_columns(plan)
+    return plan
+
+
+def _refuse_columns(plan: Plan) -> None:
+    """Refuse a release whose columns its sink cannot take."""
+    columns, resolved = plan.resolved.policy.columns, plan.resolved
+    bounds = {name: (f"{name}_from", f"{name}_to") for name in plan.quasi_identifiers if columns[name].publish == "bounds"}
+    released = [column for name in plan.published for column in bounds.get(name, (name,))]
+    wrong = plan.sink.refuse_columns(released) if isinstance(plan.sink, ChoosySink) else None
+    if wrong is not None:
+        hint = f"name some of {', '.join(released)}" if len(released) > 1 else "leave partition_by out"
+        raise PolicyError([Mistake("sink", wrong, "policy-sink-columns", hint, resolved.lines.at(("sink",)))], name=resolved.name)
 
 
 def _source(resolved: Resolved, data: Any) -> Source:

@@ -26,6 +26,7 @@ from sfumato.core.interfaces import (
     MaskPlan,
     Progress,
     Published,
+    ReorderingWriter,
     Sink,
     Source,
     Writer,
@@ -93,6 +94,8 @@ class Duckdb(Settings):
         except BaseException:
             writer.abort()
             raise
+        if isinstance(writer, ReorderingWriter):
+            link = link[writer.order]
         qids = [name for publication in masks.publications for name in publication.columns]
         return StagedRelease(writer, written, link, qids, list(masks.kept))
 

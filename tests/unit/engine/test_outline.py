@@ -57,7 +57,7 @@ subject: null
 algorithm: {{datafly: {{}}}}
 suppression_limit: 0.05
 accept: []
-sink: {{parquet: {{path: "{folder}/release.parquet", compression: zstd}}}}
+sink: {{parquet: {{path: "{folder}/release.parquet", compression: zstd, partition_by: []}}}}
 
 Nothing has been written.
 """
