@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.interfaces import Scan, Source
+from sfumato.core.standard_streams import forget_input
 from sfumato.errors import DataError, UnreachableError
 from sfumato.registry import find, names
 
@@ -33,8 +34,25 @@ def in_memory(table: pa.Table, path: Path) -> Source:
     return find("sources", "memory")(table=table)
 
 
+def by_standard_input(table: pa.Table, path: Path) -> Source:
+    make("delimited", table, path)
+    with path.open("rb") as file:
+        os.dup2(file.fileno(), 0)
+    return find("sources", "standard_input")()
+
+
+@pytest.fixture(autouse=True)
+def _standard_input() -> Iterator[None]:
+    """Give standard input back after a test that has exchanged it."""
+    kept = os.dup(0)
+    yield
+    forget_input()
+    os.dup2(kept, 0)
+    os.close(kept)
+
+
 # sources that are no files; a file is written by the sink of the same name
-SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {"folder": in_a_folder, "memory": in_memory}
+SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {"folder": in_a_folder, "memory": in_memory, "standard_input": by_standard_input}
 # where only rows say what columns there are
 WITHOUT_A_HEADER = ("json_lines",)
 FILES = [name for name in names("sources") if name not in SPECIAL]

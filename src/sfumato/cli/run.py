@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.cli.answers import answers, leave_output_to_the_release
 from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.progress import Bars
 
@@ -19,6 +20,7 @@ def run(policy: Path, format: str) -> None:
     import pyarrow as pa
 
     from sfumato.core.record import record_path
+    from sfumato.core.standard_streams import OUTPUT, in_words
     from sfumato.engine.run import run as run_policy
     from sfumato.engine.warm import compile_meanwhile
     from sfumato.policy.load import load
@@ -28,6 +30,8 @@ def run(policy: Path, format: str) -> None:
     if loaded.policy.source is None or loaded.policy.sink is None:
         # what only a program can do without is said together with all other mistakes
         resolve(loaded, needs=("source", "sink"))
+    if loaded.policy.sink is not None and loaded.policy.sink.name == "standard_output":
+        leave_output_to_the_release()
     load_arrow_alone()
     # Arrow's own handlers would be in the way of ours, which leave nothing behind
     pa.enable_signal_handlers(False)
@@ -36,9 +40,13 @@ def run(policy: Path, format: str) -> None:
     with Bars() as progress:
         record = run_policy(loaded, progress=progress).record
     if format == "json":
-        sys.stdout.write(json.dumps(record.as_mapping(), indent=1, ensure_ascii=False) + "\n")
+        answers().write(json.dumps(record.as_mapping(), indent=1, ensure_ascii=False) + "\n")
+    elif record.files == [OUTPUT]:
+        kept = (loaded.policy.sink.settings if loaded.policy.sink else {}).get("record")
+        told = record.model_copy(update={"files": [in_words(OUTPUT)]})
+        answers().write(summary(told, str(Path(loaded.folder or ".") / kept) if kept else "kept in the private folder"))
     else:
-        sys.stdout.write(summary(record, record_path(record.files[0])))
+        answers().write(summary(record, record_path(record.files[0])))
 
 
 def summary(record: RunRecord, record_file: str) -> str:

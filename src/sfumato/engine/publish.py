@@ -21,7 +21,7 @@ from sfumato.core import places
 from sfumato.core.files import file_errors
 from sfumato.core.interfaces import PUBLISHED, Progress, Published, Staged
 from sfumato.core.recoding import Recoding
-from sfumato.core.record import RunRecord, record_path
+from sfumato.core.record import RunRecord, record_of
 from sfumato.core.staging import StagedFile
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted
@@ -33,9 +33,9 @@ _RUNS_KEPT = 50
 def publish(plan: Plan, staged: Staged, record: RunRecord, workplace: Workplace, progress: Progress) -> Published:
     """Rename the staged release and its record to their final names. An interrupt waits until both have them."""
     targets = list(plan.sink.places())
-    if not targets:
+    path = record_of(plan.sink)
+    if path is None:
         return plan.store.publish(staged, plan.sink)
-    path = record_path(targets[0])
     staged_record = StagedFile(path)
     try:
         workplace.note([str(staged_record.path)])

@@ -37,6 +37,10 @@ def _component(value: Any) -> Any:
     raise ValueError("must be a name, or {name: {settings}}")
 
 
+def _sink(value: Any) -> Any:
+    return Component(name="standard_output") if value == "-" else _file_or_component(value)
+
+
 def _file_or_component(value: Any) -> Any:
     if not isinstance(value, str):
         return _component(value)
@@ -47,6 +51,8 @@ def _file_or_component(value: Any) -> Any:
 
 
 def _source(value: Any) -> Any:
+    if value == "-":
+        return Component(name="standard_input")
     return Component(name="folder", settings={"path": value}) if isinstance(value, str) and value.endswith("/") else _file_or_component(value)
 
 
@@ -55,7 +61,7 @@ def _one_or_many(value: Any) -> Any:
 
 
 AnyComponent = Annotated[Component, BeforeValidator(_component)]
-FileComponent = Annotated[Component, BeforeValidator(_file_or_component)]
+FileComponent = Annotated[Component, BeforeValidator(_sink)]
 SourceComponent = Annotated[Component, BeforeValidator(_source)]
 Texts = Annotated[list[str], BeforeValidator(_one_or_many)]
 Acceptance = Annotated[list[Literal["singling_out"]], BeforeValidator(_one_or_many)]

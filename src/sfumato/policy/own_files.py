@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from sfumato.core.file_set import would_hold
-from sfumato.core.record import record_path
+from sfumato.core.record import record_of
 from sfumato.core.staging import staging_name
 from sfumato.errors import Mistake, SfumatoError
 from sfumato.policy.load import Loaded
@@ -39,7 +39,7 @@ def _read(loaded: Loaded, source: Source | None, hierarchies: Mapping[str, Hiera
 
 def _places(source: Source | None) -> list[str]:
     scan = source.scan() if source is not None else None
-    return list(scan.places) if scan is not None else []
+    return [place for place in scan.places if _is_stored(place)] if scan is not None else []
 
 
 def _files(source: Source | None) -> list[str]:
@@ -58,8 +58,14 @@ def _is_inside(path: str, target: str) -> bool:
 
 def _written(sink: Sink) -> list[str]:
     """Return the release, its record, and the private names of both."""
-    targets = [place for target in sink.places() for place in (target, record_path(target))]
-    return [*targets, *(str(staging_name(Path(target))) for target in targets)]
+    record = record_of(sink)
+    targets = [*sink.places(), *([record] if record is not None else [])]
+    return [place for target in targets for place in (target, str(staging_name(Path(target)))) if _is_stored(place)]
+
+
+def _is_stored(path: str) -> bool:
+    """Return whether a place is a file, a folder or nothing yet; two streams may well be one terminal."""
+    return Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()
 
 
 def _same_file(one: str, other: str) -> bool:

@@ -46,6 +46,9 @@ def meant(path: Place, given: Any) -> str | None:
         return _limit(given)
     if path[-1:] == ("promises",):
         return _promises(given)
+    if key in ("source", "sink") and given == [None]:
+        # without quotes a dash begins a list
+        return f'{key}: "-"'
     if key in ("source", "sink") and isinstance(given, str):
         return _file(key, given)
     return _component(key, given) if key in _KINDS and isinstance(given, Mapping) else None
