@@ -17,6 +17,7 @@ FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     ".ndjson": ("json_lines", {}),
     ".arrow": ("arrow", {}),
     ".feather": ("arrow", {}),
+    ".xlsx": ("excel", {}),
 }
 
 

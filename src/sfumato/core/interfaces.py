@@ -113,6 +113,15 @@ class ChoosySink(Protocol):
 
 
 @runtime_checkable
+class LimitedSink(Protocol):
+    """A sink that holds only so many rows."""
+
+    def refuse_rows(self, rows: int) -> None:
+        """Refuse a release of more rows than it holds, before anything is written."""
+        ...
+
+
+@runtime_checkable
 class Sink(Protocol):
     """Where rows go. Nothing is visible before it is published."""
 

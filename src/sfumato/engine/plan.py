@@ -17,6 +17,7 @@ from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved, resolve
 from sfumato.registry import find
 
+_FEW = 50
 AnyPolicy = str | Path | Mapping[str, Any] | Policy | Loaded
 
 
@@ -76,7 +77,7 @@ def _refuse_columns(plan: Plan) -> None:
     released = [column for name in plan.published for column in bounds.get(name, (name,))]
     wrong = plan.sink.refuse_columns(released) if isinstance(plan.sink, ChoosySink) else None
     if wrong is not None:
-        hint = f"name some of {', '.join(released)}" if len(released) > 1 else "leave partition_by out"
+        hint = f"name some of {', '.join(released)}" if 1 < len(released) < _FEW else "another sink, such as release.csv"
         raise PolicyError([Mistake("sink", wrong, "policy-sink-columns", hint, resolved.lines.at(("sink",)))], name=resolved.name)
 
 

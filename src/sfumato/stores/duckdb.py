@@ -23,6 +23,7 @@ from sfumato.core.interfaces import (
     ClassPlan,
     CountPlan,
     Dictionary,
+    LimitedSink,
     MaskPlan,
     Progress,
     Published,
@@ -75,6 +76,8 @@ class Duckdb(Settings):
         """Write the release under a private name, sorted by what it publishes, and keep the link to the source's rows."""
         class_of = np.append(recoding.class_of, np.int32(-1))[attached.combination_of_row]
         link = attached.published_order(class_of, recoding.number, masks)
+        if isinstance(sink, LimitedSink):
+            sink.refuse_rows(len(link))
         size = attached.spill.batch_rows(attached.rows)
         batches = attached.spill.ordered(link, attached.rows, size, self, workplace)
         labels = _labels(recoding, masks)
