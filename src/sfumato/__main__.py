@@ -19,8 +19,10 @@ def main() -> None:
     # Taking all modules apart would cost a quarter of a second. Nor would it keep our status: Python may remember an interrupt that was
     # handled long ago and die of the signal instead.
     atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        # a stream that the caller has closed is none
+        if stream is not None:
+            stream.flush()
     os._exit(status)
 
 

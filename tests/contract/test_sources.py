@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.interfaces import Scan, Source
+from sfumato.core.standard_streams import forget_input
 from sfumato.errors import DataError, UnreachableError
 from sfumato.registry import find, names
 
@@ -24,12 +25,34 @@ TABLE = pa.table(
 )
 
 
+def in_a_folder(table: pa.Table, path: Path) -> Source:
+    make("delimited", table, path / "data.csv")
+    return find("sources", "folder")(path=str(path))
+
+
 def in_memory(table: pa.Table, path: Path) -> Source:
     return find("sources", "memory")(table=table)
 
 
+def by_standard_input(table: pa.Table, path: Path) -> Source:
+    make("delimited", table, path)
+    with path.open("rb") as file:
+        os.dup2(file.fileno(), 0)
+    return find("sources", "standard_input")()
+
+
+@pytest.fixture(autouse=True)
+def _standard_input() -> Iterator[None]:
+    """Give standard input back after a test that has exchanged it."""
+    kept = os.dup(0)
+    yield
+    forget_input()
+    os.dup2(kept, 0)
+    os.close(kept)
+
+
 # sources that are no files; a file is written by the sink of the same name
-SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {"memory": in_memory}
+SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {"folder": in_a_folder, "memory": in_memory, "standard_input": by_standard_input}
 # where only rows say what columns there are
 WITHOUT_A_HEADER = ("json_lines",)
 FILES = [name for name in names("sources") if name not in SPECIAL]
@@ -173,11 +196,11 @@ def test_a_file_that_is_not_there_is_unreachable(name: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_folder_is_no_file(name: str, tmp_path: Path) -> None:
+def test_a_folder_without_files_is_no_source(name: str, tmp_path: Path) -> None:
     with pytest.raises(UnreachableError) as caught:
         find("sources", name)(path=str(tmp_path)).describe()
 
-    assert caught.value.code == "file-is-folder"
+    assert caught.value.code in ("source-no-files", "file-is-folder")
 
 
 def test_a_file_that_may_not_be_read_is_unreachable(file_source: Any, unreadable: Callable[[Path], None]) -> None:

@@ -44,9 +44,9 @@ def test_a_header_without_rows(write_policy: Callable[..., Path]) -> None:
     refused(write_policy(POLICY, "age,job,illness\n"), DataError, "source-empty")
 
 
-def test_a_folder_in_place_of_a_file(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+def test_a_folder_without_files_in_place_of_a_file(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     (tmp_path / "data.csv").mkdir()
-    refused(write_policy(POLICY), UnreachableError, "file-is-folder")
+    refused(write_policy(POLICY), UnreachableError, "source-no-files")
 
 
 def test_an_unreadable_file(tmp_path: Path, write_policy: Callable[..., Path], unreadable: Callable[[Path], None]) -> None:

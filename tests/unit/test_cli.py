@@ -76,7 +76,7 @@ def test_run_without_a_sink_says_so(write_policy: Callable[..., Path], sfumato_c
     [
         ({}, "sink: the policy names no sink [policy-no-sink]"),
         ({"snik": "release.csv"}, "snik: unknown key [policy-unknown-key]"),
-        ({"sink": "release.xlsx"}, "sink: has an ending that says no format"),
+        ({"sink": "release.ods"}, "sink: has an ending that says no format"),
     ],
 )
 def test_run_tells_all_mistakes_whatever_is_wrong_with_the_sink(

@@ -17,6 +17,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from sfumato.cli import closed_pipe
+from sfumato.cli.answers import answers
 from sfumato.errors import SfumatoError
 
 INTERRUPTED = 130
@@ -117,7 +118,9 @@ def generate(
 
 @app.command()
 def assess(
-    data: Annotated[Path, typer.Argument(help="the table: a CSV, TSV or Parquet file", show_default=False)],
+    data: Annotated[
+        Path, typer.Argument(help="the table: a file, a folder of files, a pattern in quotes, or - for standard input", show_default=False)
+    ],
     quasi_identifier: Annotated[list[str], typer.Option("--quasi-identifier", "-q", help="a column by which people could be known; repeat it")],
     subject: Annotated[str | None, typer.Option(help="the column that says which person a row is about")] = None,
     population: Annotated[str | None, typer.Option(help="how many people the table is a part of, or a file with all of them")] = None,
@@ -252,15 +255,16 @@ def _place(error: BaseException) -> str:
 
 def _say_error(arguments: Sequence[str], error: SfumatoError) -> int:
     if _wants_json(arguments):
-        sys.stdout.write(json.dumps({"error": error.as_mapping()}, indent=1) + "\n")
-    sys.stderr.write(f"{error.sentence()}\n")
+        answers().write(json.dumps({"error": error.as_mapping()}, indent=1) + "\n")
+    if not _wants_json(arguments) or answers() is not sys.stderr:
+        sys.stderr.write(f"{error.sentence()}\n")
     return error.status
 
 
 def _say(arguments: Sequence[str], sentence: str, status: int, code: str | None = None, hint: str | None = None) -> int:
     if _wants_json(arguments):
         told = {"status": status, "code": code, "message": sentence, "hint": hint}
-        sys.stdout.write(json.dumps({"error": told}, indent=1) + "\n")
+        answers().write(json.dumps({"error": told}, indent=1) + "\n")
     sys.stderr.write(sentence + (f" [{code}]" if code else "") + (f"\n  try: {hint}" if hint else "") + "\n")
     return status
 

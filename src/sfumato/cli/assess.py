@@ -36,7 +36,7 @@ def _source(path: Path, delimiter: str | None) -> Source:
     from sfumato.policy.model import Policy
     from sfumato.registry import find
 
-    component = Policy(source=str(path), columns={}).source  # type: ignore[arg-type]  # a path becomes a component
+    component = Policy(source=f"{path}/" if path.is_dir() and not path.suffix else str(path), columns={}).source  # type: ignore[arg-type]  # a path becomes a component
     if component is None:
         raise AssertionError("a policy keeps the source that it was given")
     settings = component.settings | ({"delimiter": delimiter} if delimiter else {})

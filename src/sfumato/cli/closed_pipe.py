@@ -8,6 +8,8 @@ import sys
 
 def flush() -> None:
     """Write what is left to standard output; throw it away where nobody reads it any more."""
+    if sys.stdout is None:
+        return
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -8,18 +8,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sfumato.cli.answers import answers, leave_output_to_the_release
 from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.progress import Bars
 
 if TYPE_CHECKING:
     from sfumato.core.record import RunRecord
+    from sfumato.policy.model import Component
 
 
 def run(policy: Path, format: str) -> None:
     """Run the policy and print the record, in short or as JSON."""
     import pyarrow as pa
 
-    from sfumato.core.record import record_path
     from sfumato.engine.release import Releases, views_record
     from sfumato.engine.run import run as run_policy
     from sfumato.engine.warm import compile_meanwhile
@@ -27,10 +28,12 @@ def run(policy: Path, format: str) -> None:
     from sfumato.policy.views import resolve_views
 
     loaded = load(policy)
-    sinks = [view.sink for view in loaded.policy.views.values()] or [loaded.policy.sink]
-    if loaded.policy.source is None or None in sinks:
+    sinks = {name: view.sink for name, view in loaded.policy.views.items()} or {"": loaded.policy.sink}
+    if loaded.policy.source is None or None in sinks.values():
         # what only a program can do without is said together with all other mistakes
         resolve_views(loaded, needs=("source", "sink"))
+    if any(sink is not None and sink.name == "standard_output" for sink in sinks.values()):
+        leave_output_to_the_release()
     load_arrow_alone()
     # Arrow's own handlers would be in the way of ours, which leave nothing behind
     pa.enable_signal_handlers(False)
@@ -41,12 +44,24 @@ def run(policy: Path, format: str) -> None:
     records = {name: each.record for name, each in released.items()} if isinstance(released, Releases) else {"": released.record}
     if format == "json":
         told = records[""].as_mapping() if "" in records else views_record(records)
-        sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        answers().write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         return
     for name, record in records.items():
-        sys.stdout.write(f"view {name}\n" if name else "")
-        sys.stdout.write(summary(record, record_path(record.files[0])) + ("\n" if name else ""))
-    sys.stdout.write("".join(f"{line}\n" for line in _together(records)))
+        answers().write(f"view {name}\n" if name else "")
+        answers().write(summary(*_places(record, sinks[name], loaded.folder)) + ("\n" if name else ""))
+    answers().write("".join(f"{line}\n" for line in _together(records)))
+
+
+def _places(record: RunRecord, sink: Component | None, folder: Path | None) -> tuple[RunRecord, str]:
+    """Return the record with its files in words, for standard output is none, and where it is kept itself."""
+    from sfumato.core.record import record_path
+    from sfumato.core.standard_streams import OUTPUT, in_words
+
+    if record.files != [OUTPUT]:
+        return record, record_path(record.files[0])
+    kept = sink.settings.get("record") if sink is not None else None
+    told = record.model_copy(update={"files": [in_words(OUTPUT)]})
+    return told, str((folder or Path()) / kept) if kept else "kept in the private folder"
 
 
 def _together(records: Mapping[str, RunRecord]) -> Iterator[str]:

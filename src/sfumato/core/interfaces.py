@@ -94,6 +94,34 @@ class Writer(Protocol):
 
 
 @runtime_checkable
+class ReorderingWriter(Writer, Protocol):
+    """A writer whose rows are read back in another order than they were written in."""
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """The place among the rows that were written of each one that is read back; known when the release is finished."""
+        ...
+
+
+@runtime_checkable
+class ChoosySink(Protocol):
+    """A sink that cannot take every release."""
+
+    def refuse_columns(self, names: Sequence[str]) -> str | None:
+        """Return what is wrong with a release of these columns; None where nothing is."""
+        ...
+
+
+@runtime_checkable
+class LimitedSink(Protocol):
+    """A sink that holds only so many rows."""
+
+    def refuse_rows(self, rows: int) -> None:
+        """Refuse a release of more rows than it holds, before anything is written."""
+        ...
+
+
+@runtime_checkable
 class Sink(Protocol):
     """Where rows go. Nothing is visible before it is published."""
 
@@ -202,6 +230,11 @@ class Staged(Protocol):
     @property
     def link(self) -> NDArray[np.int64]:
         """The source row of each staged row. Never published."""
+        ...
+
+    @property
+    def staging(self) -> Sequence[str]:
+        """The private files in which it was written; gone when it is published."""
         ...
 
     def reading(self, progress: Progress) -> Reading:

@@ -89,6 +89,15 @@ def people(count: Any, k: int) -> Any:
     return f"< {k}" if 0 < count < k else count
 
 
+def record_of(sink: Any) -> str | None:
+    """Return where the record of a sink's release goes: where the sink says so, or beside its first file; None where there is neither."""
+    if "record" in getattr(type(sink), "model_fields", {}):
+        own: str | None = sink.record
+        return own
+    places = sink.places()
+    return record_path(places[0]) if places else None
+
+
 def record_path(sink: str) -> str:
     """Return where the record of a release stands: beside it."""
     return f"{sink}.record.json"

@@ -134,11 +134,24 @@ def _read_journal(folder: Path) -> _Journal:
 
 
 def remove_staging(path: Path) -> None:
-    """Remove a staged file unless a living run is writing it."""
+    """Remove a staged file or folder unless a living run is writing it."""
+    if path.is_dir() and not path.is_symlink():
+        _remove_staged_folder(path)
+        return
     lock = _lock(path) if path.exists() else None
     if lock is not None:
         path.unlink(missing_ok=True)
         lock.close()
+
+
+def _remove_staged_folder(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        finally:
+            os.close(handle)
 
 
 def _lock(path: Path) -> IO[bytes] | None:

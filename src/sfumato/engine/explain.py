@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from sfumato.core import canonical
-from sfumato.core.record import record_path
+from sfumato.core.record import record_of
+from sfumato.core.standard_streams import in_words
 from sfumato.engine.plan import Plan, Plans
 
 _INFERRED = "whole numbers, decimals, dates or timestamps where all values of the column are such, else for text"
@@ -15,7 +16,7 @@ def explain(plan: Plan) -> list[str]:
     """Return what a run would do, one sentence a step."""
     policy = plan.resolved.policy
     scan = plan.source.scan()
-    steps = [f"Read {len(plan.schema.names)} columns from {', '.join(scan.places) if scan else 'memory'}."]
+    steps = [f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}."]
     removed = [name for name in plan.resolved.columns("identifier") if name not in plan.resolved.masks]
     if removed:
         steps.append(f"Remove {_listed(removed)}.")
@@ -39,7 +40,8 @@ def explain(plan: Plan) -> list[str]:
     steps.append("Write the release under a private name, read it back, and measure every promise on its text.")
     places = plan.sink.places()
     if places:
-        steps.append(f"Publish it as {', '.join(places)}, sorted by what is published, with its record in {record_path(places[0])}.")
+        record = record_of(plan.sink) or "the private folder"
+        steps.append(f"Publish it as {', '.join(map(in_words, places))}, sorted by what is published, with its record in {record}.")
     else:
         steps.append("Return it as a table, sorted by what is published.")
     return steps

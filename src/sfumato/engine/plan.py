@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.interfaces import Sink, Source, Store
+from sfumato.core.interfaces import ChoosySink, Sink, Source, Store
 from sfumato.engine.columns import compare_columns
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.load import Loaded, load
@@ -18,6 +18,7 @@ from sfumato.policy.resolve import Resolved
 from sfumato.policy.views import resolve_views
 from sfumato.registry import find
 
+_FEW = 50
 AnyPolicy = str | Path | Mapping[str, Any] | Policy | Loaded
 
 
@@ -89,6 +90,8 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     compare_columns(first, source, schema)
     store: Store = find("stores", "duckdb")()
     plans = {name: Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name) for name, view in resolved.views.items()}
+    for plan in plans.values():
+        _refuse_columns(plan)
     return Plans(plans, resolved.derived_from, resolved.readers)
 
 
@@ -107,6 +110,17 @@ def named_view(plans: Plans, view: str | None) -> str:
         hint = suggestion(view, known) if known else "leave it out: the policy has no views"
         raise UsageError(f"the policy has no view {view}", code="view-unknown", hint=hint)
     return view or ""
+
+
+def _refuse_columns(plan: Plan) -> None:
+    """Refuse a release whose columns its sink cannot take."""
+    columns, resolved = plan.resolved.policy.columns, plan.resolved
+    bounds = {name: (f"{name}_from", f"{name}_to") for name in plan.quasi_identifiers if columns[name].publish == "bounds"}
+    released = [column for name in plan.published for column in bounds.get(name, (name,))]
+    wrong = plan.sink.refuse_columns(released) if isinstance(plan.sink, ChoosySink) else None
+    if wrong is not None:
+        hint = f"name some of {', '.join(released)}" if 1 < len(released) < _FEW else "another sink, such as release.csv"
+        raise PolicyError([Mistake("sink", wrong, "policy-sink-columns", hint, resolved.lines.at(("sink",)))], name=resolved.name)
 
 
 def _source(resolved: Resolved, data: Any) -> Source:

@@ -21,8 +21,8 @@ from sfumato.core import places
 from sfumato.core.files import file_errors
 from sfumato.core.interfaces import PUBLISHED, Progress, Published, Staged
 from sfumato.core.recoding import Recoding
-from sfumato.core.record import RunRecord, record_path
-from sfumato.core.staging import StagedFile, staging_name
+from sfumato.core.record import RunRecord, record_of
+from sfumato.core.staging import StagedFile
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
@@ -34,8 +34,8 @@ def publish(releases: Sequence[tuple[Plan, Staged, RunRecord]], workplace: Workp
     """Rename staged releases and their records to their final names. An interrupt waits until all have them."""
     records: list[StagedFile | None] = []
     try:
-        for plan, _, record in releases:
-            records.append(_staged_record(list(plan.sink.places()), record, workplace))
+        for plan, staged, record in releases:
+            records.append(_staged_record(plan, staged, record, workplace))
         with uninterrupted():
             published = [_rename(plan, staged, record) for (plan, staged, _), record in zip(releases, records, strict=True)]
             progress.stage(PUBLISHED)
@@ -47,11 +47,11 @@ def publish(releases: Sequence[tuple[Plan, Staged, RunRecord]], workplace: Workp
     return published
 
 
-def _staged_record(targets: list[str], record: RunRecord, workplace: Workplace) -> StagedFile | None:
-    """Write the record beside where its release will be, under a private name; a release in memory has none there."""
-    if not targets:
+def _staged_record(plan: Plan, release: Staged, record: RunRecord, workplace: Workplace) -> StagedFile | None:
+    """Write the record to where it will be, under a private name; a release in memory has none."""
+    targets, path = list(plan.sink.places()), record_of(plan.sink)
+    if path is None:
         return None
-    path = record_path(targets[0])
     staged = StagedFile(path)
     try:
         workplace.note([str(staged.path)])
@@ -59,7 +59,7 @@ def _staged_record(targets: list[str], record: RunRecord, workplace: Workplace) 
         beside = record.as_mapping() | {"files": [Path(target).name for target in targets]}
         staged.write((json.dumps(beside, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
         staged.sync()
-        workplace.note_publishing(str(staged.path), path, [str(staging_name(Path(target))) for target in targets])
+        workplace.note_publishing(str(staged.path), path, list(release.staging))
     except BaseException:
         staged.abort()
         raise
@@ -68,10 +68,9 @@ def _staged_record(targets: list[str], record: RunRecord, workplace: Workplace) 
 
 def _rename(plan: Plan, staged: Staged, record: StagedFile | None) -> Published:
     if record is not None:
-        path = record_path(next(iter(plan.sink.places())))
-        with file_errors(path, "written"):
+        with file_errors(record.target, "written"):
             # an old record beside new rows would lie: for a moment there is none
-            Path(path).unlink(missing_ok=True)
+            record.target.unlink(missing_ok=True)
     published = plan.store.publish(staged, plan.sink)
     if record is not None:
         record.publish()

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from sfumato.core.canonical import ValueType
-from sfumato.core.compression import plain_name
+from sfumato.core.formats import FORMATS, format_of
 from sfumato.core.publication import Style
 from sfumato.core.settings import Settings
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "other"]
-
-FORMATS = {
-    ".csv": ("delimited", {}),
-    ".tsv": ("delimited", {"delimiter": "\t"}),
-    ".txt": ("delimited", {}),
-    ".parquet": ("parquet", {}),
-    ".jsonl": ("json_lines", {}),
-    ".ndjson": ("json_lines", {}),
-    ".arrow": ("arrow", {}),
-    ".feather": ("arrow", {}),
-}
 
 
 class Component(Settings):
@@ -49,13 +37,23 @@ def _component(value: Any) -> Any:
     raise ValueError("must be a name, or {name: {settings}}")
 
 
+def _sink(value: Any) -> Any:
+    return Component(name="standard_output") if value == "-" else _file_or_component(value)
+
+
 def _file_or_component(value: Any) -> Any:
     if not isinstance(value, str):
         return _component(value)
-    known = FORMATS.get(PurePath(plain_name(value)).suffix.lower())
+    known = format_of(value)
     if known is None:
         raise ValueError(f"has an ending that says no format; known: {', '.join(FORMATS)}; or write {{format: {{path: ...}}}}")
     return Component(name=known[0], settings={"path": value, **known[1]})
+
+
+def _source(value: Any) -> Any:
+    if value == "-":
+        return Component(name="standard_input")
+    return Component(name="folder", settings={"path": value}) if isinstance(value, str) and value.endswith("/") else _file_or_component(value)
 
 
 def _one_or_many(value: Any) -> Any:
@@ -63,7 +61,8 @@ def _one_or_many(value: Any) -> Any:
 
 
 AnyComponent = Annotated[Component, BeforeValidator(_component)]
-FileComponent = Annotated[Component, BeforeValidator(_file_or_component)]
+FileComponent = Annotated[Component, BeforeValidator(_sink)]
+SourceComponent = Annotated[Component, BeforeValidator(_source)]
 Texts = Annotated[list[str], BeforeValidator(_one_or_many)]
 Acceptance = Annotated[list[Literal["singling_out"]], BeforeValidator(_one_or_many)]
 
@@ -120,7 +119,7 @@ class View(Settings):
 class Policy(Settings):
     """What the columns of a source are, what must hold of what is released, and where it goes."""
 
-    source: Annotated[FileComponent | None, Field(description="where rows come from")] = None
+    source: Annotated[SourceComponent | None, Field(description="where rows come from")] = None
     subject: Annotated[str | None, Field(description="the column that says which person a row is about")] = None
     columns: Annotated[dict[str, Column], Field(description="every column of the source")]
     promises: Annotated[list[AnyComponent], Field(description="what must hold of the release")] = []

@@ -1,15 +1,16 @@
-"""A sink must not be one of the files that the run reads: its source, a hierarchy, or the policy itself."""
+"""A sink must not be one of the files that the run reads: its source, a hierarchy, or the policy itself; nor one that the next run would."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from sfumato.core.record import record_path
+from sfumato.core.file_set import would_hold
+from sfumato.core.record import record_of
 from sfumato.core.staging import staging_name
-from sfumato.errors import Mistake
+from sfumato.errors import Mistake, SfumatoError
 from sfumato.policy.load import Loaded
 
 if TYPE_CHECKING:
@@ -18,23 +19,53 @@ if TYPE_CHECKING:
 
 def own_files(loaded: Loaded, source: Source | None, sink: Sink | None, hierarchies: Mapping[str, HierarchyBuilder | None]) -> list[Mistake]:
     """Return the mistake of a sink that would write over a file that is read."""
-    read = _read(loaded, source, hierarchies)
-    if sink is None or not any(_same_file(target, path) for target in written(sink) for path in read):
+    if sink is None:
         return []
-    return [Mistake("sink", "would write over a file that the run reads", "sink-is-source", "name another file", loaded.lines.at(("sink",)))]
+    read, targets = _read(loaded, source, hierarchies), written(sink)
+    line = loaded.lines.at(("sink",))
+    if any(_same_file(target, path) or _is_inside(path, target) for target in targets for path in read):
+        return [Mistake("sink", "would write over a file that the run reads", "sink-is-source", "name another file", line)]
+    if any(would_hold(place, target) for target in targets for place in _places(source)):
+        message = "lies among the files of the source: the next run would read this release"
+        return [Mistake("sink", message, "sink-is-source", "name a file in another folder", line)]
+    return []
 
 
 def _read(loaded: Loaded, source: Source | None, hierarchies: Mapping[str, HierarchyBuilder | None]) -> list[str]:
-    scan = source.scan() if source is not None else None
-    read = list(scan.places) if scan is not None else []
+    read = [*_places(source), *_files(source)]
     read += [path for builder in hierarchies.values() if (path := getattr(builder, "path", None))]
     return [*read, str(loaded.folder / loaded.name)] if loaded.folder is not None else read
 
 
+def _places(source: Source | None) -> list[str]:
+    scan = source.scan() if source is not None else None
+    return [place for place in scan.places if _is_stored(place)] if scan is not None else []
+
+
+def _files(source: Source | None) -> list[str]:
+    """Return the files of a folder or a pattern that are there; what is wrong with them is said when they are read."""
+    try:
+        files: list[str] = source.files() if source is not None and hasattr(source, "files") else []
+    except SfumatoError:
+        return []
+    return files
+
+
+def _is_inside(path: str, target: str) -> bool:
+    """Return whether a file lies in a folder that would be replaced."""
+    return PurePath(os.path.realpath(path)).is_relative_to(os.path.realpath(target))
+
+
 def written(sink: Sink) -> list[str]:
     """Return the release, its record, and the private names of both."""
-    targets = [place for target in sink.places() for place in (target, record_path(target))]
-    return [*targets, *(str(staging_name(Path(target))) for target in targets)]
+    record = record_of(sink)
+    targets = [*sink.places(), *([record] if record is not None else [])]
+    return [place for target in targets for place in (target, str(staging_name(Path(target)))) if _is_stored(place)]
+
+
+def _is_stored(path: str) -> bool:
+    """Return whether a place is a file, a folder or nothing yet; two streams may well be one terminal."""
+    return Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()
 
 
 def _same_file(one: str, other: str) -> bool:

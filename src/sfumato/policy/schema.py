@@ -38,7 +38,7 @@ def policy_schema() -> dict[str, Any]:
 
 def _short_forms(kind: str) -> list[dict[str, Any]]:
     if kind in ("sources", "sinks"):
-        return [{"type": "string", "description": "a file, its format by its ending"}]
+        return [{"type": "string", "description": "a file, its format by its ending; - is standard input or output"}]
     bare = [name for name in names(kind) if not any(field.is_required() for field in find(kind, name).model_fields.values())]
     return [{"enum": bare}] if bare else []
 

@@ -8,10 +8,11 @@ from pathlib import PurePath
 from typing import Any, get_args
 
 from sfumato.core.files import to_utf8
+from sfumato.core.formats import FORMATS
 from sfumato.core.mistakes import HintOf, Place
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import nearest
-from sfumato.policy.model import FORMATS, Component, Role
+from sfumato.policy.model import Component, Role
 from sfumato.registry import find, names
 
 _KINDS = {
@@ -45,6 +46,9 @@ def meant(path: Place, given: Any) -> str | None:
         return _limit(given)
     if path[-1:] == ("promises",):
         return _promises(given)
+    if key in ("source", "sink") and given == [None]:
+        # without quotes a dash begins a list
+        return f'{key}: "-"'
     if key in ("source", "sink") and isinstance(given, str):
         return _file(key, given)
     return _component(key, given) if key in _KINDS and isinstance(given, Mapping) else None
@@ -84,6 +88,8 @@ def _promises(given: Any) -> str:
 
 
 def _file(key: str, given: str) -> str:
+    if key == "source" and not PurePath(given).suffix:
+        return f"source: {yaml_text(given + '/')} where it is a folder, else source: {{delimited: {{path: {yaml_text(given)}}}}}"
     named = f"{key}: {yaml_text(given.removesuffix(PurePath(given).suffix) + '.csv')}"
     return f"write it as CSV in UTF-8 first, then {named}" if key == "source" else named
 

@@ -1,8 +1,9 @@
-"""Parquet files: the types of the columns are kept, generalised columns are text."""
+"""Parquet files: the types of the columns are kept, generalised columns are text; in one file, or in folders called after values."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
 import pyarrow as pa
@@ -10,23 +11,39 @@ from pydantic import Field
 
 from sfumato.core.file_writer import TableWriter
 from sfumato.core.files import PolicyPath
-from sfumato.core.interfaces import Source
+from sfumato.core.interfaces import Source, Writer
 from sfumato.core.settings import Settings
 from sfumato.registry import find
+from sfumato.sinks._partitioned import PartitionedWriter
 
 
 class Parquet(Settings):
-    """A Parquet file."""
+    """A Parquet file, or with ``partition_by`` a folder of them."""
 
-    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
+    path: Annotated[PolicyPath, Field(description="the file, relative to the policy; with partition_by the folder")]
     compression: Annotated[Literal["zstd", "snappy", "none"], Field(description="how the pages of the file are packed")] = "zstd"
+    partition_by: Annotated[
+        list[Annotated[str, Field(min_length=1)]],
+        Field(description="columns whose values become folders called column=value; within those their values are text"),
+    ] = []
 
     def places(self) -> Sequence[str]:
-        """Return the file."""
-        return (self.path,)
+        """Return the file, or the folder."""
+        return (str(Path(self.path)) if self.partition_by else self.path,)
 
-    def open(self, schema: pa.Schema) -> ParquetWriter:
-        """Begin a file under a private name."""
+    def refuse_columns(self, names: Sequence[str]) -> str | None:
+        """Return what is wrong with a release of some columns; None where nothing is."""
+        unknown = [name for name in self.partition_by if name not in names]
+        if unknown:
+            return f"partition_by names columns that are not published: {', '.join(unknown)}"
+        if len(set(self.partition_by)) < len(self.partition_by):
+            return "partition_by names a column twice"
+        return "partition_by leaves no column for the files" if set(self.partition_by) == set(names) else None
+
+    def open(self, schema: pa.Schema) -> Writer:
+        """Begin a file or a folder under a private name."""
+        if self.partition_by:
+            return PartitionedWriter(self.places()[0], self.compression, self.partition_by, schema)
         return ParquetWriter(self, schema)
 
 

@@ -5,45 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
 
 import pyarrow as pa
-from pydantic import Field
 
 from sfumato.core.column_types import damage_is, plain_schema, refuse_damaged_text
-from sfumato.core.files import PolicyPath, file_errors, state_of, unchanged
-from sfumato.core.interfaces import Scan
-from sfumato.core.settings import Settings
+from sfumato.core.files import file_errors, unchanged
+from sfumato.core.table_files import TableFiles
 from sfumato.errors import DataError
 
 _MAGIC = b"ARROW1"
 _ROWS = 1 << 18
 
 
-class Arrow(Settings):
-    """An Arrow IPC file or stream. Cost: one pass over the whole file, whatever columns are asked for, one of its batches at a time."""
+class Arrow(TableFiles):
+    """An Arrow IPC file or stream, or several of one table.
 
-    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
+    Cost: one pass over the whole file, whatever columns are asked for, one of its batches at a time.
+    """
 
-    def describe(self) -> pa.Schema:
-        """Return the columns and their types; dictionaries count as what they hold."""
+    def file_schema(self) -> pa.Schema:
+        """Return the columns of one file and their types; dictionaries count as what they hold."""
         with self._opened() as (schema, _):
             return self._schema(schema)
 
-    def state(self) -> str:
-        """Return a token that changes when the file does."""
-        return state_of(self.path)
-
-    def about(self) -> None:
-        """Return None: the number of rows is not written at the beginning."""
-        return
-
-    def scan(self) -> Scan:
-        """Return the file."""
-        return Scan("arrow", (self.path,))
-
-    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Read some columns."""
+    def file_batches(self, columns: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read some columns of one file."""
         del coded
         with unchanged(self.path), self._opened() as (schema, batches):
             known = self._schema(schema)

@@ -18,10 +18,9 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from sfumato.core.compression import Compression, buffered, compression_of, opened
-from sfumato.core.files import PolicyPath, file_errors, state_of, to_utf8, unchanged
-from sfumato.core.interfaces import Scan
+from sfumato.core.files import file_errors, refuse_pipes, to_utf8, unchanged
 from sfumato.core.marks import Mark
-from sfumato.core.settings import Settings
+from sfumato.core.table_files import TableFiles, refuse_other_names
 from sfumato.core.transcoding import Encoding, Transcoded, is_utf8
 from sfumato.errors import DataError, number_of
 
@@ -32,13 +31,12 @@ if TYPE_CHECKING:
     from sfumato.core.delimited_text import MalformedError
 
 
-class Delimited(Settings):
-    """A delimited text file.
+class Delimited(TableFiles):
+    """A delimited text file, or several of one table. Those that have a header are read by name, whatever the order of their columns.
 
     Cost: one pass over the file in blocks of a few megabytes.
     """
 
-    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
     delimiter: Annotated[Mark, Field(description="what stands between two fields")] = ","
     quote: Annotated[Mark | None, Field(description="what encloses a field; null where nothing is quoted")] = '"'
     escape: Annotated[
@@ -67,16 +65,16 @@ class Delimited(Settings):
     def _compression(self) -> Compression:
         return compression_of(self.path, self.compression)
 
-    def describe(self) -> pa.Schema:
-        """Return the columns, all of them text."""
+    def file_schema(self) -> pa.Schema:
+        """Return the columns of one file, all of them text."""
         return pa.schema([(name, pa.string()) for name in self._names()])
 
-    def state(self) -> str:
-        """Return a token that changes when the file does."""
-        return state_of(self.path)
+    def refuse_other_columns(self, first: Delimited, expected: pa.Schema, found: pa.Schema) -> None:
+        """Refuse a file that has other columns than the first one; their order is its own."""
+        refuse_other_names(self.path, first.path, expected, found)
 
-    def about(self) -> int | None:
-        """Return how many rows the file has if all are as long as the first ones; nobody knows of a compressed one."""
+    def file_about(self) -> int | None:
+        """Return how many rows one file has if all are as long as the first ones; nobody knows of a compressed one."""
         if self._compression != "none":
             return None
         with file_errors(self.path), Path(self.path).open("rb") as file:
@@ -85,12 +83,8 @@ class Delimited(Settings):
         lines = beginning.count(b"\n") or beginning.count(b"\r")
         return size * lines // len(beginning) if lines else None
 
-    def scan(self) -> Scan:
-        """Return the file and its dialect."""
-        return Scan("delimited", (self.path,), self.model_dump(exclude={"path"}))
-
-    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Read some columns as text, those of ``coded`` as dictionaries of text."""
+    def file_batches(self, columns: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read some columns of one file as text, those of ``coded`` as dictionaries of text."""
         from sfumato.core.delimited_text import DelimitedText, MalformedError
 
         names = self._names()
@@ -138,7 +132,7 @@ class Delimited(Settings):
 
     def _first_record(self) -> tuple[list[str], int]:
         """Return the first line that is not blank, and how many are before it; nothing where all are."""
-        self.state()
+        refuse_pipes(self.path)
         with opened(self.path, self._compression) as file:
             text = io.TextIOWrapper(buffered(self._in_utf8(file)), encoding="utf-8-sig", newline="")
             try:

@@ -11,10 +11,9 @@ import pyarrow as pa
 from pydantic import Field
 
 from sfumato.core.compression import Compression, buffered, compression_of, opened
-from sfumato.core.files import PolicyPath, state_of, to_utf8, unchanged
-from sfumato.core.interfaces import Scan
+from sfumato.core.files import source_changed, to_utf8, unchanged
 from sfumato.core.json_records import Kind, NotARecordError, Shape, arrow_type, column, record
-from sfumato.core.settings import Settings
+from sfumato.core.table_files import TableFiles
 from sfumato.errors import DataError
 
 _ROWS = 1 << 16
@@ -23,13 +22,12 @@ _SETTLED = 2_000_000_000
 _SHAPES: dict[tuple[str, str], dict[str, Kind]] = {}
 
 
-class JsonLines(Settings):
-    """A file of JSON lines in UTF-8. A field whose values are of several types is read as text.
+class JsonLines(TableFiles):
+    """A file of JSON lines in UTF-8, or several of one table. A field whose values are of several types is read as text.
 
     Cost: one pass to know all fields, which is remembered as long as the file does not change, and one to read them.
     """
 
-    path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
     separator: Annotated[str, Field(min_length=1, max_length=1, description="what stands between the steps of a path")] = "."
     fields: Annotated[
         dict[str, Literal["integer", "number", "boolean", "text"]],
@@ -41,17 +39,13 @@ class JsonLines(Settings):
         """Return all fields of all lines, in the order in which they appear."""
         return pa.schema([(name, arrow_type(kind)) for name, kind in self._kinds().items()])
 
-    def state(self) -> str:
-        """Return a token that changes when the file does."""
-        return state_of(self.path)
+    def file_schema(self) -> pa.Schema:
+        """Return the fields of one file."""
+        return self.describe()
 
-    def about(self) -> int | None:
-        """Return None: lines differ too much in length."""
-        return None
-
-    def scan(self) -> Scan:
-        """Return the file."""
-        return Scan("json_lines", (self.path,), self.model_dump(exclude={"path"}))
+    def file_batches(self, columns: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Read some fields of one file."""
+        return self.batches(columns, coded)
 
     def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Read some fields."""
@@ -65,31 +59,37 @@ class JsonLines(Settings):
                 hint="give them the role identifier, which removes them, or flatten them into fields of their own",
             )
         schema = pa.schema([(name, arrow_type(kinds[name])) for name in columns])
-        with unchanged(self.path):
-            for records in self._portions():
-                arrays = [column([fields.get(name) for fields in records], kinds[name]) for name in columns]
-                # a batch of no columns has its number of rows all the same
-                yield pa.record_batch(arrays, schema=schema) if arrays else pa.record_batch([pa.nulls(len(records))], names=[""]).select([])
+        before = self.state()
+        for part in self.parts():
+            with unchanged(part.path):
+                for records in part._portions():
+                    arrays = [column([fields.get(name) for fields in records], kinds[name]) for name in columns]
+                    # a batch of no columns has its number of rows all the same
+                    yield pa.record_batch(arrays, schema=schema) if arrays else pa.record_batch([pa.nulls(len(records))], names=[""]).select([])
+        if self.state() != before:
+            raise source_changed(self.path)
 
     def _kinds(self) -> dict[str, Kind]:
         token = (self.state(), self.model_dump_json())
         if token in _SHAPES:
             return _SHAPES[token]
         shape = Shape(self.fields)
-        for records in self._portions():
-            for fields in records:
-                shape.add(fields)
+        parts = self.parts()
+        for part in parts:
+            for records in part._portions():
+                for fields in records:
+                    shape.add(fields)
         kinds = shape.kinds()
         if not kinds:
             raise DataError(f"{self.path} is empty", code="file-empty", hint="a file with objects that have fields is needed")
         # a file that was written a moment ago could change again within the same tick of the file system's clock
-        if time.time_ns() - Path(self.path).stat().st_mtime_ns > _SETTLED:
+        if time.time_ns() - max(Path(part.path).stat().st_mtime_ns for part in parts) > _SETTLED:
             _SHAPES.clear()
             _SHAPES[token] = kinds
         return kinds
 
     def _portions(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the records of the file, some at a time."""
+        """Yield the records of one file, some at a time."""
         records: list[dict[str, Any]] = []
         used = 0
         with opened(self.path, compression_of(self.path, self.compression)) as file:

@@ -23,9 +23,11 @@ from sfumato.core.interfaces import (
     ClassPlan,
     CountPlan,
     Dictionary,
+    LimitedSink,
     MaskPlan,
     Progress,
     Published,
+    ReorderingWriter,
     Sink,
     Source,
     Writer,
@@ -74,6 +76,8 @@ class Duckdb(Settings):
         """Write the release under a private name, sorted by what it publishes, and keep the link to the source's rows."""
         class_of = np.append(recoding.class_of, np.int32(-1))[attached.combination_of_row]
         link = attached.published_order(class_of, recoding.number, masks)
+        if isinstance(sink, LimitedSink):
+            sink.refuse_rows(len(link))
         size = attached.spill.batch_rows(attached.rows)
         batches = attached.spill.ordered(link, attached.rows, size, self, workplace)
         labels = _labels(recoding, masks)
@@ -93,6 +97,8 @@ class Duckdb(Settings):
         except BaseException:
             writer.abort()
             raise
+        if isinstance(writer, ReorderingWriter):
+            link = link[writer.order]
         qids = [name for publication in masks.publications for name in publication.columns]
         return StagedRelease(writer, written, link, qids, list(masks.kept))
 
@@ -279,6 +285,11 @@ class StagedRelease:
     def rows(self) -> int:
         """The number of rows."""
         return len(self.link)
+
+    @property
+    def staging(self) -> Sequence[str]:
+        """The private files in which it was written."""
+        return self.writer.staging
 
     def reading(self, progress: Progress) -> Reading:
         """Read back what was written, once."""

@@ -111,7 +111,7 @@ def test_the_command_tells_the_same(tmp_path: Path, sfumato_command: Callable[..
     assert "canary" not in ended.stdout + as_json.stdout
 
 
-@pytest.mark.parametrize(("arguments", "status"), [(["data.xlsx", "-q", "age"], 3), (["nowhere.csv", "-q", "age"], 5), (["data.csv"], 2)], ids=str)
+@pytest.mark.parametrize(("arguments", "status"), [(["data.ods", "-q", "age"], 3), (["nowhere.csv", "-q", "age"], 5), (["data.csv"], 2)], ids=str)
 def test_the_command_refuses_with_a_status(
     arguments: list[str], status: int, tmp_path: Path, sfumato_command: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:

@@ -57,7 +57,7 @@ subject: null
 algorithm: {{datafly: {{}}}}
 suppression_limit: 0.05
 accept: []
-sink: {{parquet: {{path: "{folder}/release.parquet", compression: zstd}}}}
+sink: {{parquet: {{path: "{folder}/release.parquet", compression: zstd, partition_by: []}}}}
 
 Nothing has been written.
 """
@@ -92,7 +92,7 @@ def test_the_settings_are_the_same_as_json(path: Path, sfumato_command: Command)
     assert told["columns"]["person"] == {"role": "identifier", "published": []}
     assert told["columns"]["zip"]["publish"] == "label"
     assert told["columns"]["sex"]["hierarchy"] is None
-    assert told["sink"] == {"parquet": {"path": str(path.parent / "release.parquet"), "compression": "zstd"}}
+    assert told["sink"] == {"parquet": {"path": str(path.parent / "release.parquet"), "compression": "zstd", "partition_by": []}}
 
 
 def test_a_long_tree_is_cut_in_words_and_whole_as_json(write_policy: Callable[..., Path], sfumato_command: Command) -> None:

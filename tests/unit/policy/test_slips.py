@@ -29,7 +29,7 @@ SLIPS = [
     ("promises:\n  - k_anonymity: {k: 3}", "promises: {k_anonymity: {k: 3}}", "promises: [{k_anonymity: {k: 3}}]"),
     ("source: data.csv", 'source: {path: data.csv, delimiter: ";"}', 'source: {delimited: {path: data.csv, delimiter: ";"}}'),
     ("source: data.csv", "source: {path: data.parquet}", "source: {parquet: {path: data.parquet}}"),
-    ("sink: release.csv", "sink: release.xlsx", "sink: release.csv"),
+    ("sink: release.csv", "sink: release.ods", "sink: release.csv"),
     ("role: quasi_identifier}", "role: quasi_identifier, level: 1}", "level: {minimum: 1}"),
     ("suppression_limit: 0", "suppression_limit: 5", "suppression_limit: 0.05"),
     ("suppression_limit: 0", "suppression_limit: 2.5%", "suppression_limit: 0.025"),
@@ -69,7 +69,7 @@ def test_the_line_that_was_meant_is_right(right: str, slip: str, hint: str, tmp_
         ("k_anonymity: {k: 3}", "l_diversity: 2", "l_diversity: {column: ..., l: ...}"),
         ("k_anonymity: {k: 3}", "{k_anonymity: {k: 3}, t_closeness: {}}", "give each an entry of its own, with a dash before it"),
         ("k_anonymity: {k: 3}", "l_diversity: {column: ill, l: 2, c: 3}", "leave c out, or say kind: recursive"),
-        ("source: data.csv", "source: data.xlsx", "write it as CSV in UTF-8 first, then source: data.csv"),
+        ("source: data.csv", "source: data.ods", "write it as CSV in UTF-8 first, then source: data.csv"),
         (
             "age: {role: quasi_identifier}",
             "age: {role: quasi_identifier, hierarchy: {table: {path: data.csv, encoding: cp1252}}}",
