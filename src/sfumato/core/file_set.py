@@ -30,15 +30,15 @@ def is_pattern(path: str) -> bool:
 
 def is_several(path: str) -> bool:
     """Return whether a path stands for the files of a folder or of a pattern."""
-    return is_pattern(path) or Path(path).is_dir()
+    return is_pattern(path) or _is_folder(path)
 
 
 def files_of(path: str, is_wanted: Callable[[str], bool], wanted: str) -> list[str]:
     """Return the files of a path in the order of their names; ``is_wanted`` chooses among those of a folder, ``wanted`` says in words which."""
     if is_pattern(path):
-        found = [file for file in _matching(*_split(path), _seen()) if not file.is_dir()]
+        found = [file for file in _matching(*_split(path), _seen()) if not _is_folder(file)]
         message, hint = f"no file matches {path}", "look at the pattern: * stands for any part of one name, ** for any folders"
-    elif Path(path).is_dir():
+    elif _is_folder(path):
         found = [file for file in _below(Path(path), _seen()) if is_wanted(file.name)]
         message, hint = f"the folder {path} holds no file {wanted}", "look at the path, or name files by a pattern such as folder/*"
     else:
@@ -64,13 +64,21 @@ def would_hold(path: str, other: str) -> bool:
     (True, False)
     """
     target = PurePath(os.path.realpath(other))
-    if Path(path).is_dir():
+    if _is_folder(path):
         return target.is_relative_to(os.path.realpath(path))
     if not is_pattern(path):
         return False
     folder, steps = _split(path)
     root = os.path.realpath(folder)
     return target.is_relative_to(root) and _fits(target.relative_to(root).parts, steps)
+
+
+def _is_folder(path: str | Path) -> bool:
+    """Return whether there is such a folder; of a name that no system has there is none."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
 
 
 def _split(pattern: str) -> tuple[Path, tuple[str, ...]]:
@@ -98,13 +106,13 @@ def _matching(folder: Path, steps: Sequence[str], above: frozenset[tuple[int, in
     for child in found:
         if not rest:
             yield child
-        elif child.is_dir():
+        elif _is_folder(child):
             yield from _matching(child, rest, above)
 
 
 def _below(folder: Path, above: frozenset[tuple[int, int]]) -> Iterator[Path]:
     """Yield all files of a folder and of those within it."""
-    yield from (child for child in _entries(folder) if not child.is_dir() and _is_named(child.name, "*"))
+    yield from (child for child in _entries(folder) if not _is_folder(child) and _is_named(child.name, "*"))
     for child, inside in _folders(folder, above):
         yield from _below(child, inside)
 
@@ -115,7 +123,7 @@ def _folders(folder: Path, above: frozenset[tuple[int, int]]) -> Iterator[tuple[
         status = folder.stat()
         inside = above | {(status.st_dev, status.st_ino)}
         for child in _entries(folder):
-            if child.is_dir() and _is_named(child.name, "*") and (child.stat().st_dev, child.stat().st_ino) not in inside:
+            if _is_folder(child) and _is_named(child.name, "*") and (child.stat().st_dev, child.stat().st_ino) not in inside:
                 yield child, inside
 
 

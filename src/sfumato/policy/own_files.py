@@ -65,7 +65,10 @@ def written(sink: Sink) -> list[str]:
 
 def _is_stored(path: str) -> bool:
     """Return whether a place is a file, a folder or nothing yet; two streams may well be one terminal."""
-    return Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()
+    try:
+        return Path(path).is_file() or Path(path).is_dir() or not Path(path).exists()
+    except OSError:
+        return True
 
 
 def _same_file(one: str, other: str) -> bool:

@@ -189,7 +189,8 @@ def _text(text: str, name: str) -> str:
             code="excel-cell",
             hint="write CSV or Parquet: sink: release.csv",
         )
-    return f' t="inlineStr"><is><t xml:space="preserve">{escape(written)}</t></is>'
+    # of the two ways to write a text in its place, the first is read more quickly, and only the other can be empty
+    return f' t="str"><v xml:space="preserve">{escape(written)}</v>' if written else ' t="inlineStr"><is><t></t></is>'
 
 
 def _is_exact(text: str) -> bool:

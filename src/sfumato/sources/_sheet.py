@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any
@@ -60,7 +61,7 @@ class Sheet:
                 return
             for cells, written in zip_longest(rows, beside, fillvalue=()):
                 number += 1
-                row = [None if cell.value is None else cell_text(cell.value, _format(cell)) for cell in cells]
+                row = [cell.value if cell.value is None else cell_text(cell.value, _format(cell)) for cell in cells]
                 self._refuse_uncalculated(number, row, written)
                 while row and row[-1] is None:
                     row.pop()
@@ -138,7 +139,8 @@ def _opened(file: IO[bytes], data_only: bool) -> Any:
 
 
 def _format(cell: Any) -> str:
-    return str(cell.number_format) if cell.is_date else ""
+    # looked up only where it matters: it takes longer than all else
+    return str(cell.number_format) if isinstance(cell.value, datetime) else ""
 
 
 def _refuse_old(path: str, file: IO[bytes]) -> None:
