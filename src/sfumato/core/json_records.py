@@ -78,14 +78,20 @@ class Shape:
 
     def add(self, fields: Mapping[str, Any]) -> None:
         """Take note of one record."""
-        for path, value in fields.items():
-            kinds = self._kinds.setdefault(path, set())
-            if value is not None:
-                kinds.add(_kind(value))
+        self.add_kinds({path: None if value is None else _kind(value) for path, value in fields.items()})
 
-    def kinds(self) -> dict[str, Kind]:
-        """Return one kind a field: that of all its values, and text where they differ."""
-        return {path: _joint(kinds) for path, kinds in self._kinds.items()}
+    def add_kinds(self, kinds: Mapping[str, Kind | None]) -> None:
+        """Take note of the kinds of one record, or of many; None is that of null."""
+        for path, kind in kinds.items():
+            known = self._kinds.setdefault(path, set())
+            if kind is not None:
+                known.add(kind)
+
+    def kinds(self, separator: str) -> dict[str, Kind]:
+        """Return one kind a field: that of all its values, and text where they differ. A null in place of an object is no field."""
+        steps = [path.split(separator) for path in self._kinds]
+        objects = {separator.join(path[:number]) for path in steps for number in range(1, len(path))}
+        return {path: _joint(kinds) for path, kinds in self._kinds.items() if kinds or path not in objects}
 
 
 def _kind(value: Any) -> Kind:
@@ -143,7 +149,7 @@ def templates(names: Sequence[str], separator: str) -> list[str]:
     """
     parts, opened = [], list[str]()
     for place, name in enumerate(names):
-        *folders, leaf = name.split(separator) if _nests(name, names, separator) else [name]
+        *folders, leaf = name.split(separator) if nests(name, names, separator) else [name]
         common = 0
         while common < min(len(opened), len(folders)) and opened[common] == folders[common]:
             common += 1
@@ -158,7 +164,7 @@ def grouped(names: Sequence[str], separator: str) -> list[str]:
     """Return the names with those of one nested object beside each other, otherwise in their order: an object is written once."""
     tree: dict[str, Any] = {}
     for name in names:
-        steps = name.split(separator) if _nests(name, names, separator) else [name]
+        steps = name.split(separator) if nests(name, names, separator) else [name]
         inner = tree
         for step in steps[:-1]:
             inner = inner.setdefault(step, {})
@@ -174,7 +180,7 @@ def _leaves(tree: Mapping[str, Any]) -> Iterator[str]:
             yield inner
 
 
-def _nests(name: str, names: Sequence[str], separator: str) -> bool:
+def nests(name: str, names: Sequence[str], separator: str) -> bool:
     """Return whether a name can be written as a path: none of its beginnings is a field itself."""
     steps = name.split(separator)
     beginnings = {separator.join(steps[:number]) for number in range(1, len(steps))}

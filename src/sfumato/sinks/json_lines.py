@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 from pydantic import Field
@@ -14,7 +14,7 @@ from sfumato.core.compression import Compression
 from sfumato.core.file_writer import TextWriter
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Source
-from sfumato.core.json_records import grouped, kind_of, templates
+from sfumato.core.json_records import grouped, kind_of, nests, templates
 from sfumato.core.settings import Settings
 from sfumato.registry import find
 
@@ -61,10 +61,13 @@ class JsonLinesWriter(TextWriter):
     def finish(self) -> Source:
         """Sync the file and return the source that reads it back."""
         self._end()
-        source: Source = find("sources", "json_lines")(
+        source: Any = find("sources", "json_lines")(
             path=str(self._file.path), separator=self._sink.separator, fields=self._fields, compression=self._compression
         )
-        return source
+        if all(nests(name, self._names, self._sink.separator) for name in self._names):
+            source.remember(self._fields)
+        written: Source = source
+        return written
 
 
 def _tokens(column: pa.Array) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,14 +13,30 @@ from pydantic import Field
 
 from sfumato.core.compression import Compression, buffered, compression_of, opened
 from sfumato.core.files import source_changed, to_utf8, unchanged
+from sfumato.core.json_blocks import blocks, columns_of, shape_of
 from sfumato.core.json_records import Kind, NotARecordError, Shape, arrow_type, column, record
 from sfumato.core.table_files import TableFiles
 from sfumato.errors import DataError
 
-_ROWS = 1 << 16
-_BYTES = 16 << 20
 _SETTLED = 2_000_000_000
-_SHAPES: dict[tuple[str, str], dict[str, Kind]] = {}
+_MOST_REMEMBERED = 16
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """The fields of a file and their kinds, and whether Arrow's parser could read all of it."""
+
+    kinds: dict[str, Kind]
+    plain: bool
+
+
+_SHAPES: dict[tuple[str, str], _Shape] = {}
+
+
+def _remember(token: tuple[str, str], shape: _Shape) -> None:
+    _SHAPES[token] = shape
+    while len(_SHAPES) > _MOST_REMEMBERED:
+        del _SHAPES[next(iter(_SHAPES))]
 
 
 class JsonLines(TableFiles):
@@ -37,7 +54,7 @@ class JsonLines(TableFiles):
 
     def describe(self) -> pa.Schema:
         """Return all fields of all lines, in the order in which they appear."""
-        return pa.schema([(name, arrow_type(kind)) for name, kind in self._kinds().items()])
+        return pa.schema([(name, arrow_type(kind)) for name, kind in self._shape().kinds.items()])
 
     def file_schema(self) -> pa.Schema:
         """Return the fields of one file."""
@@ -50,7 +67,8 @@ class JsonLines(TableFiles):
     def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Read some fields."""
         del coded
-        kinds = self._kinds()
+        shape = self._shape()
+        kinds = shape.kinds
         nested = [name for name in columns if kinds[name] == "list"]
         if nested:
             raise DataError(
@@ -62,47 +80,59 @@ class JsonLines(TableFiles):
         before = self.state()
         for part in self.parts():
             with unchanged(part.path):
-                for records in part._portions():
-                    arrays = [column([fields.get(name) for fields in records], kinds[name]) for name in columns]
+                for arrays, rows in part._columns({name: kinds[name] for name in columns}, shape.plain):
                     # a batch of no columns has its number of rows all the same
-                    yield pa.record_batch(arrays, schema=schema) if arrays else pa.record_batch([pa.nulls(len(records))], names=[""]).select([])
+                    yield pa.record_batch(arrays, schema=schema) if arrays else pa.record_batch([pa.nulls(rows)], names=[""]).select([])
         if self.state() != before:
             raise source_changed(self.path)
 
-    def _kinds(self) -> dict[str, Kind]:
+    def remember(self, kinds: Mapping[str, Kind]) -> None:
+        """Take the fields of a file that was just written from who wrote it: no pass is needed to know them."""
+        _remember((self.state(), self.model_dump_json()), _Shape(dict(kinds), plain=True))
+
+    def _shape(self) -> _Shape:
         token = (self.state(), self.model_dump_json())
         if token in _SHAPES:
             return _SHAPES[token]
-        shape = Shape(self.fields)
+        found, plain = Shape(self.fields), True
         parts = self.parts()
         for part in parts:
-            for records in part._portions():
-                for fields in records:
-                    shape.add(fields)
-        kinds = shape.kinds()
-        if not kinds:
+            for number, block in part._blocks():
+                kinds = shape_of(block, self.separator)
+                if kinds is not None:
+                    found.add_kinds(kinds)
+                    continue
+                plain = False
+                for fields in part._records(number, block):
+                    found.add(fields)
+        shape = _Shape(found.kinds(self.separator), plain)
+        if not shape.kinds:
             raise DataError(f"{self.path} is empty", code="file-empty", hint="a file with objects that have fields is needed")
         # a file that was written a moment ago could change again within the same tick of the file system's clock
         if time.time_ns() - max(Path(part.path).stat().st_mtime_ns for part in parts) > _SETTLED:
-            _SHAPES.clear()
-            _SHAPES[token] = kinds
-        return kinds
+            _remember(token, shape)
+        return shape
 
-    def _portions(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the records of one file, some at a time."""
-        records: list[dict[str, Any]] = []
-        used = 0
+    def _columns(self, kinds: Mapping[str, Kind], plain: bool) -> Iterator[tuple[list[pa.Array], int]]:
+        """Yield some fields of one file as columns, a block at a time; where all blocks are plain none is read line by line."""
+        for number, block in self._blocks():
+            arrays = columns_of(block, kinds, self.separator) if plain and kinds else None
+            if arrays is None:
+                records = list(self._records(number, block))
+                if records:
+                    yield [column([fields.get(name) for fields in records], kind) for name, kind in kinds.items()], len(records)
+            elif len(arrays[0]):
+                yield arrays, len(arrays[0])
+
+    def _blocks(self) -> Iterator[tuple[int, bytes]]:
         with opened(self.path, compression_of(self.path, self.compression)) as file:
-            for number, line in enumerate(buffered(file), start=1):
-                content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
-                if content.strip():
-                    records.append(self._record(content, number))
-                    used += len(line)
-                if len(records) >= _ROWS or used >= _BYTES:
-                    yield records
-                    records, used = [], 0
-        if records:
-            yield records
+            yield from blocks(buffered(file))
+
+    def _records(self, number: int, block: bytes) -> Iterator[dict[str, Any]]:
+        """Yield the records of a block, whose first line has a number, line by line."""
+        for place, line in enumerate(block.split(b"\n"), start=number):
+            if line.strip():
+                yield self._record(line, place)
 
     def _record(self, line: bytes, number: int) -> dict[str, Any]:
         try:
