@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.interfaces import Sink, Source, Store
-from sfumato.engine.columns import compare_columns
+from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
@@ -29,6 +29,7 @@ class Plan:
     sink: Sink
     store: Store
     schema: pa.Schema
+    unnamed: Sequence[str] = ()
 
     @property
     def quasi_identifiers(self) -> list[str]:
@@ -63,8 +64,9 @@ def make_plan(policy: AnyPolicy, data: Any = None) -> Plan:
     source = _source(resolved, data)
     sink: Sink = resolved.sink if resolved.sink is not None else find("sinks", "memory")()
     schema = source.describe()
+    resolved, unnamed = remove_unnamed(resolved, schema)
     compare_columns(resolved, source, schema)
-    return Plan(resolved, source, sink, find("stores", "duckdb")(), schema)
+    return Plan(resolved, source, sink, find("stores", "duckdb")(), schema, unnamed)
 
 
 def _source(resolved: Resolved, data: Any) -> Source:
