@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.engine.assess import Assessment, assess
+    from sfumato.engine.estimator import Anonymiser
     from sfumato.engine.run import Release, run
     from sfumato.policy.model import Column, Policy
 
-__all__ = ["Assessment", "Column", "Policy", "Release", "assess", "run"]
+__all__ = ["Anonymiser", "Assessment", "Column", "Policy", "Release", "assess", "run"]
 
 _HOMES = {
+    "Anonymiser": "sfumato.engine.estimator",
     "Assessment": "sfumato.engine.assess",
     "Column": "sfumato.policy.model",
     "Policy": "sfumato.policy.model",
