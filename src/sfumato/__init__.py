@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.engine.assess import Assessment, assess
     from sfumato.engine.estimator import Anonymiser
+    from sfumato.engine.plan_view import PlanView, plan
     from sfumato.engine.run import Release, run
     from sfumato.policy.model import Column, Policy
 
-__all__ = ["Anonymiser", "Assessment", "Column", "Policy", "Release", "assess", "run"]
+__all__ = ["Anonymiser", "Assessment", "Column", "PlanView", "Policy", "Release", "assess", "plan", "run"]
 
 _HOMES = {
     "Anonymiser": "sfumato.engine.estimator",
     "Assessment": "sfumato.engine.assess",
     "Column": "sfumato.policy.model",
+    "PlanView": "sfumato.engine.plan_view",
     "Policy": "sfumato.policy.model",
     "Release": "sfumato.engine.run",
     "assess": "sfumato.engine.assess",
+    "plan": "sfumato.engine.plan_view",
     "run": "sfumato.engine.run",
 }
 

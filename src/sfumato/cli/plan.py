@@ -21,9 +21,7 @@ _STYLES = {
 
 def plan(policy: Path, format: str) -> None:
     """Hold the policy against its source's columns and say what would happen."""
-    from sfumato.engine.explain import explain
-    from sfumato.engine.outline import outline
-    from sfumato.engine.plan import make_plan
+    from sfumato.engine.plan_view import plan as make_plan
     from sfumato.policy.load import load
     from sfumato.policy.resolve import resolve
 
@@ -31,11 +29,10 @@ def plan(policy: Path, format: str) -> None:
     if loaded.policy.source is None:
         resolve(loaded, needs=("source",))
     made = make_plan(policy)
-    steps, settings = explain(made), outline(made)
     if format == "json":
-        sys.stdout.write(json.dumps({"steps": steps, **settings}, indent=1, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(made.as_mapping(), indent=1, ensure_ascii=False) + "\n")
         return
-    lines = [*(f"{number}. {step}" for number, step in enumerate(steps, start=1)), "", "With these settings:", *_lines(settings), ""]
+    lines = [str(made), "", "With these settings:", *_lines(made.settings), ""]
     sys.stdout.write("\n".join([*lines, "Nothing has been written.\n"]))
 
 
