@@ -93,15 +93,6 @@ def transform(fitted: Fitted, data: Any, suppress: bool) -> pa.Table:
     raise PromiseError("every row would be left out: none would be left", code="nothing-left", hint="give more rows at once, or fit on them")
 
 
-def _text_classes(fitted: Fitted, table: pa.Table, rows: NDArray[np.int64]) -> TextClasses:
-    """Return the classes of some rows by the text of their quasi-identifiers."""
-    columns = []
-    for name in (name for publication in fitted.masks.publications for name in publication.columns):
-        coded = table.column(name).combine_chunks().take(pa.array(rows)).dictionary_encode()
-        columns.append(CodedColumn(coded.dictionary, coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)))
-    return TextClasses.of_columns(columns, len(rows))
-
-
 def _in_memory(loaded: Loaded, data: Any) -> Plan:
     """Return the plan for some rows; whatever the policy says, nothing is written to a file."""
     return replace(make_plan(loaded, data), sink=find("sinks", "memory")())
@@ -128,6 +119,15 @@ def _written(fitted: Fitted, plan: Plan, class_of: NDArray[np.int32]) -> pa.Tabl
         (batch,) = kept.select(list(dict.fromkeys([name, *mask.reads]))).to_batches()
         columns[name] = mask.apply(batch, masks.contexts[name])
     return pa.table({name: columns[name] for name in fitted.published})
+
+
+def _text_classes(fitted: Fitted, table: pa.Table, rows: NDArray[np.int64]) -> TextClasses:
+    """Return the classes of some rows by the text of their quasi-identifiers."""
+    columns = []
+    for name in (name for publication in fitted.masks.publications for name in publication.columns):
+        coded = table.column(name).combine_chunks().take(pa.array(rows)).dictionary_encode()
+        columns.append(CodedColumn(coded.dictionary, coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)))
+    return TextClasses.of_columns(columns, len(rows))
 
 
 def _without(table: pa.Table, left_out: NDArray[np.bool_], fitted: Fitted) -> pa.Table:
