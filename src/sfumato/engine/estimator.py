@@ -20,6 +20,7 @@ from sfumato.engine.frames import as_frame, kind_of_frame
 from sfumato.engine.plan import AnyPolicy
 from sfumato.errors import UsageError, suggestion
 from sfumato.policy.load import load
+from sfumato.policy.model import Policy
 
 _BROKEN = ("raise", "suppress")
 _FRAMES = ("default", "pandas", "polars", "arrow")
@@ -121,8 +122,7 @@ class Anonymiser:
     def _fit(self, rows: Any) -> pa.Table:
         self._suppresses()
         loaded = load(self.policy)
-        if loaded.policy.views:
-            raise UsageError("an anonymiser has one output, and the policy has views", code="parameter-value", hint="a policy without views")
+        _refuse_what_is_not_fitted(loaded.policy)
         self._fitted, table = fit(loaded, rows)
         return table
 
@@ -140,6 +140,15 @@ class Anonymiser:
         if given == "pandas" and kind_of_frame(frame) == "pandas":
             frame.index = rows.index
         return frame
+
+
+def _refuse_what_is_not_fitted(policy: Policy) -> None:
+    if policy.views:
+        raise UsageError("an anonymiser has one output, and the policy has views", code="parameter-value", hint="a policy without views")
+    masked = [name for name, column in policy.columns.items() if column.mask is not None and column.role in ("quasi_identifier", "sensitive")]
+    if masked:
+        words = f"an anonymiser masks no column that promises speak of: {', '.join(masked)}"
+        raise UsageError(words, code="parameter-value", hint="leave the mask out, or mask the column before")
 
 
 def _one_of(name: str, value: Any, known: Sequence[str]) -> str:

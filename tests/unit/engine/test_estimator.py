@@ -272,6 +272,12 @@ def test_a_policy_with_views_is_refused() -> None:
     assert raised.value.message == "an anonymiser has one output, and the policy has views"
 
 
+def test_a_mask_on_a_column_that_promises_speak_of_is_refused() -> None:
+    with pytest.raises(UsageError) as raised:
+        sfumato.Anonymiser(policy(columns=column(age={"role": "quasi_identifier", "mask": "constant"}))).fit(TABLE)
+    assert raised.value.message == "an anonymiser masks no column that promises speak of: age"
+
+
 def test_what_is_fitted_can_be_kept() -> None:
     anonymiser = sfumato.Anonymiser(POLICY).fit(TABLE)
 
