@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast lint format check docs benchmark lock clean
+.PHONY: demo test test-fast lint format check docs benchmark benchmark-peers lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -36,6 +36,12 @@ benchmark:
 	@$(MAKE) --no-print-directory VENV=.venv-benchmark .venv-benchmark/.core
 	.venv-benchmark/bin/python benchmarks/road.py
 
+# The folder of adult.csv and its hierarchies. Each package gets an environment of its own in benchmarks/environments.
+ADULT ?= ../shared/data/adult
+benchmark-peers:
+	@$(MAKE) --no-print-directory VENV=.venv-benchmark .venv-benchmark/.core
+	.venv-benchmark/bin/python benchmarks/peers.py --adult $(ADULT)
+
 # Bytecode is compiled once at the install, so that the first command is as quick as the second.
 INSTALL = $(BIN)/uv pip install --quiet --python $(BIN)/python
 
@@ -63,4 +69,4 @@ lock: $(VENV)/.uv
 		pyproject.toml requirements/build.in --output-file requirements/dev.lock
 
 clean:
-	rm -rf $(VENV) .venv-benchmark demo benchmarks/data
+	rm -rf $(VENV) .venv-benchmark demo benchmarks/data benchmarks/environments

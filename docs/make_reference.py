@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -95,6 +96,11 @@ def _example(kind: str, name: str) -> str:
     policy, program = (EXAMPLES / kind / f"{name}.{ending}" for ending in ("yaml", "py"))
     text = (policy if policy.exists() else program).read_text(encoding="utf-8")
     with _folder(policy) as folder:
+        command = EXAMPLES / kind / f"{name}.sh"
+        if command.exists():
+            (folder / "policy.yaml").write_text(text, encoding="utf-8")
+            line = command.read_text(encoding="utf-8")
+            return f"```yaml\n{text}```\n\n```\n$ {line}{_shell(line)}```"
         if policy.exists():
             (folder / "policy.yaml").write_text(text, encoding="utf-8")
             release: Any = sfumato.run(folder / "policy.yaml")
@@ -106,6 +112,13 @@ def _example(kind: str, name: str) -> str:
             release = values["release"]
             told = f"```python\n{text}```"
         return f"{told}\n\n{_released(release)}"
+
+
+def _shell(line: str) -> str:
+    """Return the first lines that a shell prints for a command."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(line, shell=True, check=True, capture_output=True, text=True, env={**os.environ, "PATH": path})  # noqa: S602 - ours
+    return "".join(f"{shown}\n" for shown in done.stdout.splitlines()[:_ROWS])
 
 
 def _released(release: Any) -> str:
@@ -149,10 +162,22 @@ def _write(table: pa.Table, folder: Path) -> None:
     pa.csv.write_csv(table, folder / "people.tsv", pa.csv.WriteOptions(quoting_style="needed", delimiter="\t"))
     pa.parquet.write_table(table, folder / "people.parquet")
     pa.feather.write_feather(table, str(folder / "people.arrow"))
+    _write_workbook(table, folder / "people.xlsx")
+    (folder / "people").mkdir()
+    pa.csv.write_csv(table.slice(0, 12), folder / "people" / "spring.csv", plain)
+    pa.csv.write_csv(table.slice(12), folder / "people" / "summer.csv", plain)
     (folder / "people.jsonl").write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in table.to_pylist()), encoding="utf-8")
     for file in EXAMPLES.iterdir():
         if file.is_file() and file.name != "people.csv":
             (folder / file.name).write_bytes(file.read_bytes())
+
+
+def _write_workbook(table: pa.Table, path: Path) -> None:
+    writer = find("sinks", "excel")(path=str(path)).open(table.schema)
+    for batch in table.to_batches():
+        writer.write(batch)
+    writer.finish()
+    writer.publish()
 
 
 def _commands() -> list[tuple[str, ...]]:

@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.engine.assess import Assessment, assess
+    from sfumato.engine.estimator import Anonymiser
+    from sfumato.engine.plan_view import PlanView, plan
     from sfumato.engine.release import Release, Releases
     from sfumato.engine.run import run
     from sfumato.policy.model import Column, Policy
 
-__all__ = ["Assessment", "Column", "Policy", "Release", "Releases", "assess", "run"]
+__all__ = ["Anonymiser", "Assessment", "Column", "PlanView", "Policy", "Release", "Releases", "assess", "plan", "run"]
 
 _HOMES = {
+    "Anonymiser": "sfumato.engine.estimator",
     "Assessment": "sfumato.engine.assess",
     "Column": "sfumato.policy.model",
+    "PlanView": "sfumato.engine.plan_view",
     "Policy": "sfumato.policy.model",
     "Release": "sfumato.engine.release",
     "Releases": "sfumato.engine.release",
     "assess": "sfumato.engine.assess",
+    "plan": "sfumato.engine.plan_view",
     "run": "sfumato.engine.run",
 }
 

@@ -76,3 +76,16 @@ def test_a_policy_that_cannot_be_kept_on_what_was_looked_at_says_so(
 
     assert ended.returncode == 4
     assert "promise-impossible" in ended.stderr
+
+
+def test_what_is_removed_need_not_be_readable(write_policy: Callable[..., Path], tmp_path: Path) -> None:
+    lines = [{"age": age, "tags": ["a", "b"]} for age in (20, 21, 30, 31)]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    policy = {
+        "source": "data.jsonl",
+        "columns": {"age": {"role": "quasi_identifier"}, "tags": {"role": "identifier"}},
+        "promises": [{"k_anonymity": {"k": 2}}],
+        "sink": "release.jsonl",
+    }
+
+    assert preview(write_policy(policy), rows=1).rows == [({"age": "20"}, {"age": "[20, 21]"})]

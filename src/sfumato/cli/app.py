@@ -84,6 +84,21 @@ def run(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
 
 
 @app.command()
+def convert(
+    configuration: Annotated[Path, typer.Argument(help="the JSON configuration of a k-anonymisation module", show_default=False)],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the policy to write; standard output where it is not given")] = None,
+    source: Annotated[Path | None, typer.Option(help="the file that rows come from")] = None,
+    sink: Annotated[Path | None, typer.Option(help="the file that the release goes to")] = None,
+    force: Annotated[bool, typer.Option("--force", help="replace the file that is there")] = False,
+    format: FormatOption = Format.text,
+) -> None:
+    """Write the configuration of a k-anonymisation module as a policy."""
+    from sfumato.cli.convert import convert as command
+
+    command(configuration, output, source, sink, force, format.value)
+
+
+@app.command()
 def components(
     kind: Annotated[str | None, typer.Argument(help="one kind only: sources, promises, algorithms, ...")] = None,
     format: FormatOption = Format.text,

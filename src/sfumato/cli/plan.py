@@ -21,27 +21,22 @@ _STYLES = {
 
 def plan(policy: Path, format: str) -> None:
     """Hold the policy against its source's columns and say what would happen."""
-    from sfumato.engine.explain import explain, explain_together
-    from sfumato.engine.outline import outline
-    from sfumato.engine.plan import make_plans
+    from sfumato.engine.plan_view import plan as make_plan
     from sfumato.policy.load import load
     from sfumato.policy.views import resolve_views
 
     loaded = load(policy)
     if loaded.policy.source is None:
         resolve_views(loaded, needs=("source",))
-    made = make_plans(loaded)
-    told = {name: {"steps": explain(each), **outline(each)} for name, each in made.views.items()}
-    together = explain_together(made)
+    made = make_plan(loaded)
     if format == "json":
-        answer = told.get("") or {"views": told, "together": together}
-        sys.stdout.write(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(made.as_mapping(), indent=1, ensure_ascii=False) + "\n")
         return
-    lines = []
-    for name, each in told.items():
+    lines: list[str] = []
+    for name, each in (made.views or {"": made}).items():
         lines += [f"View {name}:", ""] if name else []
-        lines += [*(f"{number}. {step}" for number, step in enumerate(each["steps"], start=1)), "", "With these settings:", *_lines(each), ""]
-    sys.stdout.write("\n".join([*lines, *together, "Nothing has been written.\n"]))
+        lines += [*each.numbered(), "", "With these settings:", *_lines(each.settings), ""]
+    sys.stdout.write("\n".join([*lines, *made.together, "Nothing has been written.\n"]))
 
 
 def _lines(settings: Mapping[str, Any]) -> Iterator[str]:
@@ -52,7 +47,7 @@ def _lines(settings: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {'; '.join(told)}"
     for promise in settings["promises"]:
         yield f"promise: {_short(promise)}"
-    for key in ("subject", "algorithm", "suppression_limit", "accept", "sink"):
+    for key in ("subject", "unnamed", "algorithm", "suppression_limit", "accept", "sink"):
         yield f"{key}: {_short(settings[key])}"
 
 

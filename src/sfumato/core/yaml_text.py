@@ -25,4 +25,6 @@ def yaml_text(value: Any) -> str:
         return f"[{', '.join(map(yaml_text, value))}]"
     if isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _NOT_TEXT:
         return value
-    return json.dumps(value, ensure_ascii=False)
+    written = json.dumps(value, ensure_ascii=False)
+    # what YAML does not read as it stands, control characters and its own line breaks, has an escape there that JSON has not
+    return written if written.isprintable() else "".join(one if one.isprintable() else f"\\U{ord(one):08X}" for one in written)

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from dataclasses import replace
 
 import pyarrow as pa
 
 from sfumato.core.interfaces import Source
 from sfumato.errors import DataError, nearest, number_of
+from sfumato.policy.model import Column
 from sfumato.policy.resolve import Resolved
 
 # the comma last: it also stands within names
 _DELIMITERS = ";\t|,"
+
+
+def remove_unnamed(resolved: Resolved, schema: pa.Schema) -> tuple[Resolved, list[str]]:
+    """Return the policy with the columns that it does not name as identifiers, where it says that they are removed, and their names."""
+    policy = resolved.policy
+    unnamed = [name for name in schema.names if name not in policy.columns] if policy.unnamed == "remove" else []
+    columns = {**policy.columns, **{name: Column(role="identifier") for name in unnamed}}
+    return replace(resolved, policy=policy.model_copy(update={"columns": columns})), unnamed
 
 
 def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> None:

@@ -17,9 +17,11 @@ def explain(plan: Plan) -> list[str]:
     policy = plan.resolved.policy
     scan = plan.source.scan()
     steps = [f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}."]
-    removed = [name for name in plan.resolved.columns("identifier") if name not in plan.resolved.masks]
+    removed = [name for name in plan.resolved.columns("identifier") if name not in plan.resolved.masks and name not in plan.unnamed]
     if removed:
         steps.append(f"Remove {_listed(removed)}.")
+    if plan.unnamed:
+        steps.append(f"Remove what the policy does not name: {_listed(list(plan.unnamed))}.")
     for name in plan.masked:
         steps.append(f"Mask {name} with {plan.resolved.masks[name].component_name()}.")
     inferred = [name for name in plan.quasi_identifiers if _type(plan, name) is None]

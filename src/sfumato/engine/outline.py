@@ -16,6 +16,7 @@ def outline(plan: Plan) -> dict[str, Any]:
         "source": _component(plan.source),
         "subject": policy.subject,
         "columns": {name: _column(plan, name, column) for name, column in policy.columns.items()},
+        "unnamed": policy.unnamed,
         "promises": [_component(promise) for promise in plan.resolved.promises],
         "algorithm": _component(plan.resolved.algorithm),
         "suppression_limit": policy.suppression_limit,

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.interfaces import ChoosySink, Sink, Source, Store
-from sfumato.engine.columns import compare_columns
+from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
@@ -32,6 +32,7 @@ class Plan:
     store: Store
     schema: pa.Schema
     view: str = ""
+    unnamed: Sequence[str] = ()
 
     @property
     def quasi_identifiers(self) -> list[str]:
@@ -87,11 +88,13 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     first = next(iter(resolved.views.values()))
     source = _source(first, data)
     schema = source.describe()
-    compare_columns(first, source, schema)
     store: Store = find("stores", "duckdb")()
-    plans = {name: Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name) for name, view in resolved.views.items()}
-    for plan in plans.values():
-        _refuse_columns(plan)
+    plans = {}
+    for name, each in resolved.views.items():
+        view, unnamed = remove_unnamed(each, schema)
+        compare_columns(view, source, schema)
+        plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
+        _refuse_columns(plans[name])
     return Plans(plans, resolved.derived_from, resolved.readers)
 
 

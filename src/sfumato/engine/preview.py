@@ -53,7 +53,10 @@ def preview(policy: AnyPolicy, rows: int = 20, data: Any = None, view: str | Non
 
 def _beginning(plan: Plan, rows: int) -> tuple[pa.Table, bool]:
     """Return the first rows of the source, and whether these are all."""
-    names = plan.schema.names
+    policy, masks = plan.resolved.policy, plan.resolved.masks.values()
+    needed = {*plan.published, policy.subject, *(name for mask in masks for name in mask.reads)}
+    # what is removed may be of a kind that cannot be read
+    names = [name for name in plan.schema.names if name in needed]
     found, number = [], 0
     for batch in plan.source.batches(names):
         found.append(batch)

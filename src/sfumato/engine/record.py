@@ -139,6 +139,8 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     notes = []
     if not plan.resolved.promises:
         notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")
+    if plan.unnamed:
+        notes.append(f"columns that the policy does not name were removed: {', '.join(plan.unnamed)}")
     ordered = [name for name in plan.quasi_identifiers if counted.hierarchies[name].ordered]
     tight = [name for name in ordered if recoding.levels is None and not plan.resolved.policy.columns[name].level.minimum]
     if tight:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from sfumato.core.interfaces import Attached
+from typing import Protocol
+
 from sfumato.engine.plan import Plan
 from sfumato.errors import PromiseError
 from sfumato.policy.model import Column
 
 
-def singling_out(plan: Plan, attached: Attached) -> list[str]:
+class Occurrences(Protocol):
+    """What knows how often the values of a column occur: rows that a store has taken, or any others."""
+
+    def occurrences(self, column: str) -> tuple[int, int]:
+        """Return how many distinct values a column has, and how many of them occur once."""
+        ...
+
+
+def singling_out(plan: Plan, attached: Occurrences) -> list[str]:
     """Return the columns that may single people out, whatever the promises say; refuse one that the policy does not accept.
 
     A sensitive column is published for what it says, and is only named: who knows a value of it from elsewhere finds the row.

@@ -147,10 +147,17 @@ def _scalar(text: str, kind: str, path: Path, line: int, mistakes: list[Mistake]
         return None
     if kind not in ("str", "timestamp", "value", "merge"):
         mistakes.append(_tagged(path, line))
-    if any("\ud800" <= character <= "\udfff" for character in text):
+    if _has_halves(text):
+        # JSON writes a character beyond the first 65536 as two halves
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    if _has_halves(text):
         mistakes.append(Mistake(".".join(map(str, path)), "holds half a character", "policy-yaml", "write the whole character", line))
         return ""
     return text
+
+
+def _has_halves(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _octal_or_text(text: str) -> Any:

@@ -14,6 +14,7 @@ from sfumato.core.mistakes import Place, mistakes_of, spoilt
 from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.lines import LARGEST, Lines, parse
 from sfumato.policy.model import Policy
+from sfumato.policy.module_configuration import is_module_configuration, translate
 from sfumato.policy.slips import meant
 
 
@@ -39,26 +40,29 @@ def load(policy: str | Path | Mapping[str, Any] | Policy | Loaded) -> Loaded:
     if isinstance(policy, Policy):
         return Loaded(policy, Lines(), None, "policy")
     if isinstance(policy, Mapping):
-        return _validated(dict(policy), Lines(), None, "policy")
+        return validated(dict(policy), Lines(), None, "policy")
     if not isinstance(policy, str | Path):
         raise UsageError(
             f"a policy is a path, a mapping or a Policy; the type {type(policy).__name__} is none of them", code="policy-kind", hint="policy.yaml"
         )
     path = Path(policy)
-    value, lines = parse(_text(path), path.name)
-    return _validated(value, lines, path.resolve().parent, path.name)
+    return validated(*read_document(path), path.resolve().parent, path.name)
 
 
-def _text(path: Path) -> str:
+def read_document(path: Path) -> tuple[Any, Lines]:
+    """Return a file of YAML or JSON as plain values, and where each of its keys stands."""
     with file_errors(path, start="the current folder"), path.open("rb") as file:
         data = file.read(LARGEST + 1)
-    return data.decode("utf-8", "replace")
+    return parse(data.decode("utf-8", "replace"), path.name)
 
 
-def _validated(value: Any, lines: Lines, folder: Path | None, name: str) -> Loaded:
+def validated(value: Any, lines: Lines, folder: Path | None, name: str) -> Loaded:
     """Return the policy and its mistakes. What is wrong is left out, so that the rest can be checked too."""
     mistakes: list[Mistake] = []
     unknown: set[Place] = set()
+    if is_module_configuration(value):
+        translation = translate(value, lines)
+        value, lines, mistakes, unknown = translation.policy, translation.lines, translation.mistakes, translation.unknown
     for _ in range(3):
         try:
             return Loaded(Policy.model_validate(value), lines, folder, name, tuple(mistakes), frozenset(unknown))

@@ -122,6 +122,9 @@ class Policy(Settings):
     source: Annotated[SourceComponent | None, Field(description="where rows come from")] = None
     subject: Annotated[str | None, Field(description="the column that says which person a row is about")] = None
     columns: Annotated[dict[str, Column], Field(description="every column of the source")]
+    unnamed: Annotated[
+        Literal["refuse", "remove"], Field(description="what becomes of columns of the source that are not named: the run stops, or they are removed")
+    ] = "refuse"
     promises: Annotated[list[AnyComponent], Field(description="what must hold of the release")] = []
     algorithm: Annotated[AnyComponent, Field(description="the search for a recoding that keeps the promises")] = Component(name="mondrian")
     suppression_limit: Annotated[float, Field(ge=0, le=1, description="the part of the rows that may be left out")] = 0.0

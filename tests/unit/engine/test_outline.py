@@ -54,6 +54,7 @@ ward, other: published as it is
 promise: {{k_anonymity: {{k: 2}}}}
 promise: {{l_diversity: {{column: ill, l: 2, kind: distinct, c: null, given: []}}}}
 subject: null
+unnamed: refuse
 algorithm: {{datafly: {{}}}}
 suppression_limit: 0.05
 accept: []

@@ -200,3 +200,10 @@ def test_a_sink_that_is_read_is_found_without_data(sink: str, tmp_path: Path) ->
     (found,) = mistakes(f"source: data.csv\n{GOOD}sink: {sink}\n", tmp_path)
 
     assert (found.line, found.key, found.code) == (6, "sink", "sink-is-source")
+
+
+def test_a_character_that_json_writes_as_two_halves_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps({"columns": {"😀": {"role": "other"}}}, ensure_ascii=True), encoding="utf-8")
+
+    assert list(load(path).policy.columns) == ["😀"]

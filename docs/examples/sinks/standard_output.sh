@@ -1,0 +1,1 @@
+sfumato run policy.yaml 2> words.txt | sort | uniq -c

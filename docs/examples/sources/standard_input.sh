@@ -1,0 +1,1 @@
+cat people.csv | sfumato run policy.yaml 2> words.txt

@@ -1,0 +1,36 @@
+"""``sfumato convert``: the configuration of another module, written as a policy."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from sfumato.errors import UsageError
+
+
+def convert(configuration: Path, output: Path | None, source: Path | None, sink: Path | None, force: bool, format: str) -> None:
+    """Write the policy to a file, or to standard output as if it stood in the current folder."""
+    from sfumato.policy.conversion import convert as converted
+
+    text = converted(configuration, Path() if output is None else output.parent, source, sink)
+    if output is None:
+        sys.stdout.write(json.dumps({"policy": text}, ensure_ascii=False) + "\n" if format == "json" else text)
+        return
+    _write(output, text, force)
+    sys.stdout.write(json.dumps({"file": str(output)}, ensure_ascii=False) + "\n" if format == "json" else f"{output}: written; no mistakes\n")
+
+
+def _write(output: Path, text: str, force: bool) -> None:
+    from sfumato.core.staging import StagedFile
+
+    if output.exists() and not force:
+        raise UsageError(f"{output} is there already", code="output-exists", hint="--force, to replace it, or name another file")
+    file = StagedFile(str(output))
+    try:
+        file.write(text.encode())
+        file.sync()
+        file.publish()
+    except BaseException:
+        file.abort()
+        raise

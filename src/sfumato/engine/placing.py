@@ -1,0 +1,167 @@
+"""Placing: into which of the classes of a recoding the rows of another table go.
+
+A combination that was there when the recoding was searched goes where it went then. Any other goes into a class whose published text
+covers it, of several into the one that tells the most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core import canonical
+from sfumato.core.encoding import encode, typed_values
+from sfumato.core.hierarchy import ROOT
+from sfumato.core.kernels.grouping import group_columns
+from sfumato.core.publication import Publication, interval_columns
+from sfumato.core.reading import CodedColumn, Reading
+from sfumato.core.recoding import Recoding
+from sfumato.engine.plan import Plan
+from sfumato.errors import DataError, number_of
+
+LEFT_OUT, NOWHERE = -1, -2
+_AT_ONCE = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """The values of one column for some rows: leaf codes, and where values stand that lie between leaves, with the code ``between``."""
+
+    codes: NDArray[np.int32]
+    positions: NDArray[np.float64]
+    between: int
+
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """The classes of a recoding, and the combinations that it was searched on."""
+
+    publications: Sequence[Publication]
+    recoding: Recoding
+    combinations: NDArray[Any]
+
+    def classes_of(self, plan: Plan, reading: Reading, suppress: bool) -> NDArray[np.int32]:
+        """Return the class of each row, -1 where it is left out; refuse rows that fit into none unless they are to be suppressed."""
+        if not self.publications:
+            return np.zeros(reading.rows, np.int32)
+        columns = [_column(publication, reading.columns[publication.column], plan) for publication in self.publications]
+        known = [np.ones(reading.rows, bool), *(self._known(plan, *pair, suppress) for pair in zip(self.publications, columns, strict=True))]
+        rows = np.flatnonzero(np.logical_and.reduce(known))
+        groups, firsts = group_columns([column.codes[rows] for column in columns], [column.between + 1 for column in columns])
+        # values between leaves share a code: each of them is looked up by itself
+        exact = np.ones(len(rows), bool)
+        for column in columns:
+            exact &= column.codes[rows] != column.between
+        class_of = np.full(reading.rows, LEFT_OUT, np.int32)
+        found = np.append(self._seen(columns, rows[firsts]), 0)[groups] if len(rows) else np.empty(0, np.int32)
+        found = np.where(exact, found, NOWHERE).astype(np.int32)
+        class_of[rows] = found
+        strange = rows[found == NOWHERE]
+        class_of[strange] = self._covering(columns, strange)
+        homeless = int((class_of == NOWHERE).sum())
+        if homeless and not suppress:
+            raise DataError(
+                f"{number_of(homeless, 'row')} fit into no class that was fitted",
+                code="transform-outside",
+                hint="fit on a table that has rows like them, or say on_broken='suppress'",
+            )
+        return np.maximum(class_of, LEFT_OUT)
+
+    def _known(self, plan: Plan, publication: Publication, column: _Column, suppress: bool) -> NDArray[np.bool_]:
+        """Return the rows whose value is not refused as one that the hierarchy does not know."""
+        on_unknown = plan.resolved.policy.columns[publication.column].on_unknown
+        outside: NDArray[np.bool_] = column.codes == publication.hierarchy.outside
+        if on_unknown == "generalise" or not outside.any():
+            return np.ones(len(outside), bool)
+        if on_unknown == "error" and not suppress:
+            name = publication.column
+            raise DataError(
+                f"column {name}: {number_of(int(outside.sum()), 'row')} have a value that its hierarchy, as it was fitted, does not know",
+                code="value-outside-hierarchy",
+                hint=f"fit on a table that has them, or say on_unknown: suppress in columns.{name}, or on_broken='suppress'",
+            )
+        return np.logical_not(outside)
+
+    def _seen(self, columns: Sequence[_Column], rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the classes of combinations that were there when the recoding was searched."""
+        number = len(self.combinations)
+        joined = [np.concatenate([old.astype(np.int64), column.codes[rows]]) for old, column in zip(self.combinations.T, columns, strict=True)]
+        groups, firsts = group_columns(joined, [column.between + 1 for column in columns])
+        class_of = np.full(len(firsts), NOWHERE, np.int32)
+        class_of[groups[:number]] = self.recoding.class_of
+        return class_of[groups[number:]]
+
+    def _covering(self, columns: Sequence[_Column], rows: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return for each row the narrowest class whose text covers it."""
+        found = np.full(len(rows), NOWHERE, np.int32)
+        step = max(1, _AT_ONCE // max(1, self.recoding.number))
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            covers = np.ones((len(part), self.recoding.number), bool)
+            for column, box in zip(columns, self._boxes, strict=True):
+                covers &= box.covers(column, part)
+            # the first of those that cover, from the narrowest on
+            ranked = covers[:, self._from_the_narrowest]
+            best = self._from_the_narrowest[ranked.argmax(axis=1)]
+            found[start : start + step] = np.where(ranked.any(axis=1), best, NOWHERE)
+        return found
+
+    @cached_property
+    def _boxes(self) -> list[_Box]:
+        return [_Box.of(publication, publication.render(self.recoding, place)) for place, publication in enumerate(self.publications)]
+
+    @cached_property
+    def _from_the_narrowest(self) -> NDArray[np.int32]:
+        return np.argsort(sum(box.shares for box in self._boxes), kind="stable").astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class _Box:
+    """What the text of each class covers in one column: an interval of leaf codes, and for ordered columns of the line of their type."""
+
+    lows: NDArray[np.int64]
+    highs: NDArray[np.int64]
+    begins: NDArray[np.float64]
+    ends: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, publication: Publication, rendered: Sequence[pa.DictionaryArray]) -> _Box:
+        """Read what classes publish in a column."""
+        texts = [array.dictionary_decode() for array in rendered]
+        lows, highs = publication.read(*texts)
+        shares, _ = publication.extents(*texts)
+        begins, ends = np.full(len(lows), np.inf), np.full(len(lows), -np.inf)
+        if publication.hierarchy.ordered:
+            pair = texts if len(texts) == 2 else interval_columns(texts[0])
+            begins, ends = (canonical.positions(canonical.parse(end, publication.hierarchy.kind)) for end in pair)
+            whole = np.array([text == ROOT for text in texts[0].to_pylist()])
+            begins, ends = np.where(whole, -np.inf, begins), np.where(whole, np.inf, ends)
+        return cls(lows, highs, begins, ends, shares)
+
+    def covers(self, column: _Column, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which rows each class covers, one row of the answer a row."""
+        codes, positions = column.codes[rows][:, None], column.positions[rows][:, None]
+        by_code = (self.lows <= codes) & (codes <= self.highs)
+        covered: NDArray[np.bool_] = np.where(codes == column.between, (self.begins <= positions) & (positions <= self.ends), by_code)
+        return covered
+
+
+def _column(publication: Publication, column: CodedColumn, plan: Plan) -> _Column:
+    hierarchy = publication.hierarchy
+    encoding = encode(hierarchy, column.values, plan.resolved.policy.columns[publication.column].missing)
+    codes, positions = encoding.codes.copy(), np.full(len(column.values), np.nan)
+    between = hierarchy.outside + 1
+    if hierarchy.ordered and hierarchy.size:
+        positions = canonical.positions(typed_values(column.values, hierarchy.kind)).astype(np.float64)
+        inside = (positions >= hierarchy.positions[0]) & (positions <= hierarchy.positions[-1])
+        codes[(codes == hierarchy.outside) & inside] = between
+    # null is -1: it picks the last entry
+    rows = column.codes.astype(np.int64)
+    return _Column(np.append(codes, encoding.null_code).astype(np.int32)[rows], np.append(positions, np.nan)[rows], between)

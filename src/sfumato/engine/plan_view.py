@@ -1,0 +1,74 @@
+"""A plan as its readers see it: what a run would do, in sentences, and every setting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+from sfumato.core.html import html_table
+from sfumato.core.yaml_text import yaml_text
+from sfumato.engine.explain import explain, explain_together
+from sfumato.engine.outline import outline
+from sfumato.engine.plan import AnyPolicy, make_plans
+
+_LONGEST = 400
+
+
+@dataclass(frozen=True, eq=False)
+class PlanView:
+    """What a run would do, one sentence a step, and all settings, those that were left at their defaults too.
+
+    Of a policy with views each of the ``views`` has them, and ``together`` says what is done because there are several.
+    """
+
+    steps: list[str]
+    settings: dict[str, Any]
+    views: Mapping[str, PlanView] = field(default_factory=dict)
+    together: list[str] = field(default_factory=list)
+
+    def numbered(self) -> list[str]:
+        """Return the steps, numbered."""
+        return [f"{number}. {step}" for number, step in enumerate(self.steps, start=1)]
+
+    def __str__(self) -> str:
+        """Return the steps of all views."""
+        parts = [line for name, view in self.views.items() for line in (f"View {name}:", *view.numbered(), "")]
+        return "\n".join([*self.numbered(), *parts, *self.together])
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return it as ``sfumato plan --format json`` prints it."""
+        if self.views:
+            return {"views": {name: view.as_mapping() for name, view in self.views.items()}, "together": self.together}
+        return {"steps": self.steps, **self.settings}
+
+    def _repr_html_(self) -> str:
+        """Return steps and settings, for notebooks."""
+        if self.views:
+            views = (f"<h4>{escape(name)}</h4>{view._repr_html_()}" for name, view in self.views.items())
+            return "".join([*views, *(f"<p>{escape(sentence)}</p>" for sentence in self.together)])
+        steps = "".join(f"<li>{escape(step)}</li>" for step in self.steps)
+        columns = [
+            (name, about["role"], ", ".join(about["published"]) or "removed", _settings(about, ("role", "published")))
+            for name, about in self.settings["columns"].items()
+        ]
+        others = [(key, _short(value)) for key, value in self.settings.items() if key != "columns"]
+        return f"<ol>{steps}</ol>{html_table(columns, ('column', 'role', 'published as', 'settings'))}{html_table(others)}"
+
+
+def plan(policy: AnyPolicy, data: Any = None) -> PlanView:
+    """Hold a policy against the columns of its source, or of ``data``, and say what a run would do. Nothing is read but names and types."""
+    made = make_plans(policy, data)
+    views = {name: PlanView(explain(each), outline(each)) for name, each in made.views.items()}
+    return views[""] if "" in views else PlanView([], {}, views, explain_together(made))
+
+
+def _settings(about: Mapping[str, Any], told: tuple[str, ...]) -> str:
+    return ", ".join(f"{key}: {_short(value)}" for key, value in about.items() if key not in told and value not in (None, []))
+
+
+def _short(value: Any) -> str:
+    """Return a value as a policy writes it; a long one, such as a tree, only in its beginning."""
+    text = yaml_text(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
