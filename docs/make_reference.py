@@ -1,7 +1,7 @@
 """Writes the reference pages: one a component and one a command, from the code itself and from examples that are run.
 
 ``make docs`` writes them; a test holds them against what this would write. An example is a policy (or a program) in ``docs/examples``; its data
-are ``people.csv`` there, of which it is given the columns that it names, in whatever format it asks for.
+are ``people.csv`` there, in whatever format it asks for.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from typer.main import get_command
 import sfumato
 from sfumato.cli.app import app, run_command
 from sfumato.core.yaml_text import yaml_text
-from sfumato.policy.load import load
 from sfumato.registry import KINDS, find, names
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE / "examples"
 PAGES = HERE / "reference"
 _ROWS = 8
+_PEOPLE = "With the 24 people of [people.csv](../../examples/people.csv), here in the format that the example asks for:"
 _LINES = 40
 _TITLES = {"masking": "mask", "hierarchies": "hierarchy"}
 # stores and generators are not written in policies: a store is chosen by the source, a generator is a command
@@ -66,7 +66,7 @@ def _component(kind: str, name: str) -> str:
     else:
         parts.append("## Settings\n\nNone.")
     if kind not in _WITHOUT_EXAMPLE:
-        parts.append("## Example\n\n" + _example(kind, name))
+        parts.append(f"## Example\n\n{_PEOPLE}\n\n{_example(kind, name)}")
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -95,7 +95,7 @@ def _default(about: Any) -> str:
 def _example(kind: str, name: str) -> str:
     policy, program = (EXAMPLES / kind / f"{name}.{ending}" for ending in ("yaml", "py"))
     text = (policy if policy.exists() else program).read_text(encoding="utf-8")
-    with _folder(policy) as folder:
+    with _folder() as folder:
         command = EXAMPLES / kind / f"{name}.sh"
         if command.exists():
             (folder / "policy.yaml").write_text(text, encoding="utf-8")
@@ -134,13 +134,9 @@ def _released(release: Any) -> str:
 
 
 @contextlib.contextmanager
-def _folder(policy: Path | None = None) -> Iterator[Path]:
-    """Make a folder with the people in every format, of which a policy is given the columns that it names, and go there."""
+def _folder() -> Iterator[Path]:
+    """Make a folder with the people in every format, and go there."""
     table = pa.csv.read_csv(EXAMPLES / "people.csv", convert_options=pa.csv.ConvertOptions(column_types=dict.fromkeys(_columns(), pa.string())))
-    if policy is not None and policy.exists():
-        table = table.select([name for name in _columns() if name in load(policy).policy.columns])
-    elif policy is not None:
-        table = table.select(["age", "town", "diagnosis"])
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()

@@ -38,6 +38,16 @@ def test_the_first_run_says_that_it_compiles_and_the_second_does_not(
 
 
 @pytest.mark.slow
+def test_nothing_is_compiled_for_a_policy_that_cannot_run(tmp_path: Path, write_policy: Callable[..., Path], sfumato_command: Command) -> None:
+    wrong = write_policy(POLICY | {"columns": {"agee": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}}, ROWS)
+
+    ended = sfumato_command("run", wrong, environment={"SFUMATO_KERNELS": str(tmp_path / "kernels")})
+
+    assert ended.returncode == 6
+    assert WORDS not in ended.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["partition_by_size", "partition_by_promises"])
 def test_the_helper_compiles_the_kernel_that_a_run_needs(name: str, tmp_path: Path) -> None:
     environment = {**os.environ, "SFUMATO_KERNELS": str(tmp_path)}

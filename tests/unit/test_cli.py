@@ -35,7 +35,8 @@ def test_plan_says_in_words_what_would_happen_and_writes_nothing(tmp_path: Path,
     assert ended.stdout.partition("\n\n")[0].splitlines() == [
         f"1. Read 3 columns from {tmp_path}/data.csv.",
         "2. Remove person.",
-        "3. Take age for whole numbers, decimals, dates or timestamps where all values of the column are such, else for text; the record says which.",
+        "3. Take age for whole numbers, decimals, dates, timestamps or IP addresses where all values of the column are such, else for text; "
+        "the record says which.",
         "4. Generalise age by interval; a value outside it is published as everything.",
         "5. Keep illness as it is.",
         "6. Count people, not rows: person says whose row it is.",
@@ -129,6 +130,14 @@ def test_the_schema_names_every_component_and_key() -> None:
     promises = schema["$defs"]["promises"]["anyOf"]
     assert {next(iter(form["properties"])) for form in promises if "properties" in form} == set(names("promises"))
     json.dumps(schema)
+
+
+def test_the_schema_knows_the_short_forms_of_lists() -> None:
+    schema = policy_schema()
+    column = schema["$defs"]["Column"]["properties"]
+    for short in (column["missing"], column["accept"], schema["properties"]["accept"], schema["properties"]["readers"]["additionalProperties"]):
+        assert {form.get("type", "enum" if "const" in form or "enum" in form else None) for form in short["anyOf"]} & {"string", "enum"}
+        assert any(form.get("type") == "array" for form in short["anyOf"])
 
 
 def test_the_schema_is_in_words_without_examples_in_python(sfumato_command: Command) -> None:

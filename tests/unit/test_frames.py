@@ -6,13 +6,16 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas
 import polars
 import pyarrow as pa
+import pytest
 
 import sfumato
 from sfumato.engine.ladder_view import view_ladder
+from sfumato.errors import DataError
 
 COLUMNS = {"age": {"role": "quasi_identifier"}, "sex": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
 POLICY = {"columns": COLUMNS, "promises": [{"k_anonymity": {"k": 2}}]}
@@ -61,3 +64,35 @@ def test_no_library_of_data_frames_is_imported_by_itself() -> None:
     ended = subprocess.run([sys.executable, "-c", program.format(policy=policy)], check=True, capture_output=True, text=True)
 
     assert "polars" not in ended.stdout.split()
+
+
+def test_the_index_of_a_pandas_frame_is_no_column() -> None:
+    frame = pandas.DataFrame({"age": [30, 31, 40, 41], "sex": list("ffmm")}, index=pandas.Index([7, 3, 9, 1], name="number"))
+    policy = {"columns": {"age": {"role": "quasi_identifier"}, "sex": {"role": "other"}}, "promises": [{"k_anonymity": {"k": 2}}]}
+
+    released = sfumato.run(policy, data=frame[frame.age > 0]).data
+
+    assert sorted(released.columns) == ["age", "sex"]
+    assert list(released.index) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", [polars.Categorical, polars.Enum(["f", "m"])])
+def test_categories_of_polars_are_text(kind: Any) -> None:
+    frame = polars.DataFrame({"age": [30, 31, 40, 41], "sex": ["f", "f", "m", "m"]}).with_columns(polars.col("sex").cast(kind))
+    policy = {"columns": {"age": {"role": "identifier"}, "sex": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}]}
+
+    assert sfumato.run(policy, data=frame).data["sex"].to_list() == ["f", "f", "m", "m"]
+    assert sfumato.assess(frame, ["sex"]).people == 4
+
+
+@pytest.mark.parametrize("frame", [pandas.DataFrame([[1, 2]], columns=["a", "a"]), pandas.DataFrame({"a": [1, "secret"]})])
+def test_a_frame_that_is_no_table_is_one_clear_error(frame: Any) -> None:
+    with pytest.raises(DataError) as raised:
+        sfumato.run({"columns": {"a": {"role": "other"}}}, data=frame)
+
+    assert raised.value.code == "frame-columns"
+    assert "secret" not in str(raised.value)
+
+
+def test_one_quasi_identifier_may_be_named_alone() -> None:
+    assert sfumato.assess(pandas.DataFrame({"sex": list("fm")}), "sex").quasi_identifiers == ("sex",)

@@ -119,3 +119,16 @@ def test_what_is_not_there_is_said(arguments: list[str], status: int, write_poli
 
     assert ended.returncode == status
     assert "Traceback" not in ended.stderr
+
+
+def test_draft_never_writes_over_somebody_s_work(tmp_path: Path, write_policy: Callable[..., Path], sfumato_command: Command) -> None:
+    path = write_policy(POLICY, ROWS)
+    drafted = tmp_path / "jobs.csv"
+    drafted.write_text("edited by hand")
+
+    refused = sfumato_command("hierarchy", "draft", path, "job", "-o", str(drafted))
+    assert (refused.returncode, refused.stderr.splitlines()[0]) == (2, f"{drafted} is there already [output-exists]")
+    assert drafted.read_text() == "edited by hand"
+
+    assert sfumato_command("hierarchy", "draft", path, "job", "-o", str(drafted), "--force").returncode == 0
+    assert drafted.read_text().startswith("smith;")

@@ -195,12 +195,13 @@ def draft_hierarchy(
     column: ColumnArgument,
     output: Annotated[Path, typer.Option("--output", "-o", help="the file to write", show_default=False)],
     view: ViewOption = None,
+    force: Annotated[bool, typer.Option("--force", help="replace the file that is there")] = False,
     format: FormatOption = Format.text,
 ) -> None:
     """Write a column's ladder as a table to edit."""
     from sfumato.cli.hierarchy import draft as command
 
-    command(policy, column, output, view, format.value)
+    command(policy, column, output, view, force, format.value)
 
 
 def run_command(arguments: Sequence[str]) -> int:

@@ -58,11 +58,14 @@ def _words(found: Assessment) -> str:
     ]
     if found.journalist is not None:
         highest, average = found.journalist["highest_risk"], found.journalist["average_risk"]
-        lines += [
-            "journalist     who knows only that somebody is in the population finds them with a probability",
-            f"  of at most   {highest:.2%}",
-            f"  on average   {average:.2%}",
-        ]
+        lines.append("journalist     who knows only that somebody is in the population finds them with a probability")
+        if found.journalist["estimated"]:
+            lines += [
+                f"  about        {average:.2%} on average, {highest:.2%} for those who are alone in the table",
+                "               estimated from the number alone, as if the table were a random sample; a table of the population tells the true one",
+            ]
+        else:
+            lines += [f"  of at most   {highest:.2%}", f"  on average   {average:.2%}"]
     lines.append("columns and combinations that single people out most")
     told = [*found.columns, *found.combinations]
     width = max(len(", ".join(about["columns"])) for about in told)

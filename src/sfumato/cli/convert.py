@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-from sfumato.errors import UsageError
+from sfumato.cli.new_file import write_new
 
 
 def convert(configuration: Path, output: Path | None, source: Path | None, sink: Path | None, force: bool, format: str) -> None:
@@ -17,20 +17,5 @@ def convert(configuration: Path, output: Path | None, source: Path | None, sink:
     if output is None:
         sys.stdout.write(json.dumps({"policy": text}, ensure_ascii=False) + "\n" if format == "json" else text)
         return
-    _write(output, text, force)
+    write_new(output, text, force)
     sys.stdout.write(json.dumps({"file": str(output)}, ensure_ascii=False) + "\n" if format == "json" else f"{output}: written; no mistakes\n")
-
-
-def _write(output: Path, text: str, force: bool) -> None:
-    from sfumato.core.staging import StagedFile
-
-    if output.exists() and not force:
-        raise UsageError(f"{output} is there already", code="output-exists", hint="--force, to replace it, or name another file")
-    file = StagedFile(str(output))
-    try:
-        file.write(text.encode())
-        file.sync()
-        file.publish()
-    except BaseException:
-        file.abort()
-        raise

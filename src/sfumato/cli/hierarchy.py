@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from sfumato.cli.new_file import write_new
 from sfumato.cli.progress import Bars
 from sfumato.errors import DataError
 
@@ -60,9 +61,8 @@ def check(policy: Path, view_name: str | None, format: str) -> None:
         )
 
 
-def draft(policy: Path, column: str, output: Path, view_name: str | None, format: str) -> None:
+def draft(policy: Path, column: str, output: Path, view_name: str | None, force: bool, format: str) -> None:
     """Write the ladder as a table, one line a value, and say how a policy names it."""
-    from sfumato.core.staging import StagedFile
     from sfumato.engine.ladder_view import view_ladder
 
     with Bars() as progress:
@@ -71,16 +71,8 @@ def draft(policy: Path, column: str, output: Path, view_name: str | None, format
         raise DataError(f"column {column} has no value to draft a hierarchy from", code="source-empty", hint="run again when there are some")
     text = io.StringIO()
     csv.writer(text, delimiter=";", lineterminator="\n").writerows(view.table())
-    file = StagedFile(str(output))
-    try:
-        file.write(text.getvalue().encode())
-        file.sync()
-        file.publish()
-        output.chmod(0o600)
-    except BaseException:
-        file.abort()
-        raise
-    line = f"{column}: {{role: quasi_identifier, hierarchy: {{table: {{path: {output}}}}}}}"
+    write_new(output, text.getvalue(), force, private=True)
+    line = f"{column}: {{role: {view.role}, hierarchy: {{table: {{path: {output}}}}}}}"
     if format == "json":
         sys.stdout.write(json.dumps({"file": str(output), "policy": line}, ensure_ascii=False) + "\n")
     else:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from sfumato.cli.arrow_alone import load_arrow_alone
+from sfumato.cli.compiling import compile_if_needed
 from sfumato.cli.hierarchy import shown
 
 _WIDEST = 32
@@ -15,9 +16,12 @@ _WIDEST = 32
 def preview(policy: Path, rows: int, view: str | None, format: str) -> None:
     """Print some rows as they are and as they would be published."""
     from sfumato.engine.preview import preview as look
+    from sfumato.policy.load import load
 
     load_arrow_alone()
-    found = look(policy, rows, view=view)
+    loaded = load(policy)
+    compile_if_needed(loaded)
+    found = look(loaded, rows, view=view)
     if format == "json":
         pairs = [{"before": before, "after": after} for before, after in found.rows]
         answer = {"rows": pairs, "looked_at": found.looked_at, "whole": found.whole}

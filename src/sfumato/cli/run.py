@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.cli.answers import answers, leave_output_to_the_release
 from sfumato.cli.arrow_alone import load_arrow_alone
+from sfumato.cli.compiling import compile_if_needed
 from sfumato.cli.progress import Bars
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ def run(policy: Path, format: str) -> None:
 
     from sfumato.engine.release import Releases, views_record
     from sfumato.engine.run import run as run_policy
-    from sfumato.engine.warm import compile_meanwhile
     from sfumato.policy.load import load
     from sfumato.policy.views import resolve_views
 
@@ -37,8 +36,7 @@ def run(policy: Path, format: str) -> None:
     load_arrow_alone()
     # Arrow's own handlers would be in the way of ours, which leave nothing behind
     pa.enable_signal_handlers(False)
-    if compile_meanwhile(loaded):
-        sys.stderr.write("compiling for this machine; this happens once and takes some seconds\n")
+    compile_if_needed(loaded)
     with Bars() as progress:
         released = run_policy(loaded, progress=progress)
     records = {name: each.record for name, each in released.items()} if isinstance(released, Releases) else {"": released.record}

@@ -27,7 +27,7 @@ FORMS: dict[ValueType, str] = {
 }
 """How values of a type are written."""
 
-_FEW = 0.1
+_FEW = 0.5
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_800
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})$"
 _DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,37})(\.[0-9]{1,18})?$"

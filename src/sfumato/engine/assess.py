@@ -33,7 +33,7 @@ class Assessment:
     people: int
     quasi_identifiers: tuple[str, ...]
     prosecutor: dict[str, Any]
-    journalist: dict[str, float] | None
+    journalist: dict[str, Any] | None
     columns: list[dict[str, Any]]
     combinations: list[dict[str, Any]]
 
@@ -66,7 +66,7 @@ def assess(
     """
     progress = progress or Quiet()
     source = as_source(data)
-    names = list(dict.fromkeys(quasi_identifiers))
+    names = list(dict.fromkeys([quasi_identifiers] if isinstance(quasi_identifiers, str) else quasi_identifiers))
     _refuse_unknown(source, names if subject is None else [*names, subject])
     progress.stage("reading", source.about())
     reading = read(source, names, {"subject": [subject]} if subject else {}, progress)
@@ -150,18 +150,18 @@ def _journalist(
     firsts: NDArray[np.int64],
     population: Any,
     progress: Progress,
-) -> dict[str, float] | None:
+) -> dict[str, Any] | None:
     if population is None:
         return None
     if isinstance(population, int) and not isinstance(population, bool):
         if population < sizes.sum():
             raise UsageError("a population is no smaller than the table", code="population-small", hint=f"at least {int(sizes.sum())}")
-        return journalist(sizes, expected_in_population(sizes, population))
+        return journalist(sizes, expected_in_population(sizes, population)) | {"estimated": True}
     everybody = as_source(population)
     _refuse_unknown(everybody, names)
     progress.stage("population", everybody.about())
     whole = read(everybody, names, {}, progress)
-    return journalist(sizes, 1 / np.maximum(sizes, _sizes_elsewhere(reading, whole, names, firsts)))
+    return journalist(sizes, 1 / np.maximum(sizes, _sizes_elsewhere(reading, whole, names, firsts))) | {"estimated": False}
 
 
 def _sizes_elsewhere(reading: Reading, whole: Reading, names: Sequence[str], firsts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from sfumato.core.interfaces import Attached, CountPlan, Dictionary, Encoding
 from sfumato.engine.plan import Plan
 from sfumato.engine.sensitive import encode_sensitive, measured_by_ladder, present
 from sfumato.engine.singling_out import singling_out
-from sfumato.errors import DataError, PolicyError, PromiseError
+from sfumato.errors import DataError, PolicyError, PromiseError, number_of
 from sfumato.policy.ladders import misfits
 from sfumato.policy.model import Column
 from sfumato.registry import find
@@ -98,9 +98,9 @@ def _strangers(name: str, column: Column, hierarchy: Hierarchy, dictionary: Dict
     strangers = int(dictionary.counts[encoding.codes == hierarchy.outside].sum())
     if strangers and column.on_unknown == "error":
         raise DataError(
-            f"column {name}: {strangers} rows have a value that its hierarchy does not know",
+            f"column {name}: {number_of(strangers, 'row')} with a value that its hierarchy does not know",
             code="value-outside-hierarchy",
-            hint=f"add the values to the hierarchy, or say on_unknown: suppress, or generalise, in columns.{name}",
+            hint=f"add the values to the hierarchy, list them under columns.{name}.missing, or say on_unknown: suppress, or generalise, there",
         )
     return strangers
 
@@ -114,7 +114,7 @@ def build_hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, cou
     typed, rows, strangers = distinct_typed(values, counts, kind, column.missing)
     if strangers and column.on_unknown == "error":
         raise DataError(
-            f"column {name}: {strangers} rows are not of type {kind}",
+            f"column {name}: {number_of(strangers, 'row')} not of type {kind}",
             code="value-type",
             hint=f"{kind} values are written {canonical.FORMS.get(kind, 'as text')}; list what stands for a missing value under "
             f"columns.{name}.missing, declare another type, or say on_unknown: suppress",

@@ -9,7 +9,7 @@ from sfumato.core.record import record_of
 from sfumato.core.standard_streams import in_words
 from sfumato.engine.plan import Plan, Plans
 
-_INFERRED = "whole numbers, decimals, dates or timestamps where all values of the column are such, else for text"
+_INFERRED = "whole numbers, decimals, dates, timestamps or IP addresses where all values of the column are such, else for text"
 
 
 def explain(plan: Plan) -> list[str]:

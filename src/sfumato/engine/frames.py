@@ -7,11 +7,39 @@ from typing import Any
 
 import pyarrow as pa
 
+from sfumato.errors import DataError, UsageError
+
 
 def kind_of_frame(data: Any) -> str:
     """Return the library that a data frame is of: ``pandas``, ``polars``, or ``arrow`` for everything else."""
     library = type(data).__module__.partition(".")[0]
     return library if library in ("pandas", "polars") and library in sys.modules else "arrow"
+
+
+def as_table(data: Any) -> pa.Table:
+    """Return a data frame as an Arrow table. The index of a pandas frame is no column: it says which row is whose."""
+    if not hasattr(data, "__arrow_c_stream__"):
+        hint = "a pyarrow.Table, a pandas or polars DataFrame; a LazyFrame after .collect()"
+        raise UsageError(f"data is of the type {type(data).__name__}, which is no table", code="data-kind", hint=hint)
+    try:
+        table = pa.Table.from_pandas(data, preserve_index=False) if kind_of_frame(data) == "pandas" else pa.table(data)
+        return pa.table([_readable(column) for column in table.columns], names=table.column_names)
+    except (pa.ArrowException, ValueError, TypeError):
+        # what the libraries say quotes cells
+        raise DataError(
+            "the data frame cannot be read as an Arrow table: a column holds values of several types, or two columns have one name",
+            code="frame-columns",
+            hint="give each column one type, as in frame.astype({'age': 'string'}), and a name of its own",
+        ) from None
+
+
+def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without views of text in a dictionary, which Arrow itself cannot look up."""
+    kind = column.type
+    if not (pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type)):
+        return column
+    chunks = [pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.string())) for chunk in column.chunks]
+    return pa.chunked_array(chunks, pa.dictionary(kind.index_type, pa.string()))
 
 
 def as_frame(table: pa.Table, kind: str) -> Any:

@@ -53,6 +53,7 @@ class LadderView:
     codes: NDArray[np.int32]
     smallest: int
     unknown_stops: bool
+    role: str
 
     @cached_property
     def leaf_rows(self) -> NDArray[np.int64]:
@@ -137,4 +138,6 @@ def _view(plan: Plan, column: str, progress: Progress) -> LadderView:
     policy = plan.resolved.policy.columns[column]
     hierarchy = build_hierarchy(plan, column, policy, coded.values, counts[:-1])
     codes = encode(hierarchy, coded.values, policy.missing).codes
-    return LadderView(column, hierarchy, coded.values, counts[:-1], int(counts[-1]), codes, threshold(plan), policy.on_unknown == "error")
+    return LadderView(
+        column, hierarchy, coded.values, counts[:-1], int(counts[-1]), codes, threshold(plan), policy.on_unknown == "error", policy.role
+    )

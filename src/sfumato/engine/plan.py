@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sfumato.core.interfaces import ChoosySink, Sink, Source, Store
 from sfumato.engine.columns import compare_columns, remove_unnamed
+from sfumato.engine.frames import as_table
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
@@ -137,12 +138,8 @@ def _source(resolved: Resolved, data: Any) -> Source:
 
 
 def as_source(data: Any) -> Source:
-    """Return the source that reads an Arrow table, or anything that gives one by Arrow's interface; a source is one already."""
+    """Return the source that reads an Arrow table, a data frame, or anything that gives one by Arrow's interface; a source is one already."""
     if isinstance(data, Source):
         return data
-    if not isinstance(data, pa.Table):
-        if not hasattr(data, "__arrow_c_stream__"):
-            raise UsageError(f"data is of the type {type(data).__name__}, not an Arrow table", code="data-kind", hint="pyarrow.table(...)")
-        data = pa.table(data)
-    source: Source = find("sources", "memory")(table=data)
+    source: Source = find("sources", "memory")(table=data if isinstance(data, pa.Table) else as_table(data))
     return source

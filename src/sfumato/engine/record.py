@@ -149,7 +149,7 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     if telling:
         notes.append(f"intervals are named after values of the table as read, those of suppressed rows included ({', '.join(telling)})")
     for name, kind in counted.nearly.items():
-        notes.append(f"column {name} was read as text, because a few of its values are not of type {kind}; list them under missing if they are none")
+        notes.append(f"column {name} was read as text, because some of its values are not of type {kind}; list them under missing if they are none")
     if counted.singling_out:
         named = ", ".join(counted.singling_out)
         notes.append(

@@ -51,7 +51,7 @@ def check_together(plans: Plans, seen: Mapping[str, Seen], original: Reading, pr
     progress.stage("reading views together")
     for name, finer in plans.derived_from.items():
         _check_derived(seen[name], seen[finer], original.rows)
-    return [_together(names, readers, seen, original) for names, readers in groups.items()]
+    return [_together(names, readers, seen, original, plans.derived_from) for names, readers in groups.items()]
 
 
 def _check_derived(coarser: Seen, finer: Seen, rows: int) -> None:
@@ -64,7 +64,7 @@ def _check_derived(coarser: Seen, finer: Seen, rows: int) -> None:
         raise broken(what, code="verify-derived", who=f"the view {coarser.plan.view}")
 
 
-def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, Seen], original: Reading) -> Together:
+def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, Seen], original: Reading, derived_from: Mapping[str, str]) -> Together:
     views = [seen[name] for name in names]
     rows, groups = _joint_classes(views, original.rows)
     results = {view.plan.view: _measured(view, original, rows, groups) for view in views}
@@ -72,7 +72,7 @@ def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, S
     kept = [name for name, (promises, _) in results.items() if promises and all(result.holds for result in promises)]
     promised = [name for name, (promises, _) in results.items() if promises]
     if readers and promised and not kept:
-        raise _learns_more(views, readers, {name: results[name][0] for name in promised})
+        raise _learns_more(views, readers, {name: results[name][0] for name in promised}, derived_from)
     smallest = min(size for _, size in results.values())
     k = min((threshold(seen[name].plan) for name in kept or promised or names), default=2)
     name = kept[0] if readers and kept else None
@@ -116,13 +116,24 @@ def _measured(view: Seen, original: Reading, rows: NDArray[np.int64], groups: ND
     return [result_of(promise, classes) for promise in view.plan.resolved.promises], int(classes.sizes.min())
 
 
-def _learns_more(views: Sequence[Seen], readers: Sequence[str], results: Mapping[str, Sequence[PromiseResult]]) -> PromiseError:
+def _learns_more(
+    views: Sequence[Seen], readers: Sequence[str], results: Mapping[str, Sequence[PromiseResult]], derived_from: Mapping[str, str]
+) -> PromiseError:
     names = [view.plan.view for view in views]
     told = ", nor ".join(f"what {name} promises, {not_kept(promises)}" for name, promises in results.items())
-    finest, *coarser = sorted(views, key=lambda view: -view.staged.text_classes(Quiet()).number)
+    finest, *coarser = (view.plan.view for view in sorted(views, key=lambda view: -view.staged.text_classes(Quiet()).number))
+    apart = [f"views.{name}" for name in coarser if name not in derived_from]
+    derive = f"derived_from: {finest} in {' and '.join(apart)}, or " if apart else ""
     return PromiseError(
         f"{', '.join(readers)} would learn more from {' and '.join(names)} together than from one of them: their joint classes do not keep {told}; "
         "nothing has been published",
         code="verify-together",
-        hint=f"derived_from: {finest.plan.view} in {' and '.join(f'views.{view.plan.view}' for view in coarser)}, or let nobody read all of them",
+        hint=f"{derive}{_plainly(views)}let nobody read all of them",
     )
+
+
+def _plainly(views: Sequence[Seen]) -> str:
+    """Return what to do about columns that one view generalises and another shows as they are."""
+    known = {name for view in views for name in view.plan.quasi_identifiers}
+    shown = [f"{name} in views.{view.plan.view}" for view in views for name in view.plan.published if name in known - {*view.plan.quasi_identifiers}]
+    return f"generalise or remove {' and '.join(shown)}, or " if shown else ""

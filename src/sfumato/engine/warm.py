@@ -21,17 +21,19 @@ from sfumato.registry import find
 _SIZES, _PROMISES, _GROUPS = "partition_by_size", "partition_by_promises", "group"
 
 
-def compile_meanwhile(loaded: Loaded) -> bool:
-    """Begin to compile what the policy's search needs, in a process of its own; return whether there is anything to compile."""
+def is_warm(loaded: Loaded) -> bool:
+    """Return whether what the policy's search needs has been compiled before."""
+    return is_compiled(_needed(loaded))
+
+
+def compile_meanwhile(loaded: Loaded) -> None:
+    """Begin to compile what the policy's search needs, in a process of its own."""
     needed = _needed(loaded)
-    if is_compiled(needed):
-        return False
     if needed != _GROUPS:
         process = subprocess.Popen(  # noqa: S603 - our own module, by our own interpreter
             [sys.executable, "-m", "sfumato.engine.warm", needed], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         compiled_elsewhere(process)
-    return True
 
 
 def _needed(loaded: Loaded) -> str:

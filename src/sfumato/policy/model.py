@@ -63,8 +63,9 @@ def _one_or_many(value: Any) -> Any:
 AnyComponent = Annotated[Component, BeforeValidator(_component)]
 FileComponent = Annotated[Component, BeforeValidator(_sink)]
 SourceComponent = Annotated[Component, BeforeValidator(_source)]
-Texts = Annotated[list[str], BeforeValidator(_one_or_many)]
-Acceptance = Annotated[list[Literal["singling_out"]], BeforeValidator(_one_or_many)]
+Texts = Annotated[list[str], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
+_Known = Literal["singling_out"]
+Acceptance = Annotated[list[_Known], BeforeValidator(_one_or_many, json_schema_input_type=_Known | list[_Known])]
 
 
 class LevelRange(Settings):

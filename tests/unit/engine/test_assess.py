@@ -64,14 +64,14 @@ def test_a_table_of_the_population_tells_the_real_risk_of_the_journalist() -> No
     found = sfumato.assess(sample, ["age"], population=everybody)
 
     # nobody in the population is 9: whoever is in the table is somebody all the same
-    assert found.journalist == {"highest_risk": 1.0, "average_risk": pytest.approx((2 / 10 + 1 / 5 + 1) / 4)}
+    assert found.journalist == {"highest_risk": 1.0, "average_risk": pytest.approx((2 / 10 + 1 / 5 + 1) / 4), "estimated": False}
 
 
 def test_of_a_population_of_known_size_the_expected_risk_is_told() -> None:
     found = sfumato.assess(pa.table({"age": [str(number) for number in range(100)]}), ["age"], population=1000)
 
     # everybody is alone in a table of one in ten: p / (1 - p) log(1 / p)
-    assert found.journalist == {"highest_risk": pytest.approx(math.log(10) / 9), "average_risk": pytest.approx(math.log(10) / 9)}
+    assert found.journalist == {"highest_risk": pytest.approx(math.log(10) / 9), "average_risk": pytest.approx(math.log(10) / 9), "estimated": True}
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 10])

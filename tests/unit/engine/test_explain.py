@@ -31,7 +31,7 @@ def test_a_type_that_only_the_values_tell_is_said_to_be_inferred() -> None:
     told = steps({"age": ["30"], "zip": ["10969"]}, age={}, zip={"hierarchy": "prefix"})
 
     assert told[1] == (
-        "Take age and zip for whole numbers, decimals, dates or timestamps where all values of the column are such, else for text; "
+        "Take age and zip for whole numbers, decimals, dates, timestamps or IP addresses where all values of the column are such, else for text; "
         "the record says which."
     )
     assert told[2] == "Generalise age by a ladder made from its values; a value outside it stops the run."

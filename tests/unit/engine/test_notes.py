@@ -51,7 +51,7 @@ def test_bounds_are_said_to_be_tight_where_they_are() -> None:
 def test_a_column_that_is_nearly_of_a_type_is_named() -> None:
     table = pa.table({"age": [*(str(20 + number) for number in range(40)), "canary"]})
 
-    assert "column age was read as text, because a few of its values are not of type integer" in notes(table, {"age": {"role": "quasi_identifier"}})
+    assert "column age was read as text, because some of its values are not of type integer" in notes(table, {"age": {"role": "quasi_identifier"}})
     with pytest.raises(DataError) as caught:
         notes(table, {"age": {"role": "quasi_identifier", "hierarchy": {"interval": {"width": 5}}}})
     assert caught.value.message == "column age is text, because 1 of its 41 values are not of type integer (as in 1250)"
