@@ -161,3 +161,10 @@ def test_five_thousand_columns(tmp_path: Path, write_policy: Callable[..., Path]
     assert release.table.num_rows == 60
     assert len(release.table.column_names) == 4000
     assert min(Counter(zip(*(release.table[name].to_pylist() for name in names[:20]), strict=True)).values()) >= 5
+
+
+def test_an_exponent_in_a_column_of_long_numbers_rounds_none_of_them() -> None:
+    shown = released(["9007199254740993", "1e3", "2.5"])
+
+    assert "9007199254740993" in shown
+    assert set(released(["1e3", "2.5", "1000.125"])) == {"1000", "2.5", "1000.125"}

@@ -96,3 +96,15 @@ def test_a_frame_that_is_no_table_is_one_clear_error(frame: Any) -> None:
 
 def test_one_quasi_identifier_may_be_named_alone() -> None:
     assert sfumato.assess(pandas.DataFrame({"sex": list("fm")}), "sex").quasi_identifiers == ("sex",)
+
+
+def test_categories_of_pandas_are_kept_in_any_role() -> None:
+    frame = pandas.DataFrame(
+        {"p": pandas.Categorical(list("xyz") * 8), "q": [str(row % 2) for row in range(24)], "s": pandas.Categorical(list("xy") * 12)}
+    )
+    columns = {"p": {"role": "other"}, "q": {"role": "quasi_identifier"}, "s": {"role": "sensitive"}}
+
+    released = sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 2}}]}, data=frame).data
+
+    assert sorted(released["p"]) == sorted(frame["p"])
+    assert sorted(released["s"]) == sorted(frame["s"])

@@ -9,6 +9,7 @@ address within an IPv6 one (``::ffff:10.0.0.1``) is that IPv4 address.
 from __future__ import annotations
 
 import socket
+from decimal import Decimal
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ FORMS: dict[ValueType, str] = {
 """How values of a type are written."""
 
 _FEW = 0.5
+_EXACT_DIGITS = 15
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_800
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})$"
 _DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,37})(\.[0-9]{1,18})?$"
@@ -49,7 +51,7 @@ def infer(values: pa.Array) -> ValueType:
         return "text"
     if _all_match(values, _INTEGER) and parse(values, "integer").null_count == values.null_count:
         return "integer"
-    if _all_match(values, _DECIMAL) or _all_match(values, _FLOAT):
+    if _all_match(values, _FLOAT) and parse_exactly(values, "decimal").null_count == values.null_count:
         return "decimal"
     times: list[tuple[str, ValueType]] = [(_DATE, "date"), (_TIMESTAMP, "timestamp")]
     for pattern, name in times:
@@ -99,6 +101,24 @@ def parse(values: pa.Array, kind: ValueType) -> pa.Array:
     if kind == "timestamp":
         return _parse_timestamp(_matching(values, _TIMESTAMP))
     return pa.array([_address(text) for text in values.to_pylist()], pa.string())
+
+
+def parse_exactly(values: pa.Array, kind: ValueType) -> pa.Array:
+    """Return the values as that type; null also where a binary fraction would be another number than was written.
+
+    >>> parse_exactly(pa.array(["9007199254740993", "1e3"]), "decimal").to_pylist()
+    [None, 1000.0]
+    """
+    typed = parse(values, kind)
+    if not (pa.types.is_floating(typed.type) and pa.types.is_string(values.type)):
+        return typed
+    digits = pc.replace_substring_regex(pc.replace_substring_regex(values, r"[eE].*$|[^0-9]", ""), r"^0+", "")
+    doubtful = pc.fill_null(pc.greater(pc.utf8_length(digits), _EXACT_DIGITS), False).to_numpy(zero_copy_only=False)
+    changed = np.zeros(len(values), bool)
+    for place in np.flatnonzero(doubtful).tolist():
+        number = typed[place].as_py()
+        changed[place] = number is not None and Decimal(values[place].as_py()) != Decimal(repr(number))
+    return pc.if_else(pa.array(changed), pa.scalar(None, typed.type), typed) if changed.any() else typed
 
 
 def render(values: pa.Array) -> pa.Array:

@@ -19,7 +19,8 @@ Compression = Literal["infer", "none", "gzip", "bzip2", "xz", "zstd"]
 ENDINGS: dict[str, Compression] = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 
 
-_OPENERS: dict[str, Callable[..., Any]] = {"gzip": gzip.open, "bzip2": bz2.open, "xz": lzma.open}
+_DECOMPRESSORS: dict[str, Callable[[], Any]] = {"bzip2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor}
+_PIECE = 1 << 18
 
 
 def compression_of(path: str, asked: Compression = "infer") -> Compression:
@@ -67,7 +68,7 @@ def _reader(file: IO[bytes], compression: Compression) -> Iterator[Any]:
             with pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd") as content:
                 yield content
         else:
-            with _OPENERS[compression](file, "rb") as content:
+            with gzip.open(file, "rb") if compression == "gzip" else _Members(file, _DECOMPRESSORS[compression], compression == "xz") as content:
                 yield content
     except OSError as error:
         if error.errno is None:
@@ -77,6 +78,47 @@ def _reader(file: IO[bytes], compression: Compression) -> Iterator[Any]:
 
 class _DamagedError(Exception):
     """A compressed file that is none."""
+
+
+class _Members(io.RawIOBase):
+    """The content of all members of a compressed file, one after the other.
+
+    Python's own files end where a further member is damaged, as if nothing were lost. Here that is an error, and so is anything else behind the
+    last member; only xz may be filled up with zeros.
+    """
+
+    def __init__(self, file: IO[bytes], new: Callable[[], Any], padded: bool) -> None:
+        self._file, self._new, self._padded = file, new, padded
+        self._member, self._rest = new(), b""
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fill a buffer."""
+        while True:
+            if self._member.eof and not self._next_member():
+                return 0
+            if self._member.needs_input and not self._rest:
+                self._rest = self._file.read(_PIECE) or b""
+                if not self._rest:
+                    raise EOFError
+            given, self._rest = self._rest, b""
+            content = self._member.decompress(given, len(buffer))
+            if content:
+                buffer[: len(content)] = content
+                return len(content)
+
+    def _next_member(self) -> bool:
+        """Begin a further member; return False at the end."""
+        self._rest = self._member.unused_data or self._file.read(_PIECE) or b""
+        while self._padded and self._rest and not self._rest.strip(b"\0"):
+            self._rest = self._file.read(_PIECE) or b""
+        if self._padded:
+            self._rest = self._rest.lstrip(b"\0")
+        self._member = self._new() if self._rest else self._member
+        return bool(self._rest)
 
 
 def compressing(file: IO[bytes], compression: Compression) -> Any:

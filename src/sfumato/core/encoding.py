@@ -32,7 +32,7 @@ def encode(hierarchy: Hierarchy, values: pa.Array, missing: Sequence[str] = ()) 
 
 def typed_values(values: pa.Array, kind: canonical.ValueType) -> pa.Array:
     """Return the values in their type; what is not of the type is null."""
-    return canonical.as_text(values) if kind == "text" else canonical.parse(values, kind)
+    return canonical.as_text(values) if kind == "text" else canonical.parse_exactly(values, kind)
 
 
 def distinct_typed(

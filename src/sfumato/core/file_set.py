@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePath
 
 from sfumato.core.files import file_errors
-from sfumato.errors import UnreachableError
+from sfumato.errors import DataError, UnreachableError
 
 _MAGIC = re.compile(r"[*?\[]")
 _ANY_DEPTH = "**"
@@ -45,7 +45,24 @@ def files_of(path: str, is_wanted: Callable[[str], bool], wanted: str) -> list[s
         return [path]
     if not found:
         raise UnreachableError(message, code="source-no-files", hint=hint)
-    return [str(file) for file in sorted(set(found), key=lambda file: file.parts)]
+    files = [str(file) for file in sorted(set(found), key=lambda file: file.parts)]
+    _refuse_twice(path, files)
+    return files
+
+
+def _refuse_twice(path: str, files: Sequence[str]) -> None:
+    """Refuse one file under two names: everybody in it would be counted twice, and every class be half as large as it seems."""
+    seen: dict[tuple[int, int], str] = {}
+    for file in files:
+        with file_errors(file):
+            status = Path(file).stat()
+        other = seen.setdefault((status.st_dev, status.st_ino), file)
+        if other != file:
+            raise DataError(
+                f"{other} and {file} of {path} are one file: its rows would be counted twice",
+                code="file-twice",
+                hint="remove the link, or name the files by a pattern that leaves it out",
+            )
 
 
 def fixed_part(path: str) -> Path:

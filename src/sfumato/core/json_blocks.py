@@ -17,6 +17,8 @@ from sfumato.core.json_records import Kind, arrow_type
 
 _BYTES = 16 << 20
 _DIGITS = bytes(ord("0") if chr(byte).isdecimal() and byte < 128 else ord(" ") for byte in range(256))
+_LONG = re.compile(rb"(?<![0-9.])[0-9]{16}")
+_DEEPEST = 200
 _NULL_ALONE = re.compile(rb"\}\s*null")
 _MARK = b"\xef\xbb\xbf"
 
@@ -54,10 +56,15 @@ def _parsed(block: bytes, schema: pa.Schema | None) -> pa.Table | None:
     from pyarrow import json
 
     lines = [line for line in map(bytes.strip, block.split(b"\n")) if line]
-    if not lines or b"NaN" in block or b"Inf" in block or b"0" * 19 in block.translate(_DIGITS):
+    if not lines or b"NaN" in block or b"Inf" in block:
         return None
-    # a null that is no value of a field would crash the parser
-    if not all(line.startswith(b"{") for line in lines) or _NULL_ALONE.search(block):
+    # what has sixteen digits may be an integer that a binary fraction cannot hold
+    if b"0" * 16 in block.translate(_DIGITS) and _LONG.search(block):
+        return None
+    # a null that is no value of a field would crash the parser, and so would very deep values
+    if not all(line.startswith(b"{") and line.endswith(b"}") for line in lines) or _NULL_ALONE.search(block):
+        return None
+    if any(line.count(b"[") + line.count(b"{") > _DEEPEST for line in lines):
         return None
     try:
         block.decode()

@@ -9,10 +9,18 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-Kind = Literal["integer", "number", "boolean", "text", "list"]
+Kind = Literal["integer", "long", "number", "boolean", "text", "list"]
 
-_TYPES: dict[Kind, pa.DataType] = {"integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_(), "text": pa.string(), "list": pa.string()}
+_TYPES: dict[Kind, pa.DataType] = {
+    "integer": pa.int64(),
+    "long": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "text": pa.string(),
+    "list": pa.string(),
+}
 _LARGEST = 1 << 63
+_LONG = 1 << 53
 
 
 class NotARecordError(ValueError):
@@ -28,14 +36,17 @@ def record(line: bytes, separator: str) -> dict[str, Any]:
     text = line.decode()
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+        if not isinstance(value, dict):
+            raise NotARecordError
+        if "\\u" in text:
+            # half a character is no text
+            json.dumps(value, ensure_ascii=False).encode()
+        found: dict[str, Any] = {}
+        _flatten(value, "", separator, found)
     except RecursionError:
         raise NotARecordError from None
     except ValueError as error:
         raise NotARecordError from error
-    if not isinstance(value, dict):
-        raise NotARecordError
-    found: dict[str, Any] = {}
-    _flatten(value, "", separator, found)
     return found
 
 
@@ -98,7 +109,8 @@ def _kind(value: Any) -> Kind:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, int):
-        return "integer" if -_LARGEST <= value < _LARGEST else "text"
+        # a long one beside fractions would be rounded
+        return "text" if not -_LARGEST <= value < _LARGEST else "long" if abs(value) > _LONG else "integer"
     if isinstance(value, float):
         return "number"
     return "text" if isinstance(value, str) else "list"
@@ -107,6 +119,8 @@ def _kind(value: Any) -> Kind:
 def _joint(kinds: set[Kind]) -> Kind:
     if "list" in kinds:
         return "list"
+    if kinds and kinds <= {"integer", "long"}:
+        return "integer"
     if len(kinds) == 1:
         return next(iter(kinds))
     return "number" if kinds == {"integer", "number"} else "text"

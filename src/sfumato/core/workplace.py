@@ -93,8 +93,10 @@ def _clear_dead(base: Path) -> None:
             continue
         lock = _lock(folder / "lock")
         if lock is not None:
-            _settle(_read_journal(folder))
-            _remove(folder)
+            # another start may be clearing the same folder
+            with contextlib.suppress(FileNotFoundError):
+                _settle(_read_journal(folder))
+                _remove(folder)
             lock.close()
 
 

@@ -64,11 +64,15 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Plans:
-    """The plans of a policy's views by name, those that others are derived from first; a policy without views is one without a name."""
+    """The plans of a policy's views by name, those that others are derived from first; a policy without views is one without a name.
+
+    ``known`` are the columns by which people can be known: the quasi-identifiers of the whole policy and of all views.
+    """
 
     views: Mapping[str, Plan]
     derived_from: Mapping[str, str]
     readers: Mapping[str, Sequence[str]]
+    known: frozenset[str] = frozenset()
 
     @property
     def source(self) -> Source:
@@ -96,7 +100,7 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
         compare_columns(view, source, schema)
         plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
         _refuse_columns(plans[name])
-    return Plans(plans, resolved.derived_from, resolved.readers)
+    return Plans(plans, resolved.derived_from, resolved.readers, resolved.known)
 
 
 def make_plan(policy: AnyPolicy, data: Any = None, view: str | None = None) -> Plan:

@@ -23,6 +23,7 @@ from sfumato.core.interfaces import PUBLISHED, Progress, Published, Staged
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import RunRecord, record_of
 from sfumato.core.staging import StagedFile
+from sfumato.core.standard_streams import OUTPUT
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
@@ -37,14 +38,16 @@ def publish(releases: Sequence[tuple[Plan, Staged, RunRecord]], workplace: Workp
         for plan, staged, record in releases:
             records.append(_staged_record(plan, staged, record, workplace))
         with uninterrupted():
-            published = [_rename(plan, staged, record) for (plan, staged, _), record in zip(releases, records, strict=True)]
+            # a stream can refuse what it is sent, a renaming hardly ever fails: streams come first
+            order = sorted(range(len(releases)), key=lambda place: list(releases[place][0].sink.places()) != [OUTPUT])
+            places = {place: _rename(*releases[place][:2], records[place]) for place in order}
             progress.stage(PUBLISHED)
     except BaseException:
         for each in records:
             if each is not None:
                 each.abort()
         raise
-    return published
+    return [places[place] for place in range(len(releases))]
 
 
 def _staged_record(plan: Plan, release: Staged, record: RunRecord, workplace: Workplace) -> StagedFile | None:

@@ -1,12 +1,13 @@
 """Views read together: what somebody learns who sees several of them, rows grouped by the published values of all.
 
 A promise is made to readers of that view alone. Who sees several must not learn more than one of them would tell: the joint classes keep
-all promises of one of these views. Which rows are whose is taken from the private links, so a reader is thought to know it.
+all promises of one of these views, and what others promise about columns that it does not show. Which rows are whose is taken from the
+private links, so a reader is thought to know it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -51,7 +52,7 @@ def check_together(plans: Plans, seen: Mapping[str, Seen], original: Reading, pr
     progress.stage("reading views together")
     for name, finer in plans.derived_from.items():
         _check_derived(seen[name], seen[finer], original.rows)
-    return [_together(names, readers, seen, original, plans.derived_from) for names, readers in groups.items()]
+    return [_together(names, readers, seen, original, plans) for names, readers in groups.items()]
 
 
 def _check_derived(coarser: Seen, finer: Seen, rows: int) -> None:
@@ -64,15 +65,16 @@ def _check_derived(coarser: Seen, finer: Seen, rows: int) -> None:
         raise broken(what, code="verify-derived", who=f"the view {coarser.plan.view}")
 
 
-def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, Seen], original: Reading, derived_from: Mapping[str, str]) -> Together:
+def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, Seen], original: Reading, plans: Plans) -> Together:
     views = [seen[name] for name in names]
-    rows, groups = _joint_classes(views, original.rows)
+    rows, groups = _joint_classes(views, plans.known, original.rows)
     results = {view.plan.view: _measured(view, original, rows, groups) for view in views}
     # a view that promises nothing is no measure for what others promise
-    kept = [name for name, (promises, _) in results.items() if promises and all(result.holds for result in promises)]
     promised = [name for name, (promises, _) in results.items() if promises]
+    owed = {name: [*results[name][0], *_others(seen[name], views, results)] for name in promised}
+    kept = [name for name in promised if all(result.holds for result in owed[name])]
     if readers and promised and not kept:
-        raise _learns_more(views, readers, {name: results[name][0] for name in promised}, derived_from)
+        raise _learns_more(views, readers, owed, plans)
     smallest = min(size for _, size in results.values())
     k = min((threshold(seen[name].plan) for name in kept or promised or names), default=2)
     name = kept[0] if readers and kept else None
@@ -81,9 +83,21 @@ def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, S
     )
 
 
-def _joint_classes(views: Sequence[Seen], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the rows of the source that any view shows, and the class of each by what all of them show."""
-    known = {name for view in views for name in view.plan.quasi_identifiers}
+def _others(view: Seen, views: Sequence[Seen], results: Mapping[str, tuple[list[PromiseResult], int]]) -> list[PromiseResult]:
+    """Return what other views promise about columns that this one does not show: it would not tell them, so neither may all together."""
+    found = []
+    for other in views:
+        for promise, result in zip(other.plan.resolved.promises, results[other.plan.view][0], strict=True):
+            if other is not view and set(promise.reads) - set(view.plan.published):
+                found.append(result)
+    return found
+
+
+def _joint_classes(views: Sequence[Seen], known: Set[str], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the rows of the source that any view shows, and the class of each by what all of them show.
+
+    ``known`` are the columns by which people can be known: those that any view generalises, or the whole policy would.
+    """
     columns: list[NDArray[Any]] = []
     sizes = []
     for view in views:
@@ -116,24 +130,21 @@ def _measured(view: Seen, original: Reading, rows: NDArray[np.int64], groups: ND
     return [result_of(promise, classes) for promise in view.plan.resolved.promises], int(classes.sizes.min())
 
 
-def _learns_more(
-    views: Sequence[Seen], readers: Sequence[str], results: Mapping[str, Sequence[PromiseResult]], derived_from: Mapping[str, str]
-) -> PromiseError:
+def _learns_more(views: Sequence[Seen], readers: Sequence[str], results: Mapping[str, Sequence[PromiseResult]], plans: Plans) -> PromiseError:
     names = [view.plan.view for view in views]
     told = ", nor ".join(f"what {name} promises, {not_kept(promises)}" for name, promises in results.items())
     finest, *coarser = (view.plan.view for view in sorted(views, key=lambda view: -view.staged.text_classes(Quiet()).number))
-    apart = [f"views.{name}" for name in coarser if name not in derived_from]
+    apart = [f"views.{name}" for name in coarser if name not in plans.derived_from]
     derive = f"derived_from: {finest} in {' and '.join(apart)}, or " if apart else ""
     return PromiseError(
         f"{', '.join(readers)} would learn more from {' and '.join(names)} together than from one of them: their joint classes do not keep {told}; "
         "nothing has been published",
         code="verify-together",
-        hint=f"{derive}{_plainly(views)}let nobody read all of them",
+        hint=f"{derive}{_plainly(views, plans.known)}let nobody read all of them",
     )
 
 
-def _plainly(views: Sequence[Seen]) -> str:
-    """Return what to do about columns that one view generalises and another shows as they are."""
-    known = {name for view in views for name in view.plan.quasi_identifiers}
+def _plainly(views: Sequence[Seen], known: Set[str]) -> str:
+    """Return what to do about columns by which people can be known and that a view shows as they are."""
     shown = [f"{name} in views.{view.plan.view}" for view in views for name in view.plan.published if name in known - {*view.plan.quasi_identifiers}]
     return f"generalise or remove {' and '.join(shown)}, or " if shown else ""

@@ -6,6 +6,7 @@ the pole or the date line also the other.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -20,6 +21,8 @@ from sfumato.core.hierarchy import Hierarchy, Level
 from sfumato.core.settings import Settings
 from sfumato.hierarchies._places import FURTHEST, coordinates, on_the_globe
 from sfumato.hierarchies._tree import tree, wrong_type
+
+_NEAR = 1e-6
 
 
 class Grid(Settings):
@@ -70,9 +73,12 @@ class Grid(Settings):
 
 
 def _cells(axis: NDArray[np.float64], size: float, furthest: float) -> NDArray[np.int64]:
-    # a tenth has no exact binary form: 0.3 is three tenths
-    numbers = np.floor(np.round(axis / size, 9)).astype(np.int64)
-    last = int(np.ceil(round(furthest / size, 9))) - 1
+    # a tenth has no exact binary form: 0.3 is three tenths, and what lies just below an edge is below it
+    exact, parts = Fraction(repr(size)), axis / size
+    numbers = np.floor(parts).astype(np.int64)
+    near = np.flatnonzero(np.abs(parts - np.round(parts)) < _NEAR)
+    numbers[near] = [math.floor(Fraction(repr(value)) / exact) for value in axis[near].tolist()]
+    last = math.ceil(Fraction(repr(furthest)) / exact) - 1
     return np.minimum(numbers, last)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 
 from sfumato.core.mistakes import Place, key_text
 from sfumato.errors import Mistake, PolicyError, suggestion
@@ -19,11 +20,15 @@ _REPLACED = ("promises", "algorithm", "suppression_limit")
 
 @dataclass(frozen=True, eq=False)
 class ResolvedViews:
-    """The views of a policy, those that others are derived from before them; a policy without views is one without a name."""
+    """The views of a policy, those that others are derived from before them; a policy without views is one without a name.
+
+    ``known`` are the columns that the whole policy or any view calls quasi-identifiers.
+    """
 
     views: Mapping[str, Resolved]
     derived_from: Mapping[str, str]
     readers: Mapping[str, Sequence[str]]
+    known: frozenset[str] = frozenset()
 
 
 def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
@@ -43,7 +48,9 @@ def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
     if mistakes:
         raise PolicyError(list(dict.fromkeys(mistakes)), name=loaded.name)
     derived = {name: view.derived_from for name, view in policy.views.items() if view.derived_from is not None}
-    return ResolvedViews({name: views[name] for name in _parents_first(policy.views)}, derived, policy.readers)
+    columns = [policy.columns, *(view.columns for view in policy.views.values())]
+    known = frozenset(name for each in columns for name, column in each.items() if column.role == "quasi_identifier")
+    return ResolvedViews({name: views[name] for name in _parents_first(policy.views)}, derived, policy.readers, known)
 
 
 def of_view(loaded: Loaded, name: str) -> Loaded:
@@ -125,12 +132,17 @@ def _same_sinks(loaded: Loaded, views: Mapping[str, Resolved]) -> Iterator[Mista
     taken: dict[str, str] = {}
     for name, view in views.items():
         files = {os.path.realpath(path) for path in written(view.sink)} if view.sink is not None else set()
-        other = next((taken[file] for file in files if file in taken), None)
+        other = next((view for mine in files for theirs, view in taken.items() if _overlap(mine, theirs)), None)
         if other is not None:
             place: Place = ("views", name, "sink")
             message = f"would write over what the view {other} writes"
             yield Mistake(key_text(place), message, "policy-views-sink", "name another file", loaded.lines.at(place))
         taken |= dict.fromkeys(files, name)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Return whether two places are the same, or one lies within the other."""
+    return PurePath(one).is_relative_to(other) or PurePath(other).is_relative_to(one)
 
 
 def _ancestors(views: Mapping[str, View], name: str) -> list[str]:

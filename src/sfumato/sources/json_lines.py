@@ -105,7 +105,11 @@ class JsonLines(TableFiles):
                 plain = False
                 for fields in part._records(number, block):
                     found.add(fields)
-        shape = _Shape(found.kinds(self.separator), plain)
+        every = found.kinds(self.separator)
+        # a name that is a value here and an object there is no column of Arrow's
+        steps = (name.split(self.separator) for name in every)
+        objects = {self.separator.join(path[:number]) for path in steps for number in range(1, len(path))}
+        shape = _Shape(every, plain and not objects & set(every))
         if not shape.kinds:
             raise DataError(f"{self.path} is empty", code="file-empty", hint="a file with objects that have fields is needed")
         # a file that was written a moment ago could change again within the same tick of the file system's clock

@@ -223,7 +223,7 @@ class EmbeddedTable:
 
     def kept(self, name: str, rows: NDArray[np.int64], raw: pa.RecordBatch | None) -> pa.Array:
         """Return a column as ``kept_type`` says."""
-        if not pa.types.is_dictionary(self.kept_type(name)):
+        if not self._has_few_values(name):
             return self.column(name, rows, raw)
         coded = self._reading.columns[name]
         codes = coded.codes[rows].astype(np.int32)
@@ -238,8 +238,10 @@ class EmbeddedTable:
 
     def kept_type(self, name: str) -> pa.DataType:
         """Return the type of a column that is published as it is: a dictionary where that is less to write than the values."""
-        small = name not in self.spill.names and len(self._reading.columns[name].values) <= _SMALL
-        return pa.dictionary(pa.int32(), self.type_of(name)) if small else self.type_of(name)
+        return pa.dictionary(pa.int32(), self.type_of(name)) if self._has_few_values(name) else self.type_of(name)
+
+    def _has_few_values(self, name: str) -> bool:
+        return name not in self.spill.names and len(self._reading.columns[name].values) <= _SMALL
 
     def release(self) -> None:
         """Give back the memory."""

@@ -285,3 +285,34 @@ def test_a_preview_of_a_derived_view_is_derived_too() -> None:
 
     published = classes_by_number(sfumato.run(both, data=TABLE)["coarse"].table)
     assert {int(before["number"]): (after["age"], after["town"]) for before, after in shown.rows} == published
+
+
+def test_a_view_that_does_not_show_a_column_is_no_measure_for_what_another_promises_about_it() -> None:
+    zips = ["10", "11", "20", "21"]
+    data = pa.table({"zip": [zips[row // 3] for row in range(12)], "illness": [f"ill {row // 3}" for row in range(12)]})
+    columns = {"zip": {"role": "quasi_identifier", "hierarchy": {"prefix": {}}}, "illness": {"role": "sensitive"}}
+    diverse = [{"k_anonymity": {"k": 3}}, {"l_diversity": {"column": "illness", "l": 2}}]
+    admin = {"columns": {"illness": {"role": "identifier"}}, "promises": [{"k_anonymity": {"k": 3}}]}
+    views = {"admin": admin, "research": {"promises": diverse, "derived_from": "admin"}}
+
+    with pytest.raises(PromiseError) as refused:
+        sfumato.run({"columns": columns, "views": views, "readers": {"nurse": ["admin", "research"]}}, data=data)
+
+    assert refused.value.code == "verify-together"
+    assert "what admin promises, l_diversity (asked 2, measured 1)" in refused.value.message
+    assert refused.value.hint == "let nobody read all of them"
+
+
+def test_a_column_that_only_the_whole_policy_calls_a_quasi_identifier_counts_too() -> None:
+    data = pa.table({"age": [row % 6 for row in range(24)], "zip": [str(row % 4) for row in range(24)]})
+    columns = {"age": {"role": "quasi_identifier"}, "zip": {"role": "quasi_identifier"}}
+    views = {
+        "a": {"columns": {"zip": {"role": "identifier"}}, "promises": [{"k_anonymity": {"k": 3}}]},
+        "b": {"columns": {"age": {"role": "identifier"}, "zip": {"role": "other"}}, "promises": []},
+    }
+
+    with pytest.raises(PromiseError) as refused:
+        sfumato.run({"columns": columns, "views": views, "readers": {"r": ["a", "b"]}}, data=data)
+
+    assert refused.value.code == "verify-together"
+    assert "generalise or remove zip in views.b" in (refused.value.hint or "")

@@ -61,3 +61,10 @@ def test_places_get_a_grid_without_asking() -> None:
     ladder = Automatic().build("home", pa.array([f"52.{number},13.4" for number in range(30)]), np.ones(30, np.int64))
 
     assert ladder.levels[-2].labels == ("50 to 60, 10 to 20",)
+
+
+def test_what_lies_just_below_an_edge_is_below_it() -> None:
+    ladder = Grid(sizes=[10], holds="latitude").build("latitude", pa.array(["9.999999999", "10", "0.3"]), np.ones(3, np.int64))
+    labels = dict(zip(ladder.leaves.to_pylist(), [ladder.node_label(1, int(node)) for node in ladder.groups(1)], strict=True))
+
+    assert labels == {"9.999999999": "0 to 10", "10": "10 to 20", "0.3": "0 to 10"}

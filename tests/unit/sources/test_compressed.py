@@ -96,3 +96,17 @@ def test_the_same_release_is_the_same_file(tmp_path: Path, write_policy: Callabl
     sfumato.run(path)
 
     assert (tmp_path / "out.csv.gz").read_bytes() == first
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("behind", [b"garbage", None], ids=["garbage", "damaged member"])
+def test_what_is_wrong_behind_the_first_member_loses_no_row(ending: str, behind: bytes | None, tmp_path: Path) -> None:
+    first, second = PACKERS[ending](TEXT[:1000]), PACKERS[ending](TEXT[1000:])
+    path = tmp_path / f"data.csv{ending}"
+    path.write_bytes(first + second)
+    assert len(names(path)) == 30_001
+
+    path.write_bytes(first + (behind if behind is not None else bytes([second[0] ^ 1]) + second[1:]))
+    with pytest.raises(DataError) as caught:
+        names(path)
+    assert caught.value.code == "file-compression"

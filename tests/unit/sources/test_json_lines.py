@@ -146,3 +146,48 @@ def test_a_release_keeps_types_and_is_verified(ending: str, tmp_path: Path, writ
     assert sorted(row["n"] for row in written) == [number / 4 for number in range(60)]
     assert {type(row["ok"]) for row in written} == {bool}
     assert {row["who"]["age"] for row in written} == {str(age) for age in range(20, 26)}
+
+
+LONG = 9007199254740993
+
+
+@pytest.mark.parametrize("lines", [['{"id": 9007199254740993}', '{"id": 0.5}'], ['{"id": 0.5, "x": 1}', '{"id": 9007199254740993}']])
+def test_a_long_integer_beside_fractions_stays_what_it_is(lines: list[str], path: Path) -> None:
+    path.write_text("\n".join(lines))
+
+    source = JsonLines(path=str(path))
+    found = [value for batch in source.batches(["id"]) for value in batch.column(0).to_pylist()]
+
+    assert sorted(found) == ["0.5", str(LONG)]
+
+
+def test_long_integers_alone_are_integers(path: Path) -> None:
+    path.write_text(f'{{"id": {LONG}}}\n{{"id": 3}}\n')
+
+    assert [batch.column(0).to_pylist() for batch in JsonLines(path=str(path)).batches(["id"])] == [[LONG, 3]]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", '{"a": ' * 1000 + "1" + "}" * 1000, '{"a": "x\\udc00"}', '{"a":\n{"b": 1}}\n{"a": 1}{"a": 2}'],
+    ids=["deep list", "deep object", "half a character", "objects across lines"],
+)
+def test_a_line_that_a_parser_could_choke_on_is_refused(line: str, path: Path) -> None:
+    path.write_text('{"a": "x"}\n' + line + "\n")
+
+    with pytest.raises(DataError) as refused:
+        JsonLines(path=str(path)).describe()
+
+    assert refused.value.code == "json-line"
+
+
+def test_a_field_may_be_an_object_in_one_block_and_a_value_in_another(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sfumato.core.json_blocks as blocks
+
+    monkeypatch.setattr(blocks, "_BYTES", 16)
+    path.write_text('{"a": {"b": 1}, "z": 1}\n{"z": 2}\n{"z": 3}\n{"a": true, "z": 4}\n')
+    source = JsonLines(path=str(path))
+
+    assert source.describe().names == ["a.b", "z", "a"]
+    rows = [row for batch in source.batches(["a.b", "z", "a"]) for row in batch.to_pylist()]
+    assert (rows[0], rows[3]) == ({"a.b": 1, "z": 1, "a": None}, {"a.b": None, "z": 4, "a": True})

@@ -14,6 +14,7 @@ from pyarrow import parquet
 import sfumato
 from sfumato.errors import DataError, PolicyError, SfumatoError, UnreachableError
 from sfumato.registry import find
+from sfumato.sources.delimited import Delimited
 
 FILES = ("delimited", "json_lines", "parquet", "arrow")
 ENDING = {"delimited": "csv", "json_lines": "jsonl", "parquet": "parquet", "arrow": "arrow"}
@@ -295,3 +296,15 @@ def test_a_folder_without_its_slash_gets_the_hint(compressed: Path, write_policy
         sfumato.run(write_policy(POLICY | {"source": "data"}))
 
     assert caught.value.hint == 'source: "data/" where it is a folder, else source: {delimited: {path: data}}'
+
+
+@pytest.mark.parametrize("link", ["latest", "2024/b.csv"])
+def test_one_file_under_two_names_is_refused(link: str, tmp_path: Path) -> None:
+    (tmp_path / "data/2024").mkdir(parents=True)
+    (tmp_path / "data/2024/a.csv").write_text("n\n1\n2\n")
+    (tmp_path / "data" / link).symlink_to(tmp_path / ("data/2024" if link == "latest" else "data/2024/a.csv"))
+
+    with pytest.raises(DataError) as refused:
+        Delimited(path=str(tmp_path / "data")).describe()
+
+    assert refused.value.code == "file-twice"
