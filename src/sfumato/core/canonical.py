@@ -32,8 +32,8 @@ _FEW = 0.5
 _EXACT_DIGITS = 15
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_800
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})$"
-_DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,37})(\.[0-9]{1,18})?$"
-_FLOAT = r"^[+-]?(0|[1-9][0-9]{0,37})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
+_DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$"
+_FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
 _ADDRESS = r"^[0-9A-Fa-f:.]{2,45}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
@@ -46,7 +46,10 @@ def infer(values: pa.Array) -> ValueType:
     ('integer', 'decimal', 'text')
     """
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
-        return _of_arrow(values.type)
+        kind = _of_arrow(values.type)
+        # decimals that are too long to be numbers here are told apart as text
+        too_long = pa.types.is_decimal(values.type) and parse(values, kind).null_count > values.null_count
+        return "text" if too_long else kind
     if len(values) == values.null_count:
         return "text"
     if _all_match(values, _INTEGER) and parse(values, "integer").null_count == values.null_count:
@@ -229,8 +232,7 @@ def _parse_decimal(values: pa.Array) -> pa.Array:
         return _parse_float(pc.cast(text, pa.float64()))
     text = pc.replace_substring_regex(exact, r"^\+", "")
     scale = pc.max(pc.utf8_length(pc.replace_substring_regex(text, r"^[^.]*\.?", ""))).as_py() or 0
-    whole = pc.max(pc.utf8_length(pc.replace_substring_regex(text, r"^-|\..*$", ""))).as_py() or 0
-    return pc.cast(text, pa.decimal128(38, scale) if whole + scale <= 38 else pa.decimal256(76, scale))
+    return pc.cast(text, pa.decimal128(38, scale))
 
 
 def _parse_float(values: pa.Array) -> pa.Array:
@@ -252,7 +254,8 @@ def _within_calendar(values: pa.Array) -> pa.Array:
     numbers = pc.cast(values, pa.int64())
     inside = pc.and_(pc.greater_equal(numbers, _FIRST_SECOND * units), pc.less(numbers, _LAST_SECOND * units)) if units < 1e9 else True
     kept = pc.if_else(inside, numbers, pa.scalar(None, pa.int64()))
-    return pc.cast(pc.cast(kept, pa.timestamp(values.type.unit, tz="UTC")), pa.timestamp("us", tz="UTC"), safe=False)
+    # nanoseconds are cut off downwards, before 1970 too
+    return pc.cast(pc.floor_temporal(pc.cast(kept, pa.timestamp(values.type.unit, tz="UTC")), unit="microsecond"), pa.timestamp("us", tz="UTC"))
 
 
 def _cast_or_null(text: pa.Array, kind: pa.DataType) -> pa.Array:

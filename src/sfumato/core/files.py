@@ -78,10 +78,11 @@ def to_utf8(path: str | Path, encoding: str = "latin1") -> str:
     """Return the command that converts a file to UTF-8.
 
     >>> to_utf8("data/old.csv")
-    'iconv -f latin1 -t utf-8 data/old.csv > data/old.utf-8.csv'
+    'iconv -f latin1 -t utf-8 data/old.csv > old.utf-8.csv'
     """
     ending = Path(path).suffix
-    converted = f"{str(path).removesuffix(ending)}.utf-8{ending}"
+    # not beside it: a folder or a pattern would then read both
+    converted = f"{Path(path).stem}.utf-8{ending}"
     return f"iconv -f {encoding} -t utf-8 {shlex.quote(str(path))} > {shlex.quote(converted)}"
 
 

@@ -15,6 +15,11 @@ from sfumato.policy.resolve import Resolved
 
 # the comma last: it also stands within names
 _DELIMITERS = ";\t|,"
+_HINTS = {
+    "delimited": "if its first line is no header, say source: {delimited: {path: ..., header: false}}",
+    "excel": "perhaps it is another sheet: source: {excel: {path: ..., sheet: ...}}",
+    "standard_input": "look at the first line: source: {standard_input: {delimiter: ';'}}, or header: false where it has none",
+}
 
 
 def remove_unnamed(resolved: Resolved, schema: pa.Schema) -> tuple[Resolved, list[str]]:
@@ -34,12 +39,13 @@ def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> No
     if not unnamed and not absent:
         return
     _refuse_another_delimiter(source, present, named)
+    scan = source.scan()
     if len(absent) == len(named):
         # perhaps there is no header, and what looks like names are cells
         raise DataError(
             f"the source has {number_of(len(present), 'column')}, none of which is among the {len(named)} of the policy",
             code="columns-differ",
-            hint="if its first line is no header, say source: {delimited: {path: ..., header: false}}",
+            hint=_HINTS.get(scan.format if scan is not None else "", "look at the names of its columns"),
         )
     parts, hints = [], []
     if unnamed:

@@ -71,6 +71,8 @@ class Calendar(Settings):
         kind = "text" if pa.types.is_string(values.type) else canonical.infer(values)
         if kind not in ("date", "timestamp"):
             raise wrong_type(column, kind, "calendar", "declare type: date or timestamp, or use another hierarchy")
+        if kind == "date" and set(self.levels or ()) & set(_CLOCK):
+            raise wrong_type(column, kind, "parts of a day", "levels of a day or longer, such as [month, year]")
         stretches = self.levels or (_OF_DATES if kind == "date" else _OF_INSTANTS)
         if not len(values):
             return tree(column, kind, values, ())

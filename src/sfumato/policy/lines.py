@@ -49,7 +49,7 @@ def parse(text: str, name: str) -> tuple[Any, Lines]:
             [
                 Mistake(
                     "",
-                    "cannot be read as YAML here",
+                    "cannot be read as YAML or JSON here",
                     "policy-yaml",
                     "look at indentation, colons and quotes on this line and the one above",
                     line,
@@ -58,7 +58,7 @@ def parse(text: str, name: str) -> tuple[Any, Lines]:
             name=name,
         ) from None
     except (YAMLError, ValueError, RecursionError):
-        raise _refused(name, "cannot be read as YAML", "policy-yaml", "look for control characters and unclosed quotes") from None
+        raise _refused(name, "cannot be read as YAML or JSON", "policy-yaml", "look for control characters and unclosed quotes") from None
     lines = Lines()
     mistakes: list[Mistake] = []
     value = _value(node, (), lines, mistakes) if node is not None else {}

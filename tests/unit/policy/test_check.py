@@ -175,7 +175,7 @@ def test_a_mistake_without_a_key_is_told_by_its_line(tmp_path: Path, sfumato_com
     path = tmp_path / "policy.yaml"
     path.write_text("columns: {}\na: b: c\n")
 
-    assert sfumato_command("check", path).stderr.startswith("policy.yaml:2 cannot be read as YAML here [policy-yaml]\n")
+    assert sfumato_command("check", path).stderr.startswith("policy.yaml:2 cannot be read as YAML or JSON here [policy-yaml]\n")
 
 
 PROTECTS_AGE = GOOD.replace("[{k", "[{l_diversity: {column: age, l: 2}}, {k")
