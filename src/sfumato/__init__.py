@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sfumato.engine.assess import Assessment, assess
     from sfumato.engine.estimator import Anonymiser
+    from sfumato.engine.ladder_view import hierarchy
     from sfumato.engine.plan_view import PlanView, plan
     from sfumato.engine.release import Release, Releases
     from sfumato.engine.run import run
     from sfumato.policy.model import Column, Policy
 
-__all__ = ["Anonymiser", "Assessment", "Column", "PlanView", "Policy", "Release", "Releases", "assess", "plan", "run"]
+__all__ = ["Anonymiser", "Assessment", "Column", "PlanView", "Policy", "Release", "Releases", "assess", "hierarchy", "plan", "run"]
 
 _HOMES = {
     "Anonymiser": "sfumato.engine.estimator",
@@ -23,6 +24,7 @@ _HOMES = {
     "Release": "sfumato.engine.release",
     "Releases": "sfumato.engine.release",
     "assess": "sfumato.engine.assess",
+    "hierarchy": "sfumato.engine.ladder_view",
     "plan": "sfumato.engine.plan_view",
     "run": "sfumato.engine.run",
 }

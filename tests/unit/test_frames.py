@@ -108,3 +108,10 @@ def test_categories_of_pandas_are_kept_in_any_role() -> None:
 
     assert sorted(released["p"]) == sorted(frame["p"])
     assert sorted(released["s"]) == sorted(frame["s"])
+
+
+def test_a_ladder_and_an_assessment_can_be_printed_and_shown() -> None:
+    table = pa.table(DATA)
+
+    assert "<li>" in sfumato.hierarchy(POLICY, "sex", table)._repr_html_()
+    assert str(sfumato.assess(table, ["sex", "age"])).startswith("table          6 rows\nby             sex, age\n")

@@ -15,6 +15,7 @@ from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.grouping import group_columns, group_keys
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, Reading, read
+from sfumato.engine.assessment_words import in_words
 from sfumato.engine.plan import as_source
 from sfumato.errors import DataError, UsageError, suggestion
 from sfumato.measures.reidentification import distinction, expected_in_population, journalist, reidentification, separation
@@ -36,6 +37,10 @@ class Assessment:
     journalist: dict[str, Any] | None
     columns: list[dict[str, Any]]
     combinations: list[dict[str, Any]]
+
+    def __str__(self) -> str:
+        """Return what was found, in words."""
+        return in_words(self)
 
     def _repr_html_(self) -> str:
         """Return what was found, for notebooks."""
@@ -93,6 +98,7 @@ class _Table:
         # null is -1: it becomes a code like any other
         self._codes = {name: reading.columns[name].codes.astype(np.int64) + 1 for name in names}
         self._spans = {name: len(reading.columns[name].values) + 1 for name in names}
+        self._distinct = {name: int(np.count_nonzero(reading.columns[name].counts())) for name in names}
         self._people = group_keys(reading.prints["subject"].view(np.int64))[0].astype(np.int64) if "subject" in reading.prints else None
 
     def sizes(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -115,6 +121,10 @@ class _Table:
         }
 
     def _quick_sizes(self, names: Sequence[str]) -> NDArray[np.int64]:
+        rows = len(self._codes[names[0]])
+        if any(self._distinct[name] == rows for name in names):
+            # where one column has no value twice, nothing with it has
+            return np.ones(rows, np.int64)
         span = 1
         for name in names:
             span *= self._spans[name]

@@ -117,6 +117,11 @@ class LadderView:
                 yield [texts[place], *(self.hierarchy.node_label(level, int(group[code])) for level, group in enumerate(groups, start=1))]
 
 
+def hierarchy(policy: AnyPolicy, column: str, data: Any = None, view: str | None = None) -> LadderView:
+    """Return the ladder of a column, as a policy says it or as it is made from the values, with the rows of each node."""
+    return _view(make_plan(policy, data, view), column, Quiet())
+
+
 def view_ladder(policy: AnyPolicy, column: str, progress: Progress | None = None, view: str | None = None) -> LadderView:
     """Read one column of the policy's source and build its ladder."""
     return _view(make_plan(policy, view=view), column, progress or Quiet())
