@@ -99,9 +99,9 @@ class Calendar(Settings):
             return local, pa.array([""] * len(values), pa.string())
         instants = pc.cast(values, pa.timestamp("us", tz=self.time_zone))
         local = pc.local_timestamp(instants)
-        minutes = (pc.cast(local, pa.int64()).to_numpy() - pc.cast(instants, pa.int64()).to_numpy()) // 60_000_000
-        distinct, places = np.unique(minutes, return_inverse=True)
-        return local, pa.array([_offset(int(minute)) for minute in distinct], pa.string()).take(pa.array(places))
+        seconds = (pc.cast(local, pa.int64()).to_numpy() - pc.cast(instants, pa.int64()).to_numpy()) // 1_000_000
+        distinct, places = np.unique(seconds, return_inverse=True)
+        return local, pa.array([_offset(int(second)) for second in distinct], pa.string()).take(pa.array(places))
 
 
 def _written(local: pa.Array, pattern: str) -> pa.Array:
@@ -113,13 +113,14 @@ def _padded(digits: pa.Array, width: int) -> pa.Array:
     return pc.utf8_lpad(digits, width=width, padding="0")
 
 
-def _offset(minutes: int) -> str:
-    """Return a distance from UTC as ISO 8601 writes it.
+def _offset(seconds: int) -> str:
+    """Return a distance from UTC as ISO 8601 writes it; before there were zones it could have seconds.
 
-    >>> _offset(0), _offset(120), _offset(-210)
-    ('Z', '+02:00', '-03:30')
+    >>> _offset(0), _offset(7200), _offset(-12600), _offset(-17762)
+    ('Z', '+02:00', '-03:30', '-04:56:02')
     """
-    if not minutes:
+    if not seconds:
         return "Z"
-    hours, rest = divmod(abs(minutes), 60)
-    return f"{'+' if minutes > 0 else '-'}{hours:02d}:{rest:02d}"
+    hours, rest = divmod(abs(seconds), 3600)
+    minutes, odd = divmod(rest, 60)
+    return f"{'+' if seconds > 0 else '-'}{hours:02d}:{minutes:02d}{f':{odd:02d}' if odd else ''}"

@@ -94,3 +94,10 @@ def test_a_column_of_numbers_has_no_calendar() -> None:
         Calendar().build("age", pa.array([1, 2]), np.ones(2, np.int64))
 
     assert caught.value.code == "hierarchy-type"
+
+
+def test_a_distance_from_utc_with_seconds_is_told_with_them() -> None:
+    instants = pa.array(["1850-01-01T00:00:07"]).cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC"))
+    ladder = Calendar(levels=["minute"], time_zone="America/New_York").build("at", instants, np.array([1]))
+
+    assert ladder.levels[0].labels == ("1849-12-31T19:04-04:56:02",)
