@@ -29,13 +29,14 @@ def test_show_draws_the_tree_with_rows_and_marks_small_nodes(write_policy: Calla
 
     assert ended.stderr == ""
     assert ended.stdout.splitlines() == [
-        "*            9",
-        "├─ craft     5",
-        "│  └─ smith  5",
-        "├─ food      2  fewer than 3",
-        "│  └─ cook   2  fewer than 3",
-        "├─ missing   1  fewer than 3",
-        "└─ unknown   1  fewer than 3",
+        "*             9",
+        "├─ craft      5",
+        "│  └─ smith   5",
+        "├─ food       2  fewer than 3",
+        "│  └─ cook    2  fewer than 3",
+        "├─ (missing)  1  fewer than 3",
+        "└─ (unknown)  1  fewer than 3",
+        "   └─ judge   1  fewer than 3",
     ]
 
 

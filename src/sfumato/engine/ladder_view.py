@@ -76,10 +76,18 @@ class LadderView:
         """Return the nodes below the root, as many levels as asked for; nodes that no row has are left out."""
         hierarchy = self.hierarchy
         lowest = 0 if depth is None else max(0, hierarchy.height - depth)
-        special = [("missing", int(self.leaf_rows[hierarchy.missing])), ("unknown", self.unknown_rows)]
+        # in brackets: a value may be called so
+        special = [("(missing)", int(self.leaf_rows[hierarchy.missing]), ()), ("(unknown)", self.unknown_rows, self._strangers())]
         children = self._children(hierarchy.height, 0, hierarchy.size, lowest) if hierarchy.height > lowest else ()
-        odd = tuple(Node(label, rows, ()) for label, rows in special if rows)
+        odd = tuple(Node(label, rows, below if lowest == 0 else ()) for label, rows, below in special if rows)
         return Node(hierarchy.root, int(self.leaf_rows.sum()), (*children, *odd))
+
+    def _strangers(self) -> tuple[Node, ...]:
+        """Return the values that the ladder does not know, those of most rows first."""
+        places = np.flatnonzero((self.codes == self.hierarchy.outside) & (self.rows > 0))
+        texts = as_text(self.values.take(pa.array(places))).to_pylist()
+        found = [Node(text, int(rows), ()) for text, rows in zip(texts, self.rows[places], strict=True)]
+        return tuple(sorted(found, key=lambda node: (-node.rows, node.label)))
 
     def _children(self, level: int, first: int, end: int, lowest: int) -> tuple[Node, ...]:
         firsts, _ = self.hierarchy.nodes(level - 1)
