@@ -233,3 +233,16 @@ def test_a_dash_without_quotes_gets_the_hint(tmp_path: Path) -> None:
         resolve(load(tmp_path / "policy.yaml"))
 
     assert caught.value.hint == 'source: "-"'
+
+
+@pytest.mark.slow
+def test_no_view_is_published_where_standard_output_refuses_its_own(tmp_path: Path, write_policy: Callable[..., Path], streams: Streams) -> None:
+    views = {"file": {"sink": "out/file.csv"}, "stream": {"sink": "-"}}
+    policy = write_policy({key: value for key, value in POLICY.items() if key != "sink"} | {"views": views})
+
+    with Path("/dev/full").open("wb") as full:
+        ended = streams("run", policy, given=ROWS.encode(), stdout=full)
+
+    assert ended.returncode == 5
+    assert b"output-cut" in ended.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == []

@@ -64,6 +64,10 @@ def test_a_view_that_is_derived_comes_after_the_one_it_is_derived_from(tmp_path:
         ("  a: {sink: x.csv}\n  b: {sink: ./x.csv}\n", (8, "views.b.sink", "would write over what the view a writes", "policy-views-sink")),
         ("  a: {sink: x.csv}\n  b: {sink: x.csv.record.json.csv}\n", None),
         (
+            "  a: {sink: {parquet: {path: one, partition_by: [illness]}}}\n  b: {sink: one/illness=a/two.csv}\n",
+            (8, "views.b.sink", "would write over what the view a writes", "policy-views-sink"),
+        ),
+        (
             "  a: {algorithm: mondrain}\n",
             (7, "views.a.algorithm", "there is no 'mondrain' among the algorithms of this version", "component-unknown"),
         ),
