@@ -21,7 +21,7 @@ PUBLISHED = ("timestamp", "clientip", "bytes")
 @pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
 def test_ten_people_share_every_combination_of_the_web_logs(algorithm: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     if not WEBLOGS.exists():
-        pytest.skip(f"needs the web logs in {WEBLOGS}")
+        pytest.skip(f"needs the web logs; put weblogs.json.gz there: {WEBLOGS}")
     with gzip.open(WEBLOGS, "rt", encoding="utf-8") as file:
         logs = [json.loads(line) for line in file]
     countries = sorted({log["geo"]["dest"] for log in logs})

@@ -201,3 +201,10 @@ def test_what_is_no_policy_is_refused_from_python_too() -> None:
 
     with pytest.raises(UsageError, match="policy-kind"):
         sfumato.run(5)  # type: ignore[arg-type]
+
+
+def test_a_shell_is_told_how_to_complete_commands(sfumato_command: Command) -> None:
+    told = {"_SFUMATO_COMPLETE": "complete_bash", "COMP_WORDS": "sfumato hier", "COMP_CWORD": "1"}
+
+    assert sfumato_command(environment=told).stdout == "hierarchy\n"
+    assert "_sfumato_completion()" in sfumato_command(environment={"_SFUMATO_COMPLETE": "source_bash"}).stdout

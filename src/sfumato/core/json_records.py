@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -100,9 +100,18 @@ class Shape:
 
     def kinds(self, separator: str) -> dict[str, Kind]:
         """Return one kind a field: that of all its values, and text where they differ. A null in place of an object is no field."""
-        steps = [path.split(separator) for path in self._kinds]
-        objects = {separator.join(path[:number]) for path in steps for number in range(1, len(path))}
+        objects = objects_of(self._kinds, separator)
         return {path: _joint(kinds) for path, kinds in self._kinds.items() if kinds or path not in objects}
+
+
+def objects_of(paths: Iterable[str], separator: str) -> set[str]:
+    """Return the paths of the objects in which fields lie.
+
+    >>> sorted(objects_of(["a.b.c", "d"], "."))
+    ['a', 'a.b']
+    """
+    steps = (path.split(separator) for path in paths)
+    return {separator.join(path[:number]) for path in steps for number in range(1, len(path))}
 
 
 def _kind(value: Any) -> Kind:

@@ -59,12 +59,12 @@ class Anonymiser:
         self._fit(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: N803
+    def fit_transform(self, X: Any, y: Any = None) -> Any:  # noqa: N803 - as scikit-learn calls it
         """Fit, and return what the rows become: the verified release, in the order of the rows."""
         del y
         return self._framed(self._fit(X), X)
 
-    def transform(self, X: Any) -> Any:  # noqa: N803
+    def transform(self, X: Any) -> Any:  # noqa: N803 - as scikit-learn calls it
         """Return what these rows become by the recoding that was fitted; their promises are measured on it."""
         return self._framed(transform(self._known(), X, self._suppresses()), X)
 

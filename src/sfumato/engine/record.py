@@ -21,7 +21,7 @@ from sfumato.engine.plan import Plan
 from sfumato.engine.verify import Verified
 from sfumato.measures.class_sizes import class_sizes
 from sfumato.measures.information_loss import information_loss
-from sfumato.measures.reidentification import reidentification
+from sfumato.measures.reidentification import distinction, reidentification, separation
 
 
 def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, timings: dict[str, float]) -> RunRecord:
@@ -89,7 +89,10 @@ def _measures(
     nothing_lost = [(name, np.full(1, 1 / max(1, leaves)), np.zeros(1), np.ones(1, np.int64), leaves) for name, _, _, _, leaves in verified.columns]
     people_before = frequencies.classes(np.where(recoding.class_of >= 0, combination, -1) if hidden else combination).sizes
     risks = {"before": people_before[people_before > 0], "after": verified.classes.sizes}
-    told = {when: {"risk": _told(reidentification(sizes), int(sizes.sum()), k)} for when, sizes in risks.items()}
+    told = {
+        when: {"risk": _told(reidentification(sizes) | {"separation": separation(sizes), "distinction": distinction(sizes)}, int(sizes.sum()), k)}
+        for when, sizes in risks.items()
+    }
     return {
         "before": sizes_before | information_loss(nothing_lost, weights) | told["before"],
         "after": class_sizes(verified.classes.rows, k, suppressed) | information_loss(verified.columns, weights, suppressed) | told["after"],
@@ -117,6 +120,8 @@ def _told(risk: dict[str, Any], everybody: int, k: int) -> dict[str, Any]:
         "average_risk": risk["average_risk"],
         "unique": share(risk["unique"]),
         "at_risk": {threshold: share(part) for threshold, part in risk["at_risk"].items()},
+        "separation": risk["separation"],
+        "distinction": risk["distinction"],
     }
 
 

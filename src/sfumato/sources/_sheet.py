@@ -18,6 +18,7 @@ from sfumato.errors import DataError, SfumatoError, UnreachableError, suggestion
 _OLD = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _PIECE = 1 << 20
+_PLACES = re.compile(rb'<(?:\w+:)?(row|c)\b[^>]*?\sr="([A-Z]*)([0-9]+)"')
 _ROWS = 1 << 12
 
 Row = list[str | None]
@@ -30,6 +31,7 @@ class Sheet:
         self._path = path
         self._book = _opened(file, data_only=True)
         self._sheet = self._chosen(self._book, name)
+        self._refuse_disorder()
         # beside the values the formulas, to tell a cell that was never calculated from an empty one
         self._formulas = self._chosen(_opened(file, data_only=False), name) if self._has_formulas() else None
 
@@ -87,6 +89,25 @@ class Sheet:
         # what the file says of its size is often wrong
         sheet.reset_dimensions()
         return sheet
+
+    def _refuse_disorder(self) -> None:
+        """Refuse rows and cells that are not in order or occur twice: the library would leave some of them out without a word."""
+        row, column, before = 0, (0, ""), b""
+        with self._book._archive.open(self._sheet._worksheet_path) as content:
+            while piece := content.read(_PIECE):
+                text = before + piece
+                cut = text.rfind(b"<")
+                before, text = (text[cut:], text[:cut]) if cut >= 0 else (b"", text)
+                for kind, letters, digits in _PLACES.findall(text):
+                    if kind == b"row":
+                        if int(digits) <= row:
+                            raise _damaged(self._path)
+                        row, column = int(digits), (0, "")
+                    else:
+                        here = (len(letters), letters.decode())
+                        if int(digits) != row or here <= column:
+                            raise _damaged(self._path)
+                        column = here
 
     def _has_formulas(self) -> bool:
         before = b""

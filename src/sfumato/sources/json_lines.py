@@ -14,7 +14,7 @@ from pydantic import Field
 from sfumato.core.compression import Compression, buffered, compression_of, opened
 from sfumato.core.files import source_changed, to_utf8, unchanged
 from sfumato.core.json_blocks import blocks, columns_of, shape_of
-from sfumato.core.json_records import Kind, NotARecordError, Shape, arrow_type, column, record
+from sfumato.core.json_records import Kind, NotARecordError, Shape, arrow_type, column, objects_of, record
 from sfumato.core.table_files import TableFiles
 from sfumato.errors import DataError
 
@@ -107,9 +107,7 @@ class JsonLines(TableFiles):
                     found.add(fields)
         every = found.kinds(self.separator)
         # a name that is a value here and an object there is no column of Arrow's
-        steps = (name.split(self.separator) for name in every)
-        objects = {self.separator.join(path[:number]) for path in steps for number in range(1, len(path))}
-        shape = _Shape(every, plain and not objects & set(every))
+        shape = _Shape(every, plain and not objects_of(every, self.separator) & set(every))
         if not shape.kinds:
             raise DataError(f"{self.path} is empty", code="file-empty", hint="a file with objects that have fields is needed")
         # a file that was written a moment ago could change again within the same tick of the file system's clock

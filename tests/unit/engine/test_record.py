@@ -70,3 +70,16 @@ def test_without_a_promise_the_record_says_that_and_no_more() -> None:
     record = run({**AGES, "code": [f"secret {i}" for i in range(ROWS)]}, promises=False, code={"role": "sensitive"})
 
     assert record.notes == ["nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that"]
+
+
+def test_the_record_tells_how_well_people_are_told_apart_before_and_after() -> None:
+    import pyarrow as pa
+
+    import sfumato
+
+    table = pa.table({"age": [30, 31, 40, 41]})
+    measures = sfumato.run({"columns": {"age": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}]}, data=table).record.measures
+
+    assert (measures["before"]["risk"]["separation"], measures["before"]["risk"]["distinction"]) == (1.0, 1.0)
+    # two classes of two: four of the six pairs are told apart
+    assert (round(measures["after"]["risk"]["separation"], 4), measures["after"]["risk"]["distinction"]) == (0.6667, 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import zipfile
 from collections.abc import Callable
@@ -299,3 +300,32 @@ def test_a_policy_goes_from_workbook_to_workbook(path: Path, write_policy: Calla
 
     assert release.record.rows.out == 40
     assert sorted({row["job"] for row in release.table.to_pylist()}) == ["=cook", "smith"]
+
+
+HEAD = '<row r="1"><c r="A1" t="inlineStr"><is><t>a</t></is></c></row>'
+
+
+@pytest.mark.parametrize(
+    "further",
+    [
+        '<row r="2"><c r="B2"><v>1</v></c><c r="A2"><v>2</v></c></row>',
+        '<row r="2"><c r="A2"><v>1</v></c><c r="A2"><v>2</v></c></row>',
+        '<row r="2"><c r="A2"><v>1</v></c></row><row r="2"><c r="A2"><v>2</v></c></row>',
+    ],
+    ids=["cells out of order", "a cell twice", "a row twice"],
+)
+def test_cells_that_the_library_would_leave_out_are_refused(further: str, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["a"])
+    book.save(tmp_path / "good.xlsx")
+    with zipfile.ZipFile(tmp_path / "good.xlsx") as good, zipfile.ZipFile(tmp_path / "bad.xlsx", "w") as bad:
+        for name in good.namelist():
+            text = good.read(name)
+            if name.endswith("sheet1.xml"):
+                text = re.sub(rb"<sheetData>.*</sheetData>", f"<sheetData>{HEAD}{further}</sheetData>".encode(), text, flags=re.DOTALL)
+            bad.writestr(name, text)
+
+    assert Excel(path=str(tmp_path / "good.xlsx")).describe().names == ["a"]
+    with pytest.raises(DataError) as refused:
+        Excel(path=str(tmp_path / "bad.xlsx")).describe()
+    assert refused.value.code == "excel-damaged"
