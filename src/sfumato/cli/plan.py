@@ -47,7 +47,7 @@ def _lines(settings: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {'; '.join(told)}"
     for promise in settings["promises"]:
         yield f"promise: {_short(promise)}"
-    for key in ("subject", "unnamed", "algorithm", "suppression_limit", "accept", "sink"):
+    for key in ("subject", "unnamed", "formats", "algorithm", "suppression_limit", "accept", "sink"):
         yield f"{key}: {_short(settings[key])}"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core import canonical
+
+if TYPE_CHECKING:
+    from sfumato.core.interfaces import HierarchyBuilder
 
 ROOT = "*"
 
@@ -34,7 +38,8 @@ class Hierarchy:
     """The leaves of a column in order, and the levels above them, from the finest to the root.
 
     ``ordered`` columns (numbers, dates) may publish any interval of leaves; the others only a node. ``values`` are the leaves as typed
-    values in leaf order. ``tells_values`` says that the labels of nodes name values of the table, not only what the policy says.
+    values in leaf order. ``tells_values`` says that the labels of nodes name values of the table, not only what the policy says. ``builder``
+    is there where labels cover the same whatever values a table has: it names the ancestors of values that are not among the leaves.
 
     >>> colours = Hierarchy.of_paths("colour", [["red", "warm"], ["pink", "warm"], ["blue", "cold"]])
     >>> colours.label(0, 1), colours.label(1, 1), colours.label(0, 2)
@@ -47,6 +52,7 @@ class Hierarchy:
     values: pa.Array
     levels: tuple[Level, ...]
     tells_values: bool = False
+    builder: HierarchyBuilder | None = None
 
     @classmethod
     def of_paths(cls, column: str, paths: Sequence[Sequence[str]], root: str = ROOT) -> Hierarchy:
@@ -104,6 +110,11 @@ class Hierarchy:
             return np.arange(self.size, dtype=np.int32)
         starts = self.levels[level - 1].starts
         return (np.searchsorted(starts, np.arange(self.size), side="right") - 1).astype(np.int32)
+
+    def ancestors(self) -> list[pa.Array]:
+        """Return what stands above each leaf, one array a level, the leaf itself first."""
+        above = (pa.array(level.labels, pa.string()).take(pa.array(self.groups(number))) for number, level in enumerate(self.levels, start=1))
+        return [self.leaves, *above]
 
     def nodes(self, level: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the first and last leaf of each node of a level."""

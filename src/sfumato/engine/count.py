@@ -109,8 +109,7 @@ def build_hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, cou
     """Return the ladder of a column for its distinct values as they were read, and how many rows have each."""
     kind = column.type or canonical.infer(present(values, column.missing))
     # whoever asks for intervals or bounds of a date does not want nodes of the calendar
-    wanted = "interval" if column.publish in ("interval", "bounds") and canonical.is_ordered(kind) else "automatic"
-    builder = plan.resolved.hierarchies.get(name) or find("hierarchies", wanted)()
+    builder = plan.resolved.hierarchies.get(name) or find("hierarchies", "automatic")(intervals=column.publish in ("interval", "bounds"))
     typed, rows, strangers = distinct_typed(values, counts, kind, column.missing)
     if strangers and column.on_unknown == "error":
         raise DataError(

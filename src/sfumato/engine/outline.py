@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.engine.plan import Plan
+from sfumato.engine.translated import Translated
 from sfumato.policy.ladders import order_of
 from sfumato.policy.model import Column
 
@@ -13,10 +14,11 @@ def outline(plan: Plan) -> dict[str, Any]:
     """Return source, columns, promises, search and sink with their settings, as a policy would write them."""
     policy = plan.resolved.policy
     return {
-        "source": _component(plan.source),
+        "source": _component(plan.source.source if isinstance(plan.source, Translated) else plan.source),
         "subject": policy.subject,
         "columns": {name: _column(plan, name, column) for name, column in policy.columns.items()},
         "unnamed": policy.unnamed,
+        "formats": dict(policy.formats),
         "promises": [_component(promise) for promise in plan.resolved.promises],
         "algorithm": _component(plan.resolved.algorithm),
         "suppression_limit": policy.suppression_limit,

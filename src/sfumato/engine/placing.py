@@ -1,12 +1,13 @@
 """Placing: into which of the classes of a recoding the rows of another table go.
 
 A combination that was there when the recoding was searched goes where it went then. Any other goes into a class whose published text
-covers it, of several into the one that tells the most.
+covers it, of several into the one that tells the most. A text covers a value that nobody had then where it is an interval the value lies in,
+or the name of an ancestor of the value in a ladder that gives the same names whatever the table holds (the calendar, networks, cells, prefixes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,8 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core import canonical
-from sfumato.core.encoding import encode, typed_values
-from sfumato.core.hierarchy import ROOT
+from sfumato.core.encoding import distinct_typed, encode, typed_values
+from sfumato.core.hierarchy import ROOT, Hierarchy
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.publication import Publication, interval_columns
 from sfumato.core.reading import CodedColumn, Reading
@@ -26,16 +27,22 @@ from sfumato.engine.plan import Plan
 from sfumato.errors import DataError, number_of
 
 LEFT_OUT, NOWHERE = -1, -2
+_NAMELESS, _MISSING = -1, -2
 _AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class _Column:
-    """The values of one column for some rows: leaf codes, and where values stand that lie between leaves, with the code ``between``."""
+    """The values of one column for some rows: leaf codes, and ``between`` for values that are no leaf though the ladder has a place for them.
+
+    That place is their position on the line of an ordered column; in a tree, the names of their ancestors, ``kin``, of which each row has one list.
+    """
 
     codes: NDArray[np.int32]
     positions: NDArray[np.float64]
     between: int
+    kin: Sequence[Sequence[str]]
+    kin_of: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,12 +107,13 @@ class Placing:
     def _covering(self, columns: Sequence[_Column], rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return for each row the narrowest class whose text covers it."""
         found = np.full(len(rows), NOWHERE, np.int32)
+        kin = [box.numbers(column.kin) for column, box in zip(columns, self._boxes, strict=True)]
         step = max(1, _AT_ONCE // max(1, self.recoding.number))
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             covers = np.ones((len(part), self.recoding.number), bool)
-            for column, box in zip(columns, self._boxes, strict=True):
-                covers &= box.covers(column, part)
+            for column, box, names in zip(columns, self._boxes, kin, strict=True):
+                covers &= box.covers(column, part, names)
             # the first of those that cover, from the narrowest on
             ranked = covers[:, self._from_the_narrowest]
             best = self._from_the_narrowest[ranked.argmax(axis=1)]
@@ -123,13 +131,18 @@ class Placing:
 
 @dataclass(frozen=True, eq=False)
 class _Box:
-    """What the text of each class covers in one column: an interval of leaf codes, and for ordered columns of the line of their type."""
+    """What the text of each class covers in one column: an interval of leaf codes, for ordered columns of the line of their type.
+
+    In a tree the texts have numbers, the same text the same one, by which ancestors of further values are told.
+    """
 
     lows: NDArray[np.int64]
     highs: NDArray[np.int64]
     begins: NDArray[np.float64]
     ends: NDArray[np.float64]
     shares: NDArray[np.float64]
+    number_of_text: Mapping[str, int]
+    texts: NDArray[np.int64]
 
     @classmethod
     def of(cls, publication: Publication, rendered: Sequence[pa.DictionaryArray]) -> _Box:
@@ -143,13 +156,28 @@ class _Box:
             begins, ends = (canonical.positions(canonical.parse(end, publication.hierarchy.kind)) for end in pair)
             whole = np.array([text == ROOT for text in texts[0].to_pylist()])
             begins, ends = np.where(whole, -np.inf, begins), np.where(whole, np.inf, ends)
-        return cls(lows, highs, begins, ends, shares)
+        if publication.hierarchy.ordered or len(texts) == 2:
+            return cls(lows, highs, begins, ends, shares, {}, np.empty(0, np.int64))
+        distinct = texts[0].dictionary_encode()
+        numbers = {text: number for number, text in enumerate(distinct.dictionary.to_pylist())}
+        # a missing value has a number that no name has
+        return cls(lows, highs, begins, ends, shares, numbers, distinct.indices.fill_null(_MISSING).to_numpy().astype(np.int64))
 
-    def covers(self, column: _Column, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def numbers(self, kin: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+        """Return the numbers of names; ``_NAMELESS`` where no class is called so; one row a list of names."""
+        found = [[self.number_of_text.get(name, _NAMELESS) for name in names] for names in kin]
+        return np.array(found, np.int64)
+
+    def covers(self, column: _Column, rows: NDArray[np.int64], kin: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which rows each class covers, one row of the answer a row."""
         codes, positions = column.codes[rows][:, None], column.positions[rows][:, None]
         by_code = (self.lows <= codes) & (codes <= self.highs)
-        covered: NDArray[np.bool_] = np.where(codes == column.between, (self.begins <= positions) & (positions <= self.ends), by_code)
+        if len(kin):
+            names = kin[column.kin_of[rows]]
+            by_place = np.logical_or.reduce([names[:, [step]] == self.texts for step in range(names.shape[1])])
+        else:
+            by_place = (self.begins <= positions) & (positions <= self.ends)
+        covered: NDArray[np.bool_] = np.where(codes == column.between, by_place, by_code)
         return covered
 
 
@@ -162,6 +190,25 @@ def _column(publication: Publication, column: CodedColumn, plan: Plan) -> _Colum
         positions = canonical.positions(typed_values(column.values, hierarchy.kind)).astype(np.float64)
         inside = (positions >= hierarchy.positions[0]) & (positions <= hierarchy.positions[-1])
         codes[(codes == hierarchy.outside) & inside] = between
+    kin, kin_of = _kin(hierarchy, column.values, codes == hierarchy.outside)
+    codes[kin_of > 0] = between
     # null is -1: it picks the last entry
     rows = column.codes.astype(np.int64)
-    return _Column(np.append(codes, encoding.null_code).astype(np.int32)[rows], np.append(positions, np.nan)[rows], between)
+    numbers = np.append(codes, encoding.null_code).astype(np.int32)[rows]
+    return _Column(numbers, np.append(positions, np.nan)[rows], between, kin, np.append(kin_of, 0)[rows])
+
+
+def _kin(hierarchy: Hierarchy, values: pa.Array, strangers: NDArray[np.bool_]) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
+    """Return lists of ancestors, the first of them empty, and which of them each value has: the first where it is no stranger or has none."""
+    nobody = np.zeros(len(values), np.int64)
+    if hierarchy.builder is None or not strangers.any():
+        return [], nobody
+    further, counts, _ = distinct_typed(values.filter(pa.array(strangers)), np.ones(int(strangers.sum()), np.int64), hierarchy.kind, ())
+    try:
+        ladder = hierarchy.builder.build(hierarchy.column, further, counts)
+    except DataError:
+        # none of them is of the kind that has such a ladder
+        return [], nobody
+    above = list(zip(*(names.to_pylist() for names in ladder.ancestors()), strict=True))
+    codes = encode(ladder, values).codes
+    return [("",) * (ladder.height + 1), *above], np.where(strangers & (codes < ladder.size), codes.astype(np.int64) + 1, 0)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sfumato.core.interfaces import ChoosySink, Sink, Source, Store
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.frames import as_table
+from sfumato.engine.translated import translated
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
@@ -93,6 +94,7 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     first = next(iter(resolved.views.values()))
     source = _source(first, data)
     schema = source.describe()
+    source = translated(source, schema, first)
     store: Store = find("stores", "duckdb")()
     plans = {}
     for name, each in resolved.views.items():

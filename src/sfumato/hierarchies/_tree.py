@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from sfumato.core import canonical
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
+from sfumato.core.interfaces import HierarchyBuilder
 from sfumato.errors import DataError
 
 TOP = Level(np.zeros(1, np.int32), (ROOT,))
@@ -26,9 +27,9 @@ def level_of(names: pa.Array) -> Level:
     return Level(starts, tuple(names.take(pa.array(starts)).to_pylist()))
 
 
-def tree(column: str, kind: canonical.ValueType, leaves: pa.Array, levels: Sequence[Level]) -> Hierarchy:
+def tree(column: str, kind: canonical.ValueType, leaves: pa.Array, levels: Sequence[Level], builder: HierarchyBuilder | None = None) -> Hierarchy:
     """Return the ladder of nodes above the leaves; a column without any has the root alone."""
-    return Hierarchy(column, False, kind, leaves, (*(levels if len(leaves) else ()), TOP))
+    return Hierarchy(column, False, kind, leaves, (*(levels if len(leaves) else ()), TOP), builder=builder)
 
 
 def wrong_type(column: str, kind: str, what: str, hint: str) -> DataError:

@@ -75,8 +75,8 @@ class Calendar(Settings):
             raise wrong_type(column, kind, "parts of a day", "levels of a day or longer, such as [month, year]")
         stretches = self.levels or (_OF_DATES if kind == "date" else _OF_INSTANTS)
         if not len(values):
-            return tree(column, kind, values, ())
-        return tree(column, kind, values, [self._level(stretch, values) for stretch in stretches])
+            return tree(column, kind, values, (), self)
+        return tree(column, kind, values, [self._level(stretch, values) for stretch in stretches], self)
 
     def _level(self, stretch: Stretch, values: pa.Array) -> Level:
         local, offset = self._local(values)

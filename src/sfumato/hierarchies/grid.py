@@ -69,7 +69,7 @@ class Grid(Settings):
         kind = "text" if pa.types.is_string(values.type) else canonical.infer(values)
         leaves = values.filter(pa.array(inside)).take(pa.array(order))
         levels = [_level([axis[order] for axis in level], size) for level, size in zip(cells, exact, strict=True)] if len(leaves) else []
-        return tree(column, kind, leaves, levels)
+        return tree(column, kind, leaves, levels, self)
 
 
 def _cells(axis: NDArray[np.float64], size: float, furthest: float) -> NDArray[np.int64]:

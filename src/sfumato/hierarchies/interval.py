@@ -1,7 +1,7 @@
 """Intervals of numbers, dates and instants, nested from narrow to wide.
 
 The narrowest level is given by a width, a number of bins, quantiles or cut points; above it two neighbours become one until one is left.
-Without any of them neighbouring values are grouped evenly. Searches with boxes may publish any interval; only full-domain ones use the levels.
+Without any of them the narrowest hold about equally many rows. Searches with boxes may publish any interval; only full-domain ones use the levels.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sfumato.core.settings import Settings
 from sfumato.errors import DataError
 from sfumato.hierarchies._line import Line
 
-_WIDEST_FIRST_LEVEL = 4096
+_MANY = 4096
 
 
 def _plain(value: object) -> object:
@@ -121,11 +121,8 @@ class Interval(Settings):
             begins = [first, *edges, last + 1]
             cuts = np.array([line.at_least(edge) for edge in edges])
             return _Bins(np.searchsorted(cuts, line.places, side="right"), lambda number: begins[min(number, len(edges) + 1)])
-        if self.quantiles is not None:
-            before = np.cumsum(counts) - counts
-            return _Bins((before * self.quantiles // max(1, int(counts.sum()))).astype(np.int64), None)
-        step = max(2, -(-len(line.places) // _WIDEST_FIRST_LEVEL))
-        return _Bins(np.arange(len(line.places)) // step, None)
+        before = np.cumsum(counts) - counts
+        return _Bins((before * (self.quantiles or _MANY) // max(1, int(counts.sum()))).astype(np.int64), None)
 
 
 def _falls(bounds: Sequence[Any]) -> bool:
@@ -158,12 +155,13 @@ def _by_number(line: Line, first: Fraction, last: Fraction, bins: int) -> _Bins:
 
 
 def _nested(ends: _Ends) -> list[Level]:
-    """Return the levels below the root. One that merges nothing is left out, except the narrowest."""
+    """Return the levels below the root. One that merges nothing is left out, except the narrowest where the policy says its bounds."""
     levels: list[Level] = []
     numbers, doublings = ends.bins.numbers, 0
     while True:
         starts = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]]).astype(np.int32)
-        if (1 < len(starts) < len(levels[-1].starts)) if levels else (ends.bins.begin or len(starts) > 1):
+        below = len(levels[-1].starts) if levels else len(numbers)
+        if 1 < len(starts) < below or (not levels and ends.bins.begin):
             levels.append(Level(starts, ends.labels(starts, numbers[starts].tolist(), doublings)))
         wider = numbers >> 1
         if len(starts) == 1 or (wider == numbers).all():

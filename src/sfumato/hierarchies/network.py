@@ -49,11 +49,11 @@ class Network(Settings):
         packed = sorted({_packed(text) for text in addresses.to_pylist()})
         leaves = pa.array([_text(address) for address in packed], pa.string())
         if not packed:
-            return tree(column, "ip", leaves, ())
+            return tree(column, "ip", leaves, (), self)
         family = np.array([address[0] for address in packed])
         bits = np.frombuffer(b"".join(address[1:].ljust(16, b"\0") for address in packed), np.uint8).reshape(-1, 16)
         steps = max(len(self.ipv4), len(self.ipv6))
-        return tree(column, "ip", leaves, [self._level(step, family, bits) for step in range(steps)])
+        return tree(column, "ip", leaves, [self._level(step, family, bits) for step in range(steps)], self)
 
     def _level(self, step: int, family: NDArray[np.int64], bits: NDArray[np.uint8]) -> Level:
         """Return the level that keeps the leading bits of one step, each family its own number of them."""

@@ -54,7 +54,7 @@ class Prefix(Settings):
         values = values.take(pc.sort_indices(canonical.render(values)))
         texts = canonical.render(values)
         levels = self._levels(texts) if len(values) else ()
-        return Hierarchy(column, False, kind, values, (*levels, Level(np.zeros(1, np.int32), (ROOT,))))
+        return Hierarchy(column, False, kind, values, (*levels, Level(np.zeros(1, np.int32), (ROOT,))), builder=self)
 
     def _levels(self, texts: pa.Array) -> list[Level]:
         sizes = pc.utf8_length(texts).to_numpy()

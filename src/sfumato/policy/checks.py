@@ -32,6 +32,7 @@ class Checks:
         self._promised_columns()
         self._roles()
         self._subject()
+        self._formats()
         self._not_built()
         self._needs(needs)
 
@@ -192,6 +193,13 @@ class Checks:
                 "policy-subject-published",
                 _with_role(subject, "identifier"),
             )
+
+    def _formats(self) -> None:
+        for name in self._policy.formats if ("columns",) not in self._unknown else ():
+            if name not in self._policy.columns:
+                self._say(
+                    ("formats", name), "is a column that the policy does not name", "policy-unknown-column", suggestion(name, self._policy.columns)
+                )
 
     def _not_built(self) -> None:
         if self._policy.window is not None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.formats import FORMATS, format_of
 from sfumato.core.publication import Style
 from sfumato.core.settings import Settings
+from sfumato.core.written_forms import WrittenForm
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "other"]
 
@@ -56,6 +57,11 @@ def _source(value: Any) -> Any:
     return Component(name="folder", settings={"path": value}) if isinstance(value, str) and value.endswith("/") else _file_or_component(value)
 
 
+def _form(value: str) -> str:
+    WrittenForm.of(value)
+    return value
+
+
 def _one_or_many(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -65,6 +71,7 @@ FileComponent = Annotated[Component, BeforeValidator(_sink)]
 SourceComponent = Annotated[Component, BeforeValidator(_source)]
 Texts = Annotated[list[str], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
 _Known = Literal["singling_out"]
+Form = Annotated[str, AfterValidator(_form)]
 Acceptance = Annotated[list[_Known], BeforeValidator(_one_or_many, json_schema_input_type=_Known | list[_Known])]
 
 
@@ -126,6 +133,10 @@ class Policy(Settings):
     unnamed: Annotated[
         Literal["refuse", "remove"], Field(description="what becomes of columns of the source that are not named: the run stops, or they are removed")
     ] = "refuse"
+    formats: Annotated[
+        dict[str, Form],
+        Field(description="how the source writes dates and numbers: %d.%m.%Y, or the number 1234.56 as it stands there, 1.234,56"),
+    ] = {}
     promises: Annotated[list[AnyComponent], Field(description="what must hold of the release")] = []
     algorithm: Annotated[AnyComponent, Field(description="the search for a recoding that keeps the promises")] = Component(name="mondrian")
     suppression_limit: Annotated[float, Field(ge=0, le=1, description="the part of the rows that may be left out")] = 0.0

@@ -132,6 +132,66 @@ def test_a_value_between_those_that_were_fitted_goes_where_the_text_covers_it() 
     assert found.column("job").to_pylist() == ["draper", "craft"] * 3
 
 
+TREES = {
+    "calendar": (
+        {"calendar": {}},
+        ["1984-05-17", "1986-06-30", "1991-01-01", "1992-02-02"],
+        ["1985-12-31", "1996-07-01"],
+        ["1980s", "1990s"],
+        "1700-01-01",
+    ),
+    "network": (
+        {"network": {}},
+        ["10.1.2.3", "10.1.9.9", "2001:db8::1", "2001:db8::2"],
+        ["10.1.77.1", "2001:db8::3"],
+        ["10.1.0.0/16", "2001:db8::/64"],
+        "8.8.8.8",
+    ),
+    "grid": (
+        {"grid": {"sizes": [0.1, 1]}},
+        ["52.51,13.37", "52.49,13.41", "48.11,11.51", "48.15,11.55"],
+        ["52.99,13.99", "48.19,11.59"],
+        ["52 to 53, 13 to 14", "48.1 to 48.2, 11.5 to 11.6"],
+        "-30,-60",
+    ),
+    "prefix": ({"prefix": {}}, ["10961", "10969", "20099", "20144"], ["10965", "20777"], ["1096*", "20***"], "99999"),
+}
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
+@pytest.mark.parametrize("name", TREES)
+def test_a_value_that_nobody_had_goes_below_a_node_that_names_its_kin(name: str, algorithm: str) -> None:
+    ladder, fitted, further, names, stranger = TREES[name]
+    given = {
+        "columns": {"where": {"role": "quasi_identifier", "hierarchy": ladder}},
+        "promises": [{"k_anonymity": {"k": 2}}],
+        "algorithm": algorithm,
+    }
+    anonymiser = sfumato.Anonymiser(given).fit(pa.table({"where": fitted}))
+
+    found = anonymiser.transform(pa.table({"where": further * 2}))
+
+    if algorithm == "mondrian":
+        assert found.column("where").to_pylist() == names * 2
+        with pytest.raises(DataError) as raised:
+            anonymiser.transform(pa.table({"where": [stranger] * 2}))
+        assert raised.value.code == "transform-outside"
+    else:
+        assert found.column("where").to_pylist()[:2] == found.column("where").to_pylist()[2:]
+
+
+def test_a_missing_value_is_no_kin_of_anybody() -> None:
+    given = {"columns": {"born": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}]}
+    anonymiser = sfumato.Anonymiser(given).fit(pa.table({"born": ["1984-05-17", "1984-05-18", None, None]}))
+
+    with pytest.raises(DataError) as raised:
+        anonymiser.transform(pa.table({"born": ["2001-01-01", "2001-01-01"]}))
+    assert raised.value.code == "transform-outside"
+    assert (
+        anonymiser.transform(pa.table({"born": ["1984-05-01", "1984-05-01", None, None]})).column("born").to_pylist() == ["1984-05"] * 2 + [None] * 2
+    )
+
+
 def test_new_rows_have_the_promises_only_if_they_keep_them_by_themselves() -> None:
     anonymiser = sfumato.Anonymiser(POLICY).fit(TABLE)
 

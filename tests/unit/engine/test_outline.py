@@ -55,6 +55,7 @@ promise: {{k_anonymity: {{k: 2}}}}
 promise: {{l_diversity: {{column: ill, l: 2, kind: distinct, c: null, given: []}}}}
 subject: null
 unnamed: refuse
+formats: {{}}
 algorithm: {{datafly: {{}}}}
 suppression_limit: 0.05
 accept: []

@@ -25,6 +25,27 @@ def test_numbers_get_nested_intervals() -> None:
     assert labels(ages) == [("[17, 21]", "[30, 38]"), ("*",)]
 
 
+def test_numbers_are_divided_by_their_rows_not_by_their_range() -> None:
+    incomes = Automatic().build("income", pa.array([1, 2, 3, 4, 5, 1000, 5000, 9000]), np.array([25, 25, 25, 25, 96, 2, 1, 1]))
+
+    assert labels(incomes)[-2] == ("[1, 4]", "[5, 9000]")
+    sizes = [len(level.starts) for level in incomes.levels]
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert sizes[0] < 8
+
+
+def test_dates_get_intervals_where_they_are_asked_for() -> None:
+    days = pa.array(["1984-05-17", "1984-05-30", "1991-01-01", "1991-01-02"]).cast(pa.date32())
+
+    assert not Automatic().build("born", days, np.ones(4, np.int64)).ordered
+    assert labels(Automatic(intervals=True).build("born", days, np.ones(4, np.int64)))[0] == ("[1984-05-17, 1984-05-30]", "[1991-01-01, 1991-01-02]")
+
+
+def test_a_few_postcodes_are_codes_and_a_few_short_names_are_not() -> None:
+    assert labels(build({"10961": 5, "10969": 5, "12047": 5}))[0] == ("1096*", "1204*")
+    assert labels(build({"T1": 5, "T2": 5, "N0": 5})) == [("*",)]
+
+
 def test_numbers_that_are_declared_to_be_text_get_no_intervals() -> None:
     assert not build({"17": 1, "21": 1}).ordered
 
