@@ -134,18 +134,26 @@ def generate(
 @app.command()
 def assess(
     data: Annotated[
-        Path, typer.Argument(help="the table: a file, a folder of files, a pattern in quotes, or - for standard input", show_default=False)
+        Path,
+        typer.Argument(
+            help="the table: a file, a folder of files, a pattern in quotes, or - for standard input; or a policy, whose source and "
+            "quasi-identifiers are taken",
+            show_default=False,
+        ),
     ],
-    quasi_identifier: Annotated[list[str], typer.Option("--quasi-identifier", "-q", help="a column by which people could be known; repeat it")],
+    quasi_identifier: Annotated[
+        list[str] | None, typer.Option("--quasi-identifier", "-q", help="a column by which people could be known; repeat it", show_default=False)
+    ] = None,
     subject: Annotated[str | None, typer.Option(help="the column that says which person a row is about")] = None,
     population: Annotated[str | None, typer.Option(help="how many people the table is a part of, or a file with all of them")] = None,
     delimiter: Annotated[str | None, typer.Option(help="what stands between two fields")] = None,
+    encoding: Annotated[str | None, typer.Option(help="the encoding of the text, such as latin-1")] = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Measure the risk of a table as it is: who could be found in it, and by what."""
     from sfumato.cli.assess import assess as command
 
-    command(data, quasi_identifier, subject, population, delimiter, format.value)
+    command(data, quasi_identifier or [], subject, population, delimiter, encoding, format.value)
 
 
 @app.command()

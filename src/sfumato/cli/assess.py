@@ -4,40 +4,67 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.progress import Bars
+from sfumato.errors import UsageError
+
+_POLICIES = {".yaml", ".yml"}
 
 if TYPE_CHECKING:
     from sfumato.core.interfaces import Source
 
 
-def assess(data: Path, quasi_identifiers: Sequence[str], subject: str | None, population: str | None, delimiter: str | None, format: str) -> None:
+def assess(
+    data: Path,
+    quasi_identifiers: Sequence[str],
+    subject: str | None,
+    population: str | None,
+    delimiter: str | None,
+    encoding: str | None,
+    format: str,
+) -> None:
     """Read the table and print what was found."""
     from sfumato.engine.assess import assess as measure
 
     load_arrow_alone()
+    written = {name: value for name, value in (("delimiter", delimiter), ("encoding", encoding)) if value}
+    if data.suffix.lower() in _POLICIES:
+        source, quasi_identifiers, subject = _of_policy(data, quasi_identifiers, subject, written)
+    else:
+        source = _source(data, written)
     everybody: Any = None
     if population is not None:
-        everybody = int(population) if population.isdecimal() else _source(Path(population), delimiter)
+        everybody = int(population) if population.isdecimal() else _source(Path(population), written)
     with Bars() as progress:
-        found = measure(_source(data, delimiter), quasi_identifiers, subject, everybody, progress)
+        found = measure(source, quasi_identifiers, subject, everybody, progress)
     if format == "json":
         sys.stdout.write(json.dumps(found.as_mapping(), indent=1, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write(f"{found}\n")
 
 
-def _source(path: Path, delimiter: str | None) -> Source:
+def _of_policy(path: Path, named: Sequence[str], subject: str | None, written: Mapping[str, str]) -> tuple[Source, Sequence[str], str | None]:
+    """Return the source of a policy, and what it says that was not said here."""
+    from sfumato.engine.plan import make_plans
+
+    if written:
+        raise UsageError(f"a policy says how its source is written: --{next(iter(written))} says it again", code="option-policy", hint="leave it out")
+    plans = make_plans(path)
+    policy = next(iter(plans.views.values())).resolved.policy
+    known = plans.known.union(*(plan.quasi_identifiers for plan in plans.views.values()))
+    return plans.source, named or [name for name in policy.columns if name in known], subject or policy.subject
+
+
+def _source(path: Path, written: Mapping[str, str]) -> Source:
     from sfumato.policy.model import Policy
     from sfumato.registry import find
 
     component = Policy(source=f"{path}/" if path.is_dir() and not path.suffix else str(path), columns={}).source  # type: ignore[arg-type]  # a path becomes a component
     if component is None:
         raise AssertionError("a policy keeps the source that it was given")
-    settings = component.settings | ({"delimiter": delimiter} if delimiter else {})
-    source: Source = find("sources", component.name)(**settings)
+    source: Source = find("sources", component.name)(**{**component.settings, **written})
     return source

@@ -44,12 +44,24 @@ def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
 
 
 def refuse_damaged_text(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
-    """Return the batch; refuse text that is not UTF-8, which other writers let through."""
+    """Return the batch; refuse text that is not UTF-8, and other values that their type does not allow, which some writers let through."""
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid:
-        raise DataError(f"{name} holds text that is not UTF-8", code="file-encoding", hint="write its text as UTF-8") from None
+        raise _of_no_type(batch, name) from None
     return batch
+
+
+def _of_no_type(batch: pa.RecordBatch, name: str) -> DataError:
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid:
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+                words = f"{name} holds values in the column {field.name} that its type {kind} does not allow"
+                return DataError(words, code="column-type", hint="write it anew in its type, or as text; days as date32")
+    return DataError(f"{name} holds text that is not UTF-8", code="file-encoding", hint="write its text as UTF-8")
 
 
 @contextmanager

@@ -36,6 +36,7 @@ def is_several(path: str) -> bool:
 def files_of(path: str, is_wanted: Callable[[str], bool], wanted: str) -> list[str]:
     """Return the files of a path in the order of their names; ``is_wanted`` chooses among those of a folder, ``wanted`` says in words which."""
     if is_pattern(path):
+        _refuse_going_up(path)
         found = [file for file in _matching(*_split(path), _seen()) if not _is_folder(file)]
         message, hint = f"no file matches {path}", "look at the pattern: * stands for any part of one name, ** for any folders"
     elif _is_folder(path):
@@ -48,6 +49,12 @@ def files_of(path: str, is_wanted: Callable[[str], bool], wanted: str) -> list[s
     files = [str(file) for file in sorted(set(found), key=lambda file: file.parts)]
     _refuse_twice(path, files)
     return files
+
+
+def _refuse_going_up(pattern: str) -> None:
+    """Refuse a pattern that goes up again: whether a release would lie among its files could not be told before they are there."""
+    if ".." in _split(pattern)[1]:
+        raise UnreachableError(f"the pattern {pattern} goes up again with ..", code="source-no-files", hint="begin it in the folder it goes up to")
 
 
 def _refuse_twice(path: str, files: Sequence[str]) -> None:

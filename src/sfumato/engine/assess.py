@@ -200,9 +200,9 @@ def _in_codes_of(mine: CodedColumn, theirs: CodedColumn) -> NDArray[np.int64]:
 
 
 def _refuse_unknown(source: Source, names: Sequence[str]) -> None:
-    known = source.describe().names
     if not names:
         raise UsageError("no quasi-identifier is named", code="column-unknown", hint="--quasi-identifier age --quasi-identifier zip")
+    known = source.describe().names
     for name in names:
         if name not in known:
             raise UsageError(f"the source has no column {name}", code="column-unknown", hint=suggestion(name, known))

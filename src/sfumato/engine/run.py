@@ -150,7 +150,11 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     for name, view in views.items():
         seconds = view.timings.seconds | {"verify": round(view.timings.seconds["verify"] + timings.seconds["verify"], 3)}
         record = make_record(view.plan, view.counted, view.recoding, verified[name], view.suppressed, seconds)
-        told = {"view": name, "derived_from": plans.derived_from.get(name), "together": [each for each in together if name in each.views]}
+        finer = plans.derived_from.get(name)
+        told: dict[str, Any] = {"view": name, "derived_from": finer, "together": [each for each in together if name in each.views]}
+        if finer is not None and view.recoding.levels is not None and views[finer].recoding.levels is None:
+            words = f"{name} has one level a column for all rows and {finer} has boxes, which lie across levels: much more is lost than with boxes"
+            told["notes"] = [*record.notes, words]
         records[name] = record.model_copy(update=told) if name else record
     return records
 

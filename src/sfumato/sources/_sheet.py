@@ -10,6 +10,7 @@ from datetime import datetime
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any
+from zipfile import ZipFile
 
 from sfumato.core.files import file_errors
 from sfumato.core.workbook import ROWS_NAME, cell_text, column_letters
@@ -18,6 +19,7 @@ from sfumato.errors import DataError, SfumatoError, UnreachableError, suggestion
 _OLD = bytes.fromhex("d0cf11e0a1b11ae1")
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _PIECE = 1 << 20
+_MOST_HELD = 2 << 30
 _PLACES = re.compile(rb'<(?:\w+:)?(row|c)\b[^>]*?\sr="([A-Z]*)([0-9]+)"')
 _ROWS = 1 << 12
 
@@ -29,6 +31,7 @@ class Sheet:
 
     def __init__(self, path: str, file: IO[bytes], name: str | None) -> None:
         self._path = path
+        _refuse_bombs(path, file)
         self._book = _opened(file, data_only=True)
         self._sheet = self._chosen(self._book, name)
         self._refuse_disorder()
@@ -173,6 +176,19 @@ def _refuse_old(path: str, file: IO[bytes]) -> None:
                 raise DataError(f"{path} is protected by a password", code="excel-password", hint="save it without one, in a private folder")
             before = piece[-len(_ENCRYPTED) :]
         raise DataError(f"{path} is a workbook of the older format .xls", code="excel-damaged", hint="save it as .xlsx")
+    file.seek(0)
+
+
+def _refuse_bombs(path: str, file: IO[bytes]) -> None:
+    """Refuse a workbook whose parts that are held in memory as a whole would unpack to more than it could reasonably say."""
+    with ZipFile(file) as archive:
+        held = sum(part.file_size for part in archive.infolist() if not part.filename.startswith("xl/worksheets/"))
+    if held > _MOST_HELD:
+        raise DataError(
+            f"{path} would unpack to more than {_MOST_HELD >> 30} GiB beside its sheets",
+            code="excel-damaged",
+            hint="write it as CSV or Parquet",
+        )
     file.seek(0)
 
 

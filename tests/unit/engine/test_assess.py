@@ -111,6 +111,31 @@ def test_the_command_tells_the_same(tmp_path: Path, sfumato_command: Callable[..
     assert "canary" not in ended.stdout + as_json.stdout
 
 
+def test_the_command_takes_source_columns_and_subject_of_a_policy(
+    tmp_path: Path, sfumato_command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    (tmp_path / "data.csv").write_bytes("born;job;who\n1.1.1990;Köchin;a\n01.01.1990;Köchin;b\n2.1.1990;Köchin;b\n".encode("latin-1"))
+    (tmp_path / "policy.yaml").write_text(
+        "source: {delimited: {path: data.csv, delimiter: ';', encoding: latin-1}}\nsubject: who\nformats: {born: '%d.%m.%Y'}\n"
+        "columns: {born: {role: quasi_identifier}, job: {role: quasi_identifier}, who: {role: identifier}}\npromises: [{k_anonymity: {k: 2}}]\n"
+    )
+
+    found = json.loads(sfumato_command("assess", "policy.yaml", "--format", "json", cwd=tmp_path).stdout)
+    twice = sfumato_command("assess", "policy.yaml", "--encoding", "utf-8", cwd=tmp_path)
+
+    assert (found["quasi_identifiers"], found["people"]) == (["born", "job"], 3)
+    assert found["prosecutor"]["unique"] == pytest.approx(1 / 3)
+    assert twice.stderr == ("a policy says how its source is written: --encoding says it again [option-policy]\n  try: leave it out\n")
+
+
+def test_the_command_reads_another_encoding(tmp_path: Path, sfumato_command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    (tmp_path / "data.csv").write_bytes("Größe\n1\n1\n".encode("latin-1"))
+
+    ended = sfumato_command("assess", "data.csv", "--encoding", "latin-1", "-q", "Größe", "--format", "json", cwd=tmp_path)
+
+    assert json.loads(ended.stdout)["prosecutor"]["unique"] == 0
+
+
 @pytest.mark.parametrize(("arguments", "status"), [(["data.ods", "-q", "age"], 3), (["nowhere.csv", "-q", "age"], 5), (["data.csv"], 2)], ids=str)
 def test_the_command_refuses_with_a_status(
     arguments: list[str], status: int, tmp_path: Path, sfumato_command: Callable[..., subprocess.CompletedProcess[str]]

@@ -137,6 +137,8 @@ def test_classes_of_a_derived_view_are_unions_of_the_other_ones(algorithms: tupl
     together = releases["coarse"].record.together[0]
     assert (together.readers, together.keeps) == (["nurse"], "fine")
     assert releases["coarse"].record.derived_from == "fine"
+    across = "coarse has one level a column for all rows and fine has boxes, which lie across levels: much more is lost than with boxes"
+    assert (across in releases["coarse"].record.notes) == (algorithms == ("mondrian", "datafly"))
 
 
 def test_a_view_may_be_derived_from_one_that_is_derived_itself() -> None:

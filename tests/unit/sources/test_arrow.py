@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import sfumato
 from sfumato.errors import DataError
 from sfumato.sources.arrow import Arrow
 
@@ -54,3 +55,14 @@ def test_no_damage_is_read_as_something_else_without_an_error_of_ours(tmp_path: 
         except (DataError, KeyError):
             continue
         assert rows <= TABLE.num_rows
+
+
+def test_a_day_that_is_no_whole_one_is_refused_without_saying_it() -> None:
+    bent = pa.Array.from_buffers(pa.date64(), 1, [None, pa.py_buffer((86_400_000 + 3_600_000).to_bytes(8, "little"))])
+
+    with pytest.raises(DataError) as caught:
+        sfumato.assess(pa.table({"day": bent}), ["day"])
+    assert str(caught.value) == (
+        "the table holds values in the column day that its type date64[ms] does not allow [column-type]\n"
+        "  try: write it anew in its type, or as text; days as date32"
+    )

@@ -174,6 +174,16 @@ def test_what_is_no_workbook_is_refused_without_the_library_s_words(path: Path) 
         assert refused(Excel(path=str(path))) == ("excel-damaged", "data.xlsx is damaged or no Excel workbook")
 
 
+def test_a_small_file_that_would_fill_the_memory_is_refused(path: Path) -> None:
+    workbook(path, ["a"], ["b"])
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("xl/media.bin", "w", force_zip64=True) as part:
+        for _ in range(129):
+            part.write(bytes(1 << 24))
+
+    assert path.stat().st_size < 1 << 22
+    assert refused(Excel(path=str(path))) == ("excel-damaged", "data.xlsx would unpack to more than 2 GiB beside its sheets")
+
+
 def test_a_password_and_an_old_format_are_told_apart(path: Path) -> None:
     container = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(5000)
     path.write_bytes(container + "EncryptedPackage".encode("utf-16-le") + bytes(100))

@@ -120,6 +120,14 @@ def test_a_folder_without_files_of_the_format_is_refused(name: str, tmp_path: Pa
     assert error.status == 5
 
 
+def test_a_pattern_that_goes_up_again_is_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+
+    error = refused(source(name, tmp_path / "*" / ".." / "*.csv"))
+
+    assert (error.code, error.message) == ("source-no-files", f"the pattern {tmp_path}/*/../*.csv goes up again with ..")
+
+
 def test_a_pattern_that_matches_nothing_is_refused(name: str, tmp_path: Path) -> None:
     error = refused(source(name, tmp_path / "*.csv"))
 
