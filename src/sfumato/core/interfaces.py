@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,11 +17,10 @@ from numpy.typing import NDArray
 from sfumato.core.settings import Settings
 
 if TYPE_CHECKING:
-    import ibis
-
     from sfumato.core.classes import Classes
     from sfumato.core.frequencies import Frequencies
     from sfumato.core.hierarchy import Hierarchy
+    from sfumato.core.mask import Mask, MaskContext
     from sfumato.core.problem import Problem
     from sfumato.core.publication import Publication
     from sfumato.core.reading import Reading
@@ -426,59 +424,4 @@ class StreamSearch(Protocol):
 
     def start(self, problem: Problem) -> StreamSession:
         """Begin a session."""
-        ...
-
-
-# --- masks ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Card:
-    """What a mask does to a column, for people who choose one and for the checks that refuse it where it would break a promise."""
-
-    deterministic: bool
-    reversible: bool
-    uniqueness: Literal["preserved", "not guaranteed", "lossy"]
-    changes_type: bool
-    nulls: Literal["kept", "masked"]
-    scope: Literal["value", "row", "group", "table"]
-    engines: tuple[str, ...] = ("arrow", "sql")
-
-
-@dataclass(frozen=True)
-class MaskContext:
-    """What a mask may need beside the columns: the view it works for, the installation's private folder, and named keys."""
-
-    column: str
-    view: str = "default"
-    private: Path | None = None
-    keys: Mapping[str, bytes] = field(default_factory=dict)
-
-
-@runtime_checkable
-class Mask(Protocol):
-    """Changes one column; may read others."""
-
-    card: ClassVar[Card]
-
-    @classmethod
-    def component_name(cls) -> str:
-        """Return the name by which a policy calls the mask."""
-        ...
-
-    @property
-    def reads(self) -> Sequence[str]:
-        """Further columns it looks at."""
-        ...
-
-    def output_type(self, original: pa.DataType) -> pa.DataType:
-        """Return the type of the masked column."""
-        ...
-
-    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
-        """Return the masked column. Group and table scopes get the whole group or table, in a stream the window."""
-        ...
-
-    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
-        """Return the masked column as an expression of a database; None means Arrow batches."""
         ...

@@ -1,0 +1,193 @@
+"""Secret keys, by name: where they come from, which of them is current, and the keys that are derived from them.
+
+A key is written ``id:base64`` and has 32 bytes. A file, a variable or a command may give several, one a line: the first is the one in use, the
+others undo what was done under them. No key and no part of one is ever shown: not in messages, records, plans or by ``repr``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+
+from sfumato.core.files import file_errors
+from sfumato.core.settings import Settings
+from sfumato.errors import UnreachableError, UsageError, number_of, suggestion
+
+BYTES = 32
+_LARGEST = 1 << 16
+_SECONDS = 60
+_LINE = re.compile(r"(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{0,62}):(?P<key>[A-Za-z0-9+/_=-]+)")
+
+
+class KeySource(Settings):
+    """Where a key is read from when a run begins: one of a variable of the environment, a file that only its owner may read, or a command."""
+
+    environment: Annotated[str | None, Field(min_length=1, description="the variable of the environment that holds it")] = None
+    file: Annotated[str | None, Field(min_length=1, description="the file that holds it, which nobody else may read")] = None
+    command: Annotated[list[str] | None, Field(min_length=1, description="the command that prints it, and its arguments")] = None
+
+    @field_validator("file")
+    @classmethod
+    def _beside_the_policy(cls, value: str | None, info: ValidationInfo) -> str | None:
+        folder = (info.context or {}).get("folder")
+        return value if value is None or folder is None else str(Path(folder) / value)
+
+    @model_validator(mode="after")
+    def _one(self) -> KeySource:
+        if sum(way is not None for way in (self.environment, self.file, self.command)) != 1:
+            raise ValueError("needs one of environment, file, command")
+        return self
+
+    def read(self, name: str) -> tuple[Key, ...]:
+        """Return the keys, the current one first."""
+        if self.environment is not None:
+            text = os.environ.get(self.environment, "")
+            if not text:
+                raise _missing(name, f"the variable {self.environment} is not set", f"export {self.environment}=$(cat key), or name a file")
+            return parse_keys(text, name)
+        if self.file is not None:
+            return parse_keys(_private_text(self.file, name), name)
+        return parse_keys(_printed(self.command or [], name), name)
+
+
+@dataclass(frozen=True, repr=False)
+class Key:
+    """One key and its public name."""
+
+    id: str
+    secret: bytes
+
+    def __repr__(self) -> str:
+        """Name it, and show nothing of it."""
+        return f"Key({self.id})"
+
+    def derived(self, purpose: str) -> bytes:
+        """Return the key that HKDF with SHA-256 (RFC 5869) derives for a purpose."""
+        return derived_key(self.secret, purpose.encode())
+
+
+@dataclass(frozen=True, repr=False)
+class Keys:
+    """The named keys of a run; of each the current one and those that were current before."""
+
+    known: Mapping[str, tuple[Key, ...]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Name them, and show nothing of them."""
+        return f"Keys({', '.join(self.known)})"
+
+    def current(self, name: str) -> Key:
+        """Return the key in use."""
+        return self.every(name)[0]
+
+    def every(self, name: str) -> tuple[Key, ...]:
+        """Return all keys of a name, the current one first."""
+        if name not in self.known:
+            raise _missing(name, "the policy names no such key", suggestion(name, self.known) or f"keys: {{{name}: {{environment: SFUMATO_KEY}}}}")
+        return self.known[name]
+
+    def of_id(self, name: str, wanted: str) -> Key:
+        """Return the key that has an id."""
+        for key in self.every(name):
+            if key.id == wanted:
+                return key
+        known = ", ".join(key.id for key in self.every(name))
+        raise UsageError(f"key {name}: there is none with the id {wanted}, only {known}", code="key-id", hint="add the older key below the current one")
+
+    def derived(self, name: str, purpose: str) -> bytes:
+        """Return what the current key of a name derives for a purpose."""
+        return self.current(name).derived(purpose)
+
+
+def new_key(identity: str | None = None) -> str:
+    """Return a new key as it is written to a file, with a random id where none is given."""
+    return f"{identity or secrets.token_hex(4)}:{base64.b64encode(secrets.token_bytes(BYTES)).decode()}"
+
+
+def derived_key(secret: bytes, purpose: bytes, salt: bytes = b"", size: int = BYTES) -> bytes:
+    """Return a key derived by HKDF with SHA-256, RFC 5869.
+
+    >>> derived_key(bytes([11] * 22), bytes(range(0xF0, 0xFA)), bytes(range(13)), 8).hex()
+    '3cb25f25faacd57a'
+    """
+    extracted = hmac.digest(salt or bytes(hashlib.sha256().digest_size), secret, "sha256")
+    found = block = b""
+    number = 1
+    while len(found) < size:
+        block = hmac.digest(extracted, block + purpose + bytes([number]), "sha256")
+        found += block
+        number += 1
+    return found[:size]
+
+
+def parse_keys(text: str, name: str) -> tuple[Key, ...]:
+    """Read keys, one a line; lines that begin with # are comments."""
+    keys: list[Key] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        found = _LINE.fullmatch(line.strip())
+        secret = _decoded(found["key"]) if found else None
+        if found is None or secret is None:
+            raise _unreadable(name, f"line {number} is not of the form id:base64")
+        if len(secret) < BYTES:
+            raise UsageError(
+                f"key {name}: the key on line {number} has {number_of(len(secret), 'byte')}, and {BYTES} are needed",
+                code="key-short",
+                hint="make one with: sfumato keys new",
+            )
+        if any(key.id == found["id"] for key in keys):
+            raise _unreadable(name, f"line {number} has the id of another line")
+        keys.append(Key(found["id"], secret))
+    if not keys:
+        raise _unreadable(name, "it is empty")
+    return tuple(keys)
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text.replace("-", "+").replace("_", "/"), validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _private_text(path: str, name: str) -> str:
+    with file_errors(path), Path(path).open("rb") as file:
+        status = os.fstat(file.fileno())
+        if stat.S_IMODE(status.st_mode) & 0o077 and os.name == "posix":
+            raise UsageError(f"key {name}: others may read {path}", code="key-permission", hint=f"chmod 600 {path}")
+        return file.read(_LARGEST).decode("utf-8", "replace")
+
+
+def _printed(command: list[str], name: str) -> str:
+    """Return what a command prints; what it complains of goes where it goes, and never into a message of ours."""
+    try:
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False)  # noqa: S603 - the policy's own
+    except FileNotFoundError:
+        raise _missing(name, f"there is no command {command[0]}", "look at its name, or give its whole path") from None
+    except (OSError, subprocess.TimeoutExpired):
+        raise _missing(name, f"the command {command[0]} could not be run, or took more than {_SECONDS} seconds", "run it by hand") from None
+    if ended.returncode:
+        raise _missing(name, f"the command {command[0]} ended with status {ended.returncode}", "run it by hand")
+    return ended.stdout[:_LARGEST].decode("utf-8", "replace")
+
+
+def _missing(name: str, words: str, hint: str) -> UnreachableError:
+    return UnreachableError(f"key {name}: {words}", code="key-missing", hint=hint)
+
+
+def _unreadable(name: str, words: str) -> UsageError:
+    return UsageError(f"key {name}: {words}", code="key-unreadable", hint="make one with: sfumato keys new")

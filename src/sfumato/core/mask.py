@@ -1,0 +1,167 @@
+"""Masks: operations that change one column, each with a card that says what it does.
+
+An operation is a value, a row, a group or the whole table at a time. It answers null for a value that it cannot take; what then happens, and what
+becomes of missing values, is the same for all operations and no business of theirs (see ``masked_column``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from sfumato.core.canonical import ValueType
+from sfumato.core.keys import Keys
+from sfumato.core.settings import Settings
+
+if TYPE_CHECKING:
+    import ibis
+
+    from sfumato.core.hierarchy import Hierarchy
+
+Scope = Literal["value", "row", "group", "table"]
+Uniqueness = Literal["preserved", "not guaranteed", "lossy"]
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a mask does to a column, for people who choose one and for the checks that refuse it where it would break a promise.
+
+    ``deterministic``: the same value, under the same key, always becomes the same. ``uniqueness``: whether two values stay two. ``nulls`` says
+    what becomes of a missing value where the policy says nothing; ``generates`` whether the operation can put something in its place.
+    ``types`` are the types of values it takes, all where there are none. ``reveals`` says in one sentence what can still be learnt.
+    """
+
+    deterministic: bool
+    reversible: bool
+    uniqueness: Uniqueness
+    changes_type: bool
+    nulls: Literal["kept", "masked"]
+    scope: Scope
+    engines: tuple[str, ...] = ("arrow",)
+    generates: bool = False
+    types: tuple[ValueType, ...] = ()
+    reveals: str = ""
+
+
+@dataclass(frozen=True)
+class MaskContext:
+    """What a mask may need beside the columns: whose mask it is, the keys, and what the policy says of the column.
+
+    ``subject`` is the column that says whose row it is, and is among the columns an operation gets where it asks for it; ``people`` is the
+    number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one.
+    """
+
+    column: str
+    view: str = "default"
+    keys: Keys = field(default_factory=Keys)
+    kind: ValueType | None = None
+    subject: str | None = None
+    people: int = 2
+    ladder: Hierarchy | None = None
+    private: Path | None = None
+
+    def key(self, name: str, domain: str | None) -> bytes:
+        """Return the key of a pseudonym domain, derived from a named one; where no domain is named it is the view's own."""
+        return self.keys.derived(name, f"domain:{domain}" if domain is not None else f"view:{self.view}")
+
+
+@runtime_checkable
+class Mask(Protocol):
+    """Changes one column; may read others."""
+
+    @property
+    def card(self) -> Card:
+        """What it does."""
+        ...
+
+    @classmethod
+    def component_name(cls) -> str:
+        """Return the name by which a policy calls the mask."""
+        ...
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """Further columns it looks at."""
+        ...
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The named keys it needs."""
+        ...
+
+    def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
+        """Return what is wrong with a column of this type; None where nothing is."""
+        ...
+
+    def output_type(self, original: pa.DataType) -> pa.DataType:
+        """Return the type of the masked column."""
+        ...
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the masked column. Group and table scopes get the whole table, in a stream the window."""
+        ...
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return the masked column as an expression of a database; None means Arrow batches."""
+        ...
+
+
+class Operation(Settings):
+    """What most masks have in common: they read no other column, need no key, and keep or make text."""
+
+    card: ClassVar[Card]
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """No further column."""
+        return ()
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """No key."""
+        return ()
+
+    def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
+        """Return what is wrong with a column of this type: the card names those that are right."""
+        known = declared or type_of_arrow(kind)
+        if not self.card.types or known is None or known in self.card.types:
+            return None
+        return f"takes {_listed(self.card.types)}, and the column is of type {known}"
+
+    def output_type(self, original: pa.DataType) -> pa.DataType:
+        """Return text where the card says that the type changes, else the type that it was."""
+        return pa.string() if self.card.changes_type else original
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the masked column."""
+        raise NotImplementedError
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return nothing: the work is done on Arrow batches."""
+        del columns, context
+        return None
+
+
+def type_of_arrow(kind: pa.DataType) -> ValueType | None:
+    """Return the type of values that an Arrow type holds; None for text, of which nobody can tell before all of it is read.
+
+    >>> type_of_arrow(pa.int32()), type_of_arrow(pa.string())
+    ('integer', None)
+    """
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "decimal"
+    if pa.types.is_date(kind):
+        return "date"
+    return "timestamp" if pa.types.is_timestamp(kind) else None
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
