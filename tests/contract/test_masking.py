@@ -3,22 +3,53 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import ibis
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.core.interfaces import Card, Mask, MaskContext
+from sfumato.core.keys import Key, Keys
+from sfumato.core.mask import WIDE, Card, Mask, MaskContext
+from sfumato.core.masked_column import MaskedColumn
 from sfumato.registry import find, names
 
 MASKS = names("masking")
-COLUMN = pa.array(["Ann", None, "", 'Bo "B", ö', "Ann"])
-BATCH = pa.RecordBatch.from_arrays([COLUMN], names=["name"])
-CONTEXT = MaskContext(column="name")
+TEXTS = pa.array(["Ann", None, "", 'Bo "B", ö', "Ann", "日本語 🙂", "x" * 40])
+KEYS = Keys({"main": (Key("k1", bytes(range(32))),)})
+
+SETTINGS: dict[str, dict[str, Any]] = {}
+"""The settings of masks that need some."""
+
+VALUES: dict[str, pa.Array] = {}
+"""A column that a mask can take, where it cannot take any text: the first and fifth value are the same, the second is missing."""
 
 
 def mask_called(name: str) -> Mask:
-    return find("masking", name)()
+    found: Mask = find("masking", name)(**SETTINGS.get(name, {}))
+    return found
+
+
+def column_of(name: str) -> pa.Array:
+    return VALUES.get(name, TEXTS)
+
+
+def batch_of(name: str) -> pa.RecordBatch:
+    values = column_of(name)
+    others = [other for other in mask_called(name).reads if other != "value"]
+    return pa.RecordBatch.from_arrays(
+        [values, *(pa.array([str(place % 2) for place in range(len(values))]) for _ in others)], names=["value", *others]
+    )
+
+
+def context_of(name: str, tmp_path: Any = None) -> MaskContext:
+    del name
+    return MaskContext(column="value", keys=KEYS, private=tmp_path)
+
+
+def masked(name: str, batch: pa.RecordBatch, context: MaskContext) -> pa.Array:
+    return MaskedColumn("value", [mask_called(name)], on_null="keep").apply(batch, context)
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -26,49 +57,109 @@ def test_it_is_a_mask_with_a_card(name: str) -> None:
     mask = mask_called(name)
     assert isinstance(mask, Mask)
     assert isinstance(mask.card, Card)
+    assert mask.card.reveals.endswith(".")
     assert inspect.getdoc(type(mask))
     assert mask.component_name() == name
 
 
 @pytest.mark.parametrize("name", MASKS)
-def test_it_gives_one_value_a_row_of_the_type_it_says(name: str) -> None:
-    mask = mask_called(name)
-    masked = mask.apply(BATCH, CONTEXT)
-    assert len(masked) == len(COLUMN)
-    assert masked.type == mask.output_type(COLUMN.type)
-    assert mask.card.changes_type or masked.type == COLUMN.type
+def test_it_gives_one_value_a_row_of_the_type_it_says(name: str, tmp_path: Any) -> None:
+    mask, batch = mask_called(name), batch_of(name)
+    found = masked(name, batch, context_of(name, tmp_path))
+    assert len(found) == batch.num_rows
+    assert found.type == mask.output_type(column_of(name).type)
+    assert mask.card.changes_type or found.type == column_of(name).type
 
 
 @pytest.mark.parametrize("name", MASKS)
-def test_nulls_are_what_the_card_says(name: str) -> None:
-    mask = mask_called(name)
-    masked = mask.apply(BATCH, CONTEXT)
-    assert masked[1].is_valid == (mask.card.nulls == "masked")
+def test_rows_of_no_rows_are_no_rows(name: str, tmp_path: Any) -> None:
+    batch = batch_of(name).slice(0, 0)
+    found = mask_called(name).apply(batch, context_of(name, tmp_path))
+    assert len(found) == 0
+    assert found.type == mask_called(name).output_type(column_of(name).type)
 
 
 @pytest.mark.parametrize("name", MASKS)
-def test_determinism_and_uniqueness_are_what_the_card_says(name: str) -> None:
-    mask = mask_called(name)
-    one, other = mask.apply(BATCH, CONTEXT).to_pylist(), mask.apply(BATCH, CONTEXT).to_pylist()
+def test_a_column_of_nothing_but_nulls_stays_so(name: str, tmp_path: Any) -> None:
+    values = pa.nulls(5, column_of(name).type)
+    batch = batch_of(name).slice(0, 5).set_column(0, "value", values)
+    assert masked(name, batch, context_of(name, tmp_path)).null_count == 5
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_missing_values_stay_missing_or_are_made_up(name: str, tmp_path: Any) -> None:
+    mask, batch, context = mask_called(name), batch_of(name), context_of(name, tmp_path)
+    assert masked(name, batch, context)[1].as_py() is None
+    if mask.card.generates:
+        made = MaskedColumn("value", [mask], on_null="generate").apply(batch, context)
+        assert made[1].is_valid
+    else:
+        assert mask.card.nulls == "kept"
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_every_value_that_it_can_take_becomes_one(name: str, tmp_path: Any) -> None:
+    found = masked(name, batch_of(name), context_of(name, tmp_path))
+    if not mask_called(name).card.empties:
+        assert [place for place in range(len(found)) if found[place].as_py() is None] == [1]
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_determinism_and_uniqueness_are_what_the_card_says(name: str, tmp_path: Any) -> None:
+    mask, batch, context = mask_called(name), batch_of(name), context_of(name, tmp_path)
+    one, other = masked(name, batch, context).to_pylist(), masked(name, batch, context).to_pylist()
     if mask.card.deterministic:
         assert one == other
-        assert one[0] == one[4]
-    if mask.card.uniqueness == "preserved":
-        assert len({one[0], one[2], one[3]}) == 3
+        if mask.card.scope == "value":
+            assert one[0] == one[4]
+    if mask.card.uniqueness == "preserved" and mask.card.scope not in WIDE:
+        distinct = [place for place in range(len(one)) if place not in (1, 4)]
+        assert len({one[place] for place in distinct}) == len(distinct)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_value_alone_becomes_what_it_becomes_among_others(name: str, tmp_path: Any) -> None:
+    mask, batch, context = mask_called(name), batch_of(name), context_of(name, tmp_path)
+    if not mask.card.deterministic or mask.card.scope in WIDE:
+        return
+    whole = masked(name, batch, context).to_pylist()
+    assert [masked(name, batch.slice(place, 1), context)[0].as_py() for place in range(batch.num_rows)] == whole
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_dictionaries_and_slices_are_masked_like_plain_columns(name: str, tmp_path: Any) -> None:
+    mask, context = mask_called(name), context_of(name, tmp_path)
+    if not mask.card.deterministic or mask.card.scope in WIDE:
+        return
+    batch = batch_of(name)
+    coded = batch.set_column(0, "value", batch.column(0).dictionary_encode())
+    many = batch.take(pa.array(np.arange(5000) % batch.num_rows))
+    whole = masked(name, batch, context).to_pylist()
+    if mask.card.scope == "value":
+        assert masked(name, coded, context).to_pylist() == whole
+        assert masked(name, many, context).to_pylist() == [whole[place % batch.num_rows] for place in range(5000)]
+    assert masked(name, batch.slice(2, 3), context).to_pylist() == whole[2:5]
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_nothing_is_told_of_a_key(name: str) -> None:
+    context = context_of(name)
+    assert KEYS.current("main").secret.hex() not in repr(context)
+    assert repr(bytes(range(4)))[2:-1] not in repr(context)
 
 
 @pytest.mark.parametrize("name", MASKS)
 def test_the_expression_means_the_same_as_the_arrow_function(name: str) -> None:
-    mask = mask_called(name)
-    table = ibis.table({"name": "string"}, name="people")
-    expression = mask.express({"name": table.name}, CONTEXT)
+    mask, batch, context = mask_called(name), batch_of(name), context_of(name)
+    table = ibis.table({"value": "string"}, name="people")
+    expression = mask.express({"value": table.value}, context)
     if expression is None:
-        assert "sql" not in mask.card.engines
+        assert "sql" not in mask.card.engines or mask.component_name() == "drop"
         return
     import duckdb
 
     query = ibis.to_sql(table.select(masked=expression), dialect="duckdb")
     with duckdb.connect() as connection:
-        connection.register("people", pa.table({"name": COLUMN}))
+        connection.register("people", pa.Table.from_batches([batch]))
         found = connection.sql(str(query)).to_arrow_table()["masked"].to_pylist()
-    assert found == mask.apply(BATCH, CONTEXT).to_pylist()
+    assert found == mask.apply(batch, context).to_pylist()

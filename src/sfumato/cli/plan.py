@@ -68,7 +68,7 @@ def _column(column: Mapping[str, Any]) -> Iterator[str]:
         yield f"hierarchy {_short(column['hierarchy']) if column['hierarchy'] else 'made from its values'}"
     if "level" in column:
         yield f"level {_limits(**column['level'])}"
-    for key in ("type", "missing", "on_unknown", "weight", "accept"):
+    for key in ("type", "missing", "on_unknown", "weight", "when", "otherwise", "on_null", "on_invalid", "accept"):
         if column.get(key):
             yield f"{key} {_short(column[key])}"
 

@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.mask import WIDE, Mask, MaskContext
 from sfumato.core.settings import Settings
 
 if TYPE_CHECKING:
     from sfumato.core.classes import Classes
     from sfumato.core.frequencies import Frequencies
     from sfumato.core.hierarchy import Hierarchy
-    from sfumato.core.mask import Mask, MaskContext
     from sfumato.core.problem import Problem
     from sfumato.core.publication import Publication
     from sfumato.core.reading import Reading
@@ -155,12 +155,21 @@ class Dictionary:
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """How the distinct values of a column, in the order of its dictionary, become codes; ``null_code`` is that of a missing value."""
+    """How the distinct values of a column, in the order of its dictionary, become codes; ``null_code`` is that of a missing value.
+
+    ``name`` is what the codes are called where they are not those of the column as it was read.
+    """
 
     column: str
     codes: NDArray[np.int32]
     null_code: int
     size: int
+    name: str = ""
+
+    @property
+    def called(self) -> str:
+        """The name by which the codes are known."""
+        return self.name or self.column
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +198,21 @@ class MaskPlan:
     kept: Sequence[str]
     order: Sequence[str]
     contexts: Mapping[str, MaskContext] = field(default_factory=dict)
+
+    @property
+    def wide(self) -> list[str]:
+        """The columns whose masks need all rows at once."""
+        return [name for name, mask in self.masks.items() if mask.card.scope in WIDE]
+
+    @property
+    def repeatable(self) -> list[str]:
+        """The columns whose masks can be done again row by row, and must give the same."""
+        return [name for name, mask in self.masks.items() if mask.card.deterministic and name not in self.wide]
+
+    def needed(self, name: str) -> list[str]:
+        """Return the columns that the mask of a column looks at, itself first."""
+        subject = self.contexts[name].subject
+        return list(dict.fromkeys([name, *self.masks[name].reads, *([subject] if subject is not None and name in self.wide else [])]))
 
 
 class Attached(Protocol):

@@ -105,7 +105,9 @@ class Keys:
             if key.id == wanted:
                 return key
         known = ", ".join(key.id for key in self.every(name))
-        raise UsageError(f"key {name}: there is none with the id {wanted}, only {known}", code="key-id", hint="add the older key below the current one")
+        raise UsageError(
+            f"key {name}: there is none with the id {wanted}, only {known}", code="key-id", hint="add the older key below the current one"
+        )
 
     def derived(self, name: str, purpose: str) -> bytes:
         """Return what the current key of a name derives for a purpose."""

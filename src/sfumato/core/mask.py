@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from sfumato.core.hierarchy import Hierarchy
 
 Scope = Literal["value", "row", "group", "table"]
+WIDE: tuple[Scope, ...] = ("group", "table")
+"""The scopes of masks that need all rows at once."""
+
 Uniqueness = Literal["preserved", "not guaranteed", "lossy"]
 
 
@@ -32,7 +35,8 @@ class Card:
 
     ``deterministic``: the same value, under the same key, always becomes the same. ``uniqueness``: whether two values stay two. ``nulls`` says
     what becomes of a missing value where the policy says nothing; ``generates`` whether the operation can put something in its place.
-    ``types`` are the types of values it takes, all where there are none. ``reveals`` says in one sentence what can still be learnt.
+    ``empties`` says that it answers null on purpose. ``types`` are the types of values it takes, all where there are none. ``reveals`` says in
+    one sentence what can still be learnt.
     """
 
     deterministic: bool
@@ -43,6 +47,7 @@ class Card:
     scope: Scope
     engines: tuple[str, ...] = ("arrow",)
     generates: bool = False
+    empties: bool = False
     types: tuple[ValueType, ...] = ()
     reveals: str = ""
 
@@ -78,8 +83,7 @@ class Mask(Protocol):
         """What it does."""
         ...
 
-    @classmethod
-    def component_name(cls) -> str:
+    def component_name(self) -> str:
         """Return the name by which a policy calls the mask."""
         ...
 

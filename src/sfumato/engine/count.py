@@ -16,8 +16,9 @@ from sfumato.core.encoding import distinct_typed, encode
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.interfaces import Attached, CountPlan, Dictionary, Encoding
+from sfumato.engine.as_published import original_of, published_names
 from sfumato.engine.plan import Plan
-from sfumato.engine.sensitive import encode_sensitive, measured_by_ladder, present
+from sfumato.engine.sensitive import encode_published, encode_sensitive, measured_by_ladder, present
 from sfumato.engine.singling_out import singling_out
 from sfumato.errors import DataError, PolicyError, PromiseError, number_of
 from sfumato.policy.ladders import misfits
@@ -52,11 +53,13 @@ def count(plan: Plan, attached: Attached) -> Counted:
     for name in plan.quasi_identifiers:
         column = plan.resolved.policy.columns[name]
         dictionary = attached.dictionary(name)
-        hierarchies[name] = build_hierarchy(plan, name, column, dictionary.values, dictionary.counts)
-        encodings.append(encode(hierarchies[name], dictionary.values, column.missing))
+        values = plan.as_counted(name, dictionary.values)
+        hierarchies[name] = build_hierarchy(plan, name, column, values, dictionary.counts)
+        encodings.append(encode(hierarchies[name], values, column.missing))
         outside[name] = _strangers(name, column, hierarchies[name], dictionary, encodings[-1])
     ladders = _ladders(plan, attached)
     sensitive = [encode_sensitive(plan, name, attached.dictionary(name).values, ladders) for name in plan.watched]
+    sensitive += [encode_published(plan, name, attached.dictionary(original_of(name)).values) for name in published_names(plan.promises)]
     count_plan = CountPlan(encodings, sensitive, plan.resolved.policy.subject, _refused(plan, hierarchies, outside))
     frequencies = replace(plan.store.frequencies(attached, count_plan), ladders=ladders)
     refused_rows = attached.rows - frequencies.rows
@@ -77,7 +80,7 @@ def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]
     for name in plan.quasi_identifiers:
         column, dictionary = plan.resolved.policy.columns[name], attached.dictionary(name)
         if column.type is None and column.hierarchy is None and hierarchies[name].kind == "text":
-            near = canonical.nearly(dictionary.values, dictionary.counts)
+            near = canonical.nearly(plan.as_counted(name, dictionary.values), dictionary.counts)
             if near is not None:
                 found[name] = near[0]
     return found

@@ -20,7 +20,6 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
 from sfumato.engine.count import build_hierarchy
 from sfumato.engine.plan import AnyPolicy, Plan, make_plan
-from sfumato.engine.record import threshold
 from sfumato.errors import UsageError, suggestion
 
 
@@ -149,8 +148,7 @@ def _view(plan: Plan, column: str, progress: Progress) -> LadderView:
     coded: CodedColumn = read(plan.source, [column], {}, progress).columns[column]
     counts = coded.counts()
     policy = plan.resolved.policy.columns[column]
-    hierarchy = build_hierarchy(plan, column, policy, coded.values, counts[:-1])
-    codes = encode(hierarchy, coded.values, policy.missing).codes
-    return LadderView(
-        column, hierarchy, coded.values, counts[:-1], int(counts[-1]), codes, threshold(plan), policy.on_unknown == "error", policy.role
-    )
+    values = plan.as_counted(column, coded.values) if policy.role == "quasi_identifier" else coded.values
+    hierarchy = build_hierarchy(plan, column, policy, values, counts[:-1])
+    codes = encode(hierarchy, values, policy.missing).codes
+    return LadderView(column, hierarchy, values, counts[:-1], int(counts[-1]), codes, plan.threshold, policy.on_unknown == "error", policy.role)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from sfumato.core.masked_column import MaskedColumn
 from sfumato.engine.plan import Plan
 from sfumato.engine.translated import Translated
 from sfumato.policy.ladders import order_of
@@ -34,7 +36,7 @@ def _component(component: Any) -> dict[str, Any]:
 def _column(plan: Plan, name: str, column: Column) -> dict[str, Any]:
     told: dict[str, Any] = {"role": column.role, "published": _published(plan, name, column)}
     if name in plan.resolved.masks:
-        told["mask"] = _component(plan.resolved.masks[name])
+        told |= _mask(plan.resolved.masks[name], column)
     if column.role in ("quasi_identifier", "sensitive"):
         hierarchy: Any = plan.resolved.hierarchies.get(name)
         # its settings are so many ways to say one thing: those that were not taken say nothing
@@ -51,6 +53,21 @@ def _column(plan: Plan, name: str, column: Column) -> dict[str, Any]:
     if column.accept:
         told["accept"] = list(column.accept)
     return told
+
+
+def _mask(mask: MaskedColumn, column: Column) -> dict[str, Any]:
+    """Return the operations of a mask, one as itself and several as a list, and what holds for all of them."""
+    told: dict[str, Any] = {"mask": _steps(mask.steps)}
+    if column.when is not None:
+        told["when"] = column.when.model_dump(mode="json", exclude_none=True, by_alias=True)
+    if mask.otherwise:
+        told["otherwise"] = _steps(mask.otherwise)
+    return told | {"on_null": column.on_null or ("keep" if mask.card.nulls == "kept" else "generate"), "on_invalid": column.on_invalid}
+
+
+def _steps(steps: Sequence[Any]) -> Any:
+    components = [_component(step) for step in steps]
+    return components[0] if len(components) == 1 else components
 
 
 def _style(plan: Plan, name: str, column: Column) -> str | None:

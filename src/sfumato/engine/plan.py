@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.interfaces import ChoosySink, Sink, Source, Store
+from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.interfaces import ChoosySink, Promise, Sink, Source, Store
+from sfumato.core.keys import Keys
+from sfumato.core.mask import MaskContext
+from sfumato.core.mistakes import key_text
+from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.frames import as_table
 from sfumato.engine.translated import translated
@@ -35,6 +40,7 @@ class Plan:
     schema: pa.Schema
     view: str = ""
     unnamed: Sequence[str] = ()
+    keys: Keys = field(default_factory=Keys)
 
     @property
     def quasi_identifiers(self) -> list[str]:
@@ -47,9 +53,24 @@ class Plan:
         return list(dict.fromkeys(name for promise in self.resolved.promises for name in promise.reads))
 
     @property
+    def promises(self) -> list[Promise]:
+        """What the search must keep: the promises, and those about a masked column also of what it becomes, where that is known before.
+
+        Values that become one are no longer several, and twelve ciphertexts are not twelve illnesses: both must hold.
+        """
+        again = (as_published(promise, self._foreseen) for promise in self.resolved.promises if set(promise.reads) & self._foreseen)
+        return [*self.resolved.promises, *again]
+
+    @property
+    def _foreseen(self) -> set[str]:
+        """The sensitive columns whose masks are functions of the value."""
+        masks = self.resolved.masks
+        return {name for name in self.watched if name in masks and masks[name].card.scope == "value" and masks[name].card.deterministic}
+
+    @property
     def masked(self) -> list[str]:
         """The columns that a mask changes."""
-        return list(self.resolved.masks)
+        return [name for name, mask in self.resolved.masks.items() if not mask.drops]
 
     @property
     def kept(self) -> list[str]:
@@ -59,8 +80,26 @@ class Plan:
     @property
     def published(self) -> list[str]:
         """The columns of the release, in the source's order."""
-        gone = {name for name in self.resolved.columns("identifier") if name not in self.resolved.masks}
+        masks = self.resolved.masks
+        gone = {name for name in self.resolved.columns("identifier") if name not in masks} | {name for name, mask in masks.items() if mask.drops}
         return [name for name in self.schema.names if name not in gone]
+
+    def context(self, column: str, ladder: Hierarchy | None = None) -> MaskContext:
+        """Return what the mask of a column may need."""
+        policy = self.resolved.policy
+        return MaskContext(column, self.view or "default", self.keys, policy.columns[column].type, policy.subject, self.threshold, ladder)
+
+    @property
+    def threshold(self) -> int:
+        """The number of people below which nothing is told of them: the largest k promised, at least 2."""
+        return max([2, *(int(promise.asked) for promise in self.resolved.promises if promise.component_name() == "k_anonymity")])
+
+    def as_counted(self, column: str, values: pa.Array) -> pa.Array:
+        """Return the distinct values of a quasi-identifier as they are counted and generalised: after its mask, where it has one."""
+        mask = self.resolved.masks.get(column)
+        if mask is None:
+            return values
+        return mask.apply(pa.RecordBatch.from_arrays([values], names=[column]), self.context(column))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +141,7 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
         compare_columns(view, source, schema)
         plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
         _refuse_columns(plans[name])
+        _refuse_misfits(plans[name])
     return Plans(plans, resolved.derived_from, resolved.readers, resolved.known)
 
 
@@ -131,6 +171,27 @@ def _refuse_columns(plan: Plan) -> None:
     if wrong is not None:
         hint = f"name some of {', '.join(released)}" if 1 < len(released) < _FEW else "another sink, such as release.csv"
         raise PolicyError([Mistake("sink", wrong, "policy-sink-columns", hint, resolved.lines.at(("sink",)))], name=resolved.name)
+
+
+def _refuse_misfits(plan: Plan) -> None:
+    """Refuse masks that do not fit the types of their columns, before anything is read."""
+    mistakes = []
+    for name, mask in plan.resolved.masks.items():
+        wrong = mask.misfit(plan.schema.field(name).type, plan.resolved.policy.columns[name].type)
+        if wrong is not None:
+            path = ("columns", name, "mask")
+            hint = "sfumato components --kind masking --table says which operations fit which types"
+            mistakes.append(Mistake(key_text(path), wrong, "policy-mask-type", hint, plan.resolved.lines.at(path)))
+    if mistakes:
+        raise PolicyError(mistakes, name=plan.resolved.name)
+
+
+def with_keys(plans: Plans) -> Plans:
+    """Return the plans with the keys that their masks need, each read once."""
+    policy = next(iter(plans.views.values())).resolved.policy
+    needed = dict.fromkeys(key for plan in plans.views.values() for mask in plan.resolved.masks.values() for key in mask.keys)
+    keys = Keys({name: policy.keys[name].read(name) for name in needed})
+    return replace(plans, views={name: replace(plan, keys=keys) for name, plan in plans.views.items()}) if needed else plans
 
 
 def _source(resolved: Resolved, data: Any) -> Source:

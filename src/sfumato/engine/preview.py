@@ -11,7 +11,7 @@ import pyarrow as pa
 from sfumato.core.canonical import as_text
 from sfumato.core.quiet import Quiet
 from sfumato.core.workplace import Workplace
-from sfumato.engine.plan import AnyPolicy, Plan, as_source, make_plans, named_view
+from sfumato.engine.plan import AnyPolicy, Plan, as_source, make_plans, named_view, with_keys
 from sfumato.engine.run import Timings, staged_views
 from sfumato.errors import DataError
 from sfumato.registry import find
@@ -31,7 +31,7 @@ class Preview:
 
 def preview(policy: AnyPolicy, rows: int = 20, data: Any = None, view: str | None = None) -> Preview:
     """Anonymise the first rows of the source in memory, and return the first of them with what would be published."""
-    plans = make_plans(policy, data)
+    plans = with_keys(make_plans(policy, data))
     name = named_view(plans, view)
     plan = plans.views[name]
     table, whole = _beginning(plan, max(rows, _LOOKED_AT))

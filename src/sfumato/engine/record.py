@@ -26,7 +26,7 @@ from sfumato.measures.reidentification import distinction, reidentification, sep
 
 def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, timings: dict[str, float]) -> RunRecord:
     """Put together what was promised, measured and lost."""
-    k = threshold(plan)
+    k = plan.threshold
     out = counted.rows - suppressed
     hidden = any(0 < number < k for number in (suppressed, counted.refused_rows, *counted.outside.values()))
     names = plan.quasi_identifiers
@@ -56,11 +56,6 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
 def _coarse(result: PromiseResult) -> PromiseResult:
     """Return a distance rounded upwards: its many digits would tell which values a few suppressed rows had."""
     return result.model_copy(update={"measured": min(result.asked, math.ceil(result.measured * 100) / 100)})
-
-
-def threshold(plan: Plan) -> int:
-    """Return the number of people below which a count is not told: the largest k promised, at least 2."""
-    return max([2, *(int(promise.asked) for promise in plan.resolved.promises if promise.component_name() == "k_anonymity")])
 
 
 def policy_hash(plan: Plan) -> str:

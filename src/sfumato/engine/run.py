@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.core.files import source_changed
-from sfumato.core.interfaces import Attached, AttachPlan, MaskContext, MaskPlan, Progress, Published, Source, Staged
+from sfumato.core.interfaces import Attached, AttachPlan, MaskPlan, Progress, Published, Source, Staged
+from sfumato.core.mask import WIDE
 from sfumato.core.problem import Problem
 from sfumato.core.publication import Publication, in_published_order
 from sfumato.core.quiet import Quiet
@@ -19,7 +20,7 @@ from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted, count, most_suppressed
 from sfumato.engine.derived import Finer, count_within, search_within
 from sfumato.engine.frames import kind_of_frame
-from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans
+from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.publish import private_part, publish
 from sfumato.engine.record import make_record
 from sfumato.engine.release import Release, Releases
@@ -69,7 +70,7 @@ def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -
     """
     timings = Timings()
     with timings.stage("plan"):
-        plans = make_plans(policy, data)
+        plans = with_keys(make_plans(policy, data))
     with Workplace() as workplace:
         releases = _run(plans, workplace, progress or Quiet(), timings, kind_of_frame(data))
     return releases[""] if "" in releases else Releases(releases)
@@ -174,9 +175,13 @@ def _attach_plan(plans: Plans) -> AttachPlan:
     """Return what all views together need of the source."""
     views = list(plans.views.values())
     coded = dict.fromkeys(name for plan in views for name in [*plan.quasi_identifiers, *plan.watched])
-    read_by_masks = [name for plan in views for mask in plan.resolved.masks.values() for name in mask.reads]
+    subject = views[0].resolved.policy.subject
+    masks = [mask for plan in views for mask in plan.resolved.masks.values()]
+    read_by_masks = [name for mask in masks for name in mask.reads]
+    if subject is not None and any(mask.card.scope in WIDE for mask in masks):
+        read_by_masks.append(subject)
     kept = dict.fromkeys([*(name for plan in views for name in [*plan.kept, *plan.masked]), *read_by_masks])
-    return AttachPlan(list(coded), list(kept), views[0].resolved.policy.subject)
+    return AttachPlan(list(coded), list(kept), subject)
 
 
 def _search(plan: Plan, problem: Problem, counted: Counted, progress: Progress) -> Recoding:
@@ -191,7 +196,7 @@ def problem_of(plan: Plan, counted: Counted) -> Problem:
     names = plan.quasi_identifiers
     return Problem(
         hierarchies=[counted.hierarchies[name] for name in names],
-        promises=plan.resolved.promises,
+        promises=plan.promises,
         weights=[columns[name].weight for name in names],
         suppressible=most_suppressed(plan, counted.rows) - counted.refused_rows,
         minimum_levels=[columns[name].level.minimum for name in names],
@@ -210,10 +215,10 @@ def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
         publications=[
             Publication(name, counted.hierarchies[name], columns[name].publish, columns[name].level.minimum) for name in plan.quasi_identifiers
         ],
-        masks=plan.resolved.masks,
+        masks={name: plan.resolved.masks[name] for name in plan.masked if name not in plan.quasi_identifiers},
         kept=plan.kept,
         order=plan.published,
-        contexts={name: MaskContext(column=name) for name in plan.masked},
+        contexts={name: plan.context(name) for name in plan.masked},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,6 +12,7 @@ from sfumato.core import canonical
 from sfumato.core.encoding import encode, sensitive_codes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Encoding
+from sfumato.engine.as_published import original_of
 from sfumato.engine.plan import Plan
 
 
@@ -29,6 +31,21 @@ def encode_sensitive(plan: Plan, name: str, values: pa.Array, ladders: Mapping[s
     in_order = any(name in promise.scales for promise in plan.resolved.promises)
     kind = (column.type or canonical.infer(present(values, column.missing))) if in_order else None
     return sensitive_codes(name, values, column.missing, kind)
+
+
+def encode_published(plan: Plan, name: str, values: pa.Array) -> Encoding:
+    """Return the code of what each distinct value of a masked sensitive column becomes."""
+    column = original_of(name)
+    masked = plan.resolved.masks[column].apply(pa.RecordBatch.from_arrays([values], names=[column]), plan.context(column))
+    return of_published(name, masked)
+
+
+def of_published(name: str, masked: pa.Array) -> Encoding:
+    """Return codes by which published values are told apart, in the order of the values where they have one."""
+    distinct = canonical.as_text(masked).dictionary_encode()
+    codes = sensitive_codes(name, distinct.dictionary, (), canonical.infer(distinct.dictionary))
+    places = distinct.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Encoding(original_of(name), np.append(codes.codes, codes.null_code)[places].astype(np.int32), codes.null_code, codes.size, name)
 
 
 def present(values: pa.Array, missing: list[str]) -> pa.Array:

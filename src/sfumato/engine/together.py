@@ -23,7 +23,6 @@ from sfumato.core.reading import Reading, read
 from sfumato.core.record import PromiseResult, Together, people
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.plan import Plan, Plans
-from sfumato.engine.record import threshold
 from sfumato.engine.verify import broken, not_kept, observed, result_of
 from sfumato.errors import PromiseError
 
@@ -76,7 +75,7 @@ def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, S
     if readers and promised and not kept:
         raise _learns_more(views, readers, owed, plans)
     smallest = min(size for _, size in results.values())
-    k = min((threshold(seen[name].plan) for name in kept or promised or names), default=2)
+    k = min((seen[name].plan.threshold for name in kept or promised or names), default=2)
     name = kept[0] if readers and kept else None
     return Together(
         views=list(names), readers=list(readers), smallest_class=people(smallest, k), keeps=name, promises=results[name][0] if name else []

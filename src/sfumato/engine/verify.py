@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +22,14 @@ from sfumato.core.encoding import encode
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ClassPlan, MaskPlan, Progress, Promise, Staged
 from sfumato.core.publication import Publication
+from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.count import Counted
+from sfumato.engine.masks_again import MasksAgain, masked_group
 from sfumato.engine.plan import Plan
-from sfumato.engine.sensitive import encode_sensitive
+from sfumato.engine.sensitive import encode_sensitive, of_published
 from sfumato.errors import PromiseError
 
 
@@ -48,7 +50,10 @@ def read_again(parts: Sequence[tuple[Plan, MaskPlan]], rows: int, progress: Prog
     subject = plan.resolved.policy.subject
     printed = {_kept_group(masks): masks.kept for _, masks in parts} | ({"subject": [subject]} if subject else {})
     coded = dict.fromkeys(name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched])
-    return read(plan.source, list(coded), printed, progress)
+    again = MasksAgain([(each.view, masks) for each, masks in parts])
+    reading = read(plan.source, list(coded), printed, progress, again.add if again.needed else None, again.needed)
+    reading.prints.update(again.prints())
+    return reading
 
 
 def verify(
@@ -68,6 +73,8 @@ def verify(
     link = staged.link
     if masks.kept and not np.array_equal(written.prints["kept"], original.prints[_kept_group(masks)][link]):
         raise broken("a kept value differs from its original", "verify-kept")
+    if masks.repeatable and not np.array_equal(written.prints["masked"], original.prints[masked_group(plan.view)][link]):
+        raise broken("a masked value is not what its mask makes of its original", "verify-mask")
     classes = _classes(plan, original, staged, counted.frequencies.ladders, progress)
     found = staged.text_classes(progress)
     # the source rows in the order of the written classes: what follows is checked class by class
@@ -79,6 +86,7 @@ def verify(
     results = [result_of(promise, classes) for promise in plan.resolved.promises]
     if not all(result.holds for result in results):
         raise broken(f"does not keep {not_kept(results)}", "verify-promise")
+    results += results_on_published(plan, masks, staged, classes)
     return Verified(results, classes, columns, _fingerprints(original, written))
 
 
@@ -144,7 +152,7 @@ def _covers(
     hierarchy = publication.hierarchy
     policy = plan.resolved.policy.columns[publication.column]
     column = original.columns[publication.column]
-    encoding = encode(hierarchy, column.values, policy.missing)
+    encoding = encode(hierarchy, plan.as_counted(publication.column, column.values), policy.missing)
     leaves = np.append(encoding.codes, encoding.null_code)[column.codes[members]]
     smallest = np.minimum.reduceat(leaves, classes.starts).astype(np.int64)
     largest = np.maximum.reduceat(leaves, classes.starts).astype(np.int64)
@@ -212,6 +220,29 @@ def _distinct(columns: list[CodedColumn], rows: NDArray[np.int64]) -> tuple[list
     pairs, places = np.unique(codes[0] * len(texts[1]) + codes[1], return_inverse=True)
     first, second = np.divmod(pairs, len(texts[1]))
     return [texts[0].take(first), texts[1].take(second)], places
+
+
+def results_on_published(plan: Plan, masks: MaskPlan, staged: Staged, classes: Classes) -> list[PromiseResult]:
+    """Measure promises about masked columns on the values that were written, too; raise an error where they do not hold there."""
+    names = [name for name in plan.watched if name in masks.masks]
+    if not names:
+        return []
+    read_back = read(staged.written, names, {}, Quiet())
+    sensitive, references = dict(classes.sensitive), dict(classes.references)
+    for name in names:
+        column = read_back.columns[name]
+        encoding = of_published(name, column.values)
+        codes = np.append(encoding.codes, encoding.null_code).astype(np.int32)[column.codes]
+        sensitive[name], references[name] = codes, np.bincount(codes, minlength=encoding.size).astype(np.int64)
+    seen = replace(classes, sensitive=sensitive, references=references)
+    found = [result_of(promise, seen) for promise in plan.resolved.promises if set(promise.reads) & set(names)]
+    if not all(result.holds for result in found):
+        raise PromiseError(
+            f"what the masked columns {', '.join(names)} become does not keep {not_kept(found)}; nothing has been published",
+            code="mask-promise",
+            hint="another mask, none, or a smaller promise: it must hold of the values before and after",
+        )
+    return [result.model_copy(update={"settings": result.settings | {"on": "published values"}}) for result in found]
 
 
 def not_kept(results: Sequence[PromiseResult]) -> str:

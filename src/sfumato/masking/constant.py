@@ -1,36 +1,35 @@
-"""Constant: every value becomes one and the same text."""
+"""Constant: every value becomes one and the same text. Also called suppression, with a token."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import pyarrow as pa
 from pydantic import Field
 
-from sfumato.core.interfaces import Card, MaskContext
-from sfumato.core.settings import Settings
+from sfumato.core.mask import Card, MaskContext, Operation
 
 if TYPE_CHECKING:
     import ibis
 
 
-class Constant(Settings):
-    """Replaces every value, missing ones too: not even who has none is seen."""
+class Constant(Operation):
+    """Replaces every value, missing ones too unless the policy keeps them: not even who has none is seen."""
 
-    card: ClassVar[Card] = Card(deterministic=True, reversible=False, uniqueness="lossy", changes_type=True, nulls="masked", scope="value")
+    card: ClassVar[Card] = Card(
+        deterministic=True,
+        reversible=False,
+        uniqueness="lossy",
+        changes_type=True,
+        nulls="masked",
+        scope="value",
+        engines=("arrow", "sql"),
+        generates=True,
+        reveals="Nothing of the value.",
+    )
 
     value: Annotated[str, Field(description="what every row shows")] = "*"
-
-    @property
-    def reads(self) -> Sequence[str]:
-        """No further column."""
-        return ()
-
-    def output_type(self, original: pa.DataType) -> pa.DataType:
-        """Return text."""
-        del original
-        return pa.string()
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the text for every row."""

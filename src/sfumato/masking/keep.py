@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from sfumato.core.interfaces import Card, MaskContext
-from sfumato.core.settings import Settings
+from sfumato.core.mask import Card, MaskContext, Operation
 
 if TYPE_CHECKING:
     import ibis
 
 
-class Keep(Settings):
+class Keep(Operation):
     """Changes nothing. Written down, so that a reader of the policy sees that it is meant."""
 
-    card: ClassVar[Card] = Card(deterministic=True, reversible=True, uniqueness="preserved", changes_type=False, nulls="kept", scope="value")
-
-    @property
-    def reads(self) -> Sequence[str]:
-        """No further column."""
-        return ()
-
-    def output_type(self, original: pa.DataType) -> pa.DataType:
-        """Return the type it came with."""
-        return original
+    card: ClassVar[Card] = Card(
+        deterministic=True,
+        reversible=True,
+        uniqueness="preserved",
+        changes_type=False,
+        nulls="kept",
+        scope="value",
+        engines=("arrow", "sql"),
+        reveals="Everything.",
+    )
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the column."""

@@ -9,16 +9,20 @@ from sfumato.core.mistakes import key_text
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, suggestion
 from sfumato.policy.load import Loaded
+from sfumato.policy.mask_checks import mask_mistakes
 from sfumato.policy.model import Column
 
 if TYPE_CHECKING:
-    from sfumato.core.interfaces import Mask, Promise
+    from sfumato.core.interfaces import Promise
+    from sfumato.core.masked_column import MaskedColumn
 
 
 class Checks:
     """What must be true between the parts of a policy."""
 
-    def __init__(self, loaded: Loaded, promises: Mapping[int, Promise | None], masks: Mapping[str, Mask | None], mistakes: list[Mistake]) -> None:
+    def __init__(
+        self, loaded: Loaded, promises: Mapping[int, Promise | None], masks: Mapping[str, MaskedColumn | None], mistakes: list[Mistake]
+    ) -> None:
         self._policy = loaded.policy
         self._lines = loaded.lines
         self._unknown = loaded.unknown
@@ -29,6 +33,7 @@ class Checks:
     def run(self, needs: Sequence[str]) -> None:
         """Collect what is wrong; what follows only from another mistake is left out."""
         self._columns()
+        self._mistakes += mask_mistakes(self._policy, self._masks, self._lines)
         self._promised_columns()
         self._roles()
         self._subject()
@@ -71,27 +76,9 @@ class Checks:
                     "policy-role-key",
                     "leave it out, or change the role",
                 )
-        mask = self._masks.get(name)
-        if column.mask is not None and mask is not None and column.role in ("quasi_identifier", "sensitive"):
-            self._say(
-                (*place, "mask"),
-                f"masks of {column.role} columns are not built yet",
-                "policy-not-built",
-                "leave the mask out, or give the column another role",
-            )
 
     def _column(self, name: str, column: Column) -> None:
         place = ("columns", name)
-        mask = self._masks.get(name)
-        if mask is not None:
-            for other in mask.reads:
-                if other not in self._policy.columns:
-                    self._say(
-                        (*place, "mask"),
-                        f"reads the column {other}, which the policy does not name",
-                        "policy-unknown-column",
-                        suggestion(other, self._policy.columns),
-                    )
         if column.publish == "bounds":
             for other in (f"{name}_from", f"{name}_to"):
                 if other in self._policy.columns:

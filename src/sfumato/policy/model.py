@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from sfumato.core.canonical import ValueType
+from sfumato.core.condition import Condition
 from sfumato.core.formats import FORMATS, format_of
+from sfumato.core.keys import KeySource
+from sfumato.core.masked_column import OnInvalid, OnNull
 from sfumato.core.publication import Style
 from sfumato.core.settings import Settings
 from sfumato.core.written_forms import WrittenForm
@@ -57,6 +60,10 @@ def _source(value: Any) -> Any:
     return Component(name="folder", settings={"path": value}) if isinstance(value, str) and value.endswith("/") else _file_or_component(value)
 
 
+def _steps(value: Any) -> Any:
+    return value if isinstance(value, list) else [_component(value)]
+
+
 def _form(value: str) -> str:
     WrittenForm.of(value)
     return value
@@ -71,6 +78,7 @@ FileComponent = Annotated[Component, BeforeValidator(_sink)]
 SourceComponent = Annotated[Component, BeforeValidator(_source)]
 Texts = Annotated[list[str], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
 _Known = Literal["singling_out"]
+Steps = Annotated[list[AnyComponent], BeforeValidator(_steps), Field(min_length=1)]
 Form = Annotated[str, AfterValidator(_form)]
 Acceptance = Annotated[list[_Known], BeforeValidator(_one_or_many, json_schema_input_type=_Known | list[_Known])]
 
@@ -94,13 +102,28 @@ class Column(Settings):
         Field(description="the type of its values; inferred over the whole column where it is not given"),
     ] = None
     hierarchy: Annotated[AnyComponent | None, Field(description="the ladder of its values; made automatically where it is not given")] = None
-    mask: Annotated[AnyComponent | None, Field(description="how its values are changed")] = None
+    mask: Annotated[Steps | None, Field(description="how its values are changed: an operation, or several one after the other")] = None
+    when: Annotated[Condition | None, Field(description="the rows whose values the mask changes; all where it is not given")] = None
+    otherwise: Annotated[Steps | None, Field(description="how the values of all other rows are changed; they are kept where it is not given")] = None
+    on_null: Annotated[
+        OnNull | None,
+        Field(description="what a mask does with a missing value: keep it, generate one, or stop; as its card says where it is not given"),
+    ] = None
+    on_invalid: Annotated[OnInvalid, Field(description="what becomes of a value that a mask cannot take: the run stops, or it is removed")] = "error"
+    unique: Annotated[bool, Field(description="whether masked values must be as many as there were before")] = False
     weight: Annotated[float, Field(gt=0, le=1e9, description="how much its detail matters, beside that of other columns")] = 1.0
     level: Annotated[LevelRange, Field(description="how far it may be generalised")] = LevelRange()
     publish: Annotated[Style | None, Field(description="how a generalised value is written")] = None
     on_unknown: Annotated[Literal["error", "suppress", "generalise"], Field(description="what a value outside the hierarchy does")] = "error"
     missing: Annotated[Texts, Field(description="texts that stand for a missing value")] = []
     accept: Annotated[Acceptance, Field(description="what is known of the column and taken into account")] = []
+
+    @field_validator("mask", "otherwise", mode="before")
+    @classmethod
+    def _is_there(cls, value: Any) -> Any:
+        if value is None:
+            raise ValueError("is null, which means no mask; `empty` makes values missing, and to have no mask leave the key out")
+        return value
 
 
 class Window(Settings):
@@ -137,6 +160,7 @@ class Policy(Settings):
         dict[str, Form],
         Field(description="how the source writes dates and numbers: %d.%m.%Y, or the number 1234.56 as it stands there, 1.234,56"),
     ] = {}
+    keys: Annotated[dict[str, KeySource], Field(description="the keys that masks use, by name, and where each is read from; never a key itself")] = {}
     promises: Annotated[list[AnyComponent], Field(description="what must hold of the release")] = []
     algorithm: Annotated[AnyComponent, Field(description="the search for a recoding that keeps the promises")] = Component(name="mondrian")
     suppression_limit: Annotated[float, Field(ge=0, le=1, description="the part of the rows that may be left out")] = 0.0

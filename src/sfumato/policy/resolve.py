@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import key_text, mistakes_of
 from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.checks import Checks
 from sfumato.policy.ladders import read_ladders
 from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
-from sfumato.policy.model import Component, Policy
+from sfumato.policy.model import Column, Component, Policy
 from sfumato.policy.own_files import own_files
 from sfumato.policy.slips import meant_by
 from sfumato.registry import find
 
 if TYPE_CHECKING:
     from sfumato.core.hierarchy import Hierarchy
-    from sfumato.core.interfaces import HierarchyBuilder, Mask, Promise, Search, Sink, Source
+    from sfumato.core.interfaces import HierarchyBuilder, Promise, Search, Sink, Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Resolved:
     promises: Sequence[Promise]
     hierarchies: Mapping[str, HierarchyBuilder]
     ladders: Mapping[str, Hierarchy]
-    masks: Mapping[str, Mask]
+    masks: Mapping[str, MaskedColumn]
     name: str
     lines: Lines
 
@@ -105,8 +106,23 @@ class _Finder:
         hierarchies, masks = {}, {}
         for name, column in policy.columns.items():
             hierarchies[name] = self.optional("hierarchies", column.hierarchy, ("columns", name, "hierarchy"))
-            masks[name] = self.optional("masking", column.mask, ("columns", name, "mask"))
+            masks[name] = self.mask(name, column)
         return source, algorithm, promises, hierarchies, masks
+
+    def mask(self, name: str, column: Column) -> MaskedColumn | None:
+        """Return the masks of a column as one; None where there are none, or one of them could not be found."""
+        if column.mask is None:
+            return None
+        steps = self._steps(column.mask, ("columns", name, "mask"))
+        otherwise = self._steps(column.otherwise or [], ("columns", name, "otherwise"))
+        if None in steps or None in otherwise:
+            return None
+        return MaskedColumn(name, steps, column.when, otherwise, column.on_null, column.on_invalid)
+
+    def _steps(self, components: Sequence[Component], path: tuple[str | int, ...]) -> list[Any]:
+        # one operation alone stands below the key itself, several in a list
+        listed = len(components) > 1 or (*path, 0) in self._loaded.lines.by_path
+        return [self.find("masking", component, (*path, place) if listed else path) for place, component in enumerate(components)]
 
     def optional(self, kind: str, component: Component | None, path: tuple[str | int, ...]) -> Any:
         return None if component is None else self.find(kind, component, path)

@@ -79,6 +79,7 @@ class Duckdb(Settings):
         if isinstance(sink, LimitedSink):
             sink.refuse_rows(len(link))
         size = attached.spill.batch_rows(attached.rows)
+        made = _of_all_rows(attached, masks, link, size, self, workplace)
         batches = attached.spill.ordered(link, attached.rows, size, self, workplace)
         labels = _labels(recoding, masks)
         schema = _schema(attached, masks)
@@ -90,7 +91,8 @@ class Duckdb(Settings):
                 rows = link[start : start + size]
                 raw = next(batches) if attached.spill.names else None
                 shown = _classes_of_batch(labels, class_of[rows])
-                columns = [_published(name, attached, shown, rows, raw, masks) for name in schema.names]
+                ready = {**shown} | {name: column.slice(start, len(rows)) for name, column in made.items()}
+                columns = [_published(name, attached, ready, rows, raw, masks) for name in schema.names]
                 writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
                 progress.advance(len(rows))
             written = writer.finish()
@@ -100,7 +102,7 @@ class Duckdb(Settings):
         if isinstance(writer, ReorderingWriter):
             link = link[writer.order]
         qids = [name for publication in masks.publications for name in publication.columns]
-        return StagedRelease(writer, written, link, qids, list(masks.kept))
+        return StagedRelease(writer, written, link, qids, {"kept": masks.kept, "masked": masks.repeatable})
 
     def classes(self, staged: StagedRelease, plan: ClassPlan, progress: Progress) -> Classes:
         """Group what was written by its text."""
@@ -177,9 +179,9 @@ class EmbeddedTable:
         kept: NDArray[np.int64] | None,
     ) -> Frequencies:
         """Count sensitive values and people within the combinations."""
-        sensitive = {e.column: self._encoded(e.column, e.codes, e.null_code) for e in plan.sensitive}
+        sensitive = {e.called: self._encoded(e.column, e.codes, e.null_code) for e in plan.sensitive}
         subject = self._subjects() if plan.subject else None
-        references = {e.column: _reference(sensitive[e.column], e.size, subject) for e in plan.sensitive}
+        references = {e.called: _reference(sensitive[e.called], e.size, subject) for e in plan.sensitive}
         if not sensitive and subject is None:
             counts = np.bincount(groups, minlength=len(combinations)).astype(np.int64)
             return Frequencies(combinations, np.arange(len(combinations), dtype=np.int32), counts)
@@ -279,7 +281,7 @@ class StagedRelease:
     written: Source
     link: NDArray[np.int64]
     quasi_identifiers: Sequence[str]
-    kept: Sequence[str]
+    printed: Mapping[str, Sequence[str]]
     _reading: Reading | None = None
     _classes: TextClasses | None = None
 
@@ -296,7 +298,7 @@ class StagedRelease:
     def reading(self, progress: Progress) -> Reading:
         """Read back what was written, once."""
         if self._reading is None:
-            self._reading = read(self.written, self.quasi_identifiers, {"kept": self.kept}, progress)
+            self._reading = read(self.written, self.quasi_identifiers, self.printed, progress)
         return self._reading
 
     def text_classes(self, progress: Progress) -> TextClasses:
@@ -346,20 +348,37 @@ def _schema(attached: EmbeddedTable, masks: MaskPlan) -> pa.Schema:
     return pa.schema(fields)
 
 
+def _of_all_rows(
+    attached: EmbeddedTable, masks: MaskPlan, link: NDArray[np.int64], size: int, store: Duckdb, workplace: Workplace
+) -> dict[str, pa.Array]:
+    """Return the columns whose masks look at all published rows at once, in the order of the release."""
+    if not masks.wide or not len(link):
+        return {}
+    needed = list(dict.fromkeys(column for name in masks.wide for column in masks.needed(name)))
+    batches = attached.spill.ordered(link, attached.rows, size, store, workplace)
+    parts = []
+    for start in range(0, len(link), size):
+        raw = next(batches) if attached.spill.names else None
+        rows = link[start : start + size]
+        parts.append(pa.RecordBatch.from_arrays([attached.column(column, rows, raw) for column in needed], names=needed))
+    (table,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
+    return {name: masks.masks[name].apply(table.select(masks.needed(name)), masks.contexts[name]) for name in masks.wide}
+
+
 def _published(
     name: str,
     attached: EmbeddedTable,
-    labels: Mapping[str, pa.DictionaryArray],
+    ready: Mapping[str, pa.Array],
     rows: NDArray[np.int64],
     raw: pa.RecordBatch | None,
     masks: MaskPlan,
 ) -> pa.Array:
     """Return one published column for some source rows: recoded, masked or kept."""
-    if name in labels:
-        return labels[name]
+    if name in ready:
+        return ready[name]
     if name not in masks.masks:
         return attached.kept(name, rows, raw)
     mask = masks.masks[name]
-    needed = list(dict.fromkeys([name, *mask.reads]))
+    needed = masks.needed(name)
     batch = pa.RecordBatch.from_arrays([attached.column(column, rows, raw) for column in needed], names=needed)
     return mask.apply(batch, masks.contexts[name])

@@ -41,6 +41,7 @@ With these settings:
 source: {{delimited: {{path: "{folder}/data.csv", delimiter: ";", quote: "\\"", escape: null, header: true, columns: null, {others}}}}}
 person, identifier: removed
 staff, identifier: masked with {{constant: {{value: x}}}}
+  on_null generate; on_invalid error
 age, quasi_identifier: published as bounds, in two columns: age_from and age_to
   hierarchy {{interval: {{width: 5.0}}}}; level from 1 to 3; type integer; missing ["?", "n/a"]; on_unknown error; weight 2.0
 zip, quasi_identifier: published as a label

@@ -1,0 +1,158 @@
+"""Conditions on a row: what must be true of its values for a mask to be applied.
+
+A missing value equals nothing, matches nothing and is neither above nor below anything; only ``missing: true`` is true of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, field_validator, model_validator
+
+from sfumato.core import canonical
+from sfumato.core.settings import Settings
+
+Value = str | bool | int | float
+Bound = str | int | float
+_TESTS = ("equals", "one_of", "matches", "at_least", "at_most", "above", "below", "missing")
+_COMPARISONS = {"at_least": pc.greater_equal, "at_most": pc.less_equal, "above": pc.greater, "below": pc.less}
+
+
+class Condition(Settings):
+    """A test of one column, several of which must all hold; or ``and``, ``or``, ``not`` over other conditions.
+
+    >>> batch = pa.RecordBatch.from_pydict({"ward": ["A", "B", None], "age": ["17", "18", "70"]})
+    >>> Condition(column="age", at_least=18).holds(batch).tolist()
+    [False, True, True]
+    >>> Condition.model_validate({"not": {"column": "ward", "equals": "A"}}).holds(batch).tolist()
+    [False, True, True]
+    """
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    column: Annotated[str | None, Field(description="the column that is looked at")] = None
+    equals: Annotated[Value | None, Field(description="the value that it has")] = None
+    one_of: Annotated[list[Value] | None, Field(min_length=1, description="the values of which it has one")] = None
+    matches: Annotated[str | None, Field(description="the regular expression that is found in it")] = None
+    at_least: Annotated[Bound | None, Field(description="the smallest number, date or instant for which it holds")] = None
+    at_most: Annotated[Bound | None, Field(description="the largest number, date or instant for which it holds")] = None
+    above: Annotated[Bound | None, Field(description="what it is larger than")] = None
+    below: Annotated[Bound | None, Field(description="what it is smaller than")] = None
+    missing: Annotated[bool | None, Field(description="whether there is no value")] = None
+    and_: Annotated[list[Condition] | None, Field(alias="and", min_length=1, description="all of these hold")] = None
+    or_: Annotated[list[Condition] | None, Field(alias="or", min_length=1, description="one of these holds")] = None
+    not_: Annotated[Condition | None, Field(alias="not", description="this does not hold")] = None
+
+    @field_validator("matches")
+    @classmethod
+    def _is_expression(cls, value: str | None) -> str | None:
+        if value is not None:
+            refuse_no_expression(value)
+        return value
+
+    @field_validator("at_least", "at_most", "above", "below")
+    @classmethod
+    def _is_bound(cls, value: Bound | None) -> Bound | None:
+        if isinstance(value, str) and not pa.types.is_temporal(_bound(value).type):
+            raise ValueError("needs a number, a date such as 2020-01-31 or an instant such as 2020-01-31T12:30:00Z")
+        return value
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Condition:
+        tests = [name for name in _TESTS if getattr(self, name) is not None]
+        joined = [name for name in ("and_", "or_", "not_") if getattr(self, name) is not None]
+        if joined and (len(joined) > 1 or tests or self.column is not None):
+            raise ValueError("says either something of a column, or one of and, or, not over other conditions")
+        if not joined and (self.column is None or not tests):
+            raise ValueError(f"needs a column and one of {', '.join(_TESTS)}; or and, or, not over other conditions")
+        return self
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return tuple(dict.fromkeys(self._columns()))
+
+    def _columns(self) -> Iterator[str]:
+        if self.column is not None:
+            yield self.column
+        for inner in [*(self.and_ or []), *(self.or_ or []), *([self.not_] if self.not_ else [])]:
+            yield from inner.reads
+
+    def holds(self, columns: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Return for each row whether it holds."""
+        if self.and_:
+            return _all([inner.holds(columns) for inner in self.and_])
+        if self.or_:
+            return ~_all([~inner.holds(columns) for inner in self.or_])
+        if self.not_ is not None:
+            return ~self.not_.holds(columns)
+        values = columns.column(self.column)
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        return _all(list(self._tested(values)))
+
+    def _tested(self, values: pa.Array) -> Iterator[NDArray[np.bool_]]:
+        if self.missing is not None:
+            yield values.is_null().to_numpy(zero_copy_only=False) == self.missing
+        if self.matches is not None:
+            yield _truths(pc.match_substring_regex(canonical.as_text(values), self.matches))
+        wanted = [self.equals] if self.equals is not None else self.one_of
+        if wanted is not None:
+            yield ~_all([~_equal(values, value) for value in wanted])
+        for name, compare in _COMPARISONS.items():
+            if getattr(self, name) is not None:
+                bound = _bound(getattr(self, name))
+                yield _truths(compare(_in_type(values, bound.type), bound))
+
+
+def refuse_no_expression(text: str) -> None:
+    """Raise a ValueError where a text is no regular expression of RE2, which knows no backtracking and never takes long."""
+    try:
+        pc.match_substring_regex(pa.array([""]), text)
+    except pa.ArrowInvalid:
+        raise ValueError("is no regular expression of RE2; look-ahead, look-behind and back references are not known there") from None
+
+
+def _all(found: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    together: NDArray[np.bool_] = np.logical_and.reduce(found)
+    return together
+
+
+def _truths(found: pa.Array) -> NDArray[np.bool_]:
+    truths: NDArray[np.bool_] = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    return truths
+
+
+def _equal(values: pa.Array, wanted: Value) -> NDArray[np.bool_]:
+    if isinstance(wanted, bool):
+        return _truths(pc.equal(pc.utf8_lower(canonical.as_text(values)), str(wanted).lower()))
+    if isinstance(wanted, str):
+        return _truths(pc.equal(canonical.as_text(values), wanted))
+    bound = _bound(wanted)
+    return _truths(pc.equal(_in_type(values, bound.type), bound))
+
+
+def _bound(value: Bound) -> Any:
+    if not isinstance(value, str):
+        return pa.scalar(float(value))
+    for kind in ("date", "timestamp"):
+        found = canonical.parse(pa.array([value]), kind)
+        if found[0].is_valid:
+            return pc.cast(found, pa.timestamp("us", tz="UTC"))[0]
+    return pa.scalar(value)
+
+
+def _in_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return values as numbers or as instants; null where they are none."""
+    if pa.types.is_floating(kind):
+        return pc.cast(canonical.parse(values, "decimal"), pa.float64())
+    days = canonical.parse(values, "date") if not pa.types.is_timestamp(values.type) else pa.nulls(len(values), pa.date32())
+    return pc.coalesce(pc.cast(days, kind), canonical.parse(values, "timestamp"))
+
+
+Condition.model_rebuild()

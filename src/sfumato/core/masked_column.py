@@ -1,0 +1,213 @@
+"""A column with its masks: one operation after the other, where a condition holds, with one rule for missing and for invalid values.
+
+Operations never see a row to which they do not apply. A missing value stays missing unless the policy, or the card where it says nothing, lets the
+operation put something in its place. A value that an operation cannot take stops the run, or is removed; it is never passed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core import canonical
+from sfumato.core.canonical import ValueType
+from sfumato.core.condition import Condition
+from sfumato.core.mask import Card, Mask, MaskContext, Scope, Uniqueness
+from sfumato.errors import DataError, number_of
+
+if TYPE_CHECKING:
+    import ibis
+
+AS_PUBLISHED = " as published"
+"""What is put after the name of a masked column where what it becomes is meant."""
+
+OnNull = Literal["keep", "generate", "error"]
+OnInvalid = Literal["error", "remove"]
+
+_SCOPES: tuple[Scope, ...] = get_args(Scope)
+_UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
+_LOOKED_AT = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedColumn:
+    """What is done to the values of one column. It is a mask itself."""
+
+    column: str
+    steps: Sequence[Mask]
+    when: Condition | None = None
+    otherwise: Sequence[Mask] = ()
+    on_null: OnNull | None = None
+    on_invalid: OnInvalid = "error"
+
+    def component_name(self) -> str:
+        """Return the names of its operations."""
+        return ", then ".join(step.component_name() for step in self.steps)
+
+    @cached_property
+    def card(self) -> Card:
+        """What all operations together do."""
+        cards = [step.card for step in (*self.steps, *self.otherwise)]
+        scope = max((card.scope for card in cards), key=_SCOPES.index)
+        if scope == "value" and self.reads:
+            scope = "row"
+        uniqueness = max((card.uniqueness for card in cards), key=_UNIQUENESS.index)
+        if self.when is not None and uniqueness == "preserved":
+            # what is masked may become what another row has unmasked
+            uniqueness = "not guaranteed"
+        return Card(
+            deterministic=all(card.deterministic for card in cards),
+            reversible=all(card.reversible for card in cards) and self.when is None,
+            uniqueness=uniqueness,
+            changes_type=any(card.changes_type for card in cards),
+            nulls="masked" if self._masks_nulls else "kept",
+            scope=scope,
+            engines=("arrow",)
+            if self.when is not None
+            else tuple(engine for engine in cards[0].engines if all(engine in card.engines for card in cards)),
+            generates=self.steps[0].card.generates,
+            reveals=" ".join(dict.fromkeys(card.reveals for card in cards if card.reveals)),
+        )
+
+    @cached_property
+    def reads(self) -> Sequence[str]:
+        """The further columns that operations and condition look at."""
+        masks = [name for step in (*self.steps, *self.otherwise) for name in step.reads]
+        read = dict.fromkeys([*masks, *(self.when.reads if self.when is not None else ())])
+        return tuple(name for name in read if name != self.column)
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The named keys that operations need."""
+        return tuple(dict.fromkeys(name for step in (*self.steps, *self.otherwise) for name in step.keys))
+
+    @property
+    def drops(self) -> bool:
+        """Whether the column does not leave at all."""
+        return any(step.component_name() == "drop" for step in self.steps)
+
+    @property
+    def _masks_nulls(self) -> bool:
+        return self.on_null == "generate" or (self.on_null is None and self.steps[0].card.nulls == "masked")
+
+    def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
+        """Return the first operation that does not fit what comes to it, and why."""
+        for steps in (self.steps, self.otherwise):
+            seen, known = kind, declared
+            for step in steps:
+                wrong = step.misfit(seen, known)
+                if wrong is not None:
+                    return f"{step.component_name()} {wrong}"
+                seen, known = step.output_type(seen), None if step.card.changes_type else known
+        return None
+
+    def output_type(self, original: pa.DataType) -> pa.DataType:
+        """Return the type of the masked column: text where masked and other values would be of different types."""
+        kinds = {_typed(steps, original) for steps in (self.steps, self.otherwise)} if self.when is not None else {_typed(self.steps, original)}
+        return kinds.pop() if len(kinds) == 1 else pa.string()
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the masked column."""
+        original = columns.column(context.column)
+        if self.card.scope == "value" and self.card.deterministic:
+            coded = _repeating(original)
+            if coded is not None:
+                inner = pa.RecordBatch.from_arrays([coded.dictionary], names=[context.column])
+                return self._with_missing(self._masked(inner, context).take(coded.indices), original, context)
+        return self._masked(columns, context)
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return the masked column as an expression of a database; None where an operation has none."""
+        if self.when is not None or self.on_null is not None:
+            return None
+        found = dict(columns)
+        for step in self.steps:
+            expressed = step.express(found, context)
+            if expressed is None:
+                return None
+            found[context.column] = expressed
+        return found[context.column]
+
+    def _with_missing(self, masked: pa.Array, original: pa.Array, context: MaskContext) -> pa.Array:
+        """Return what was masked by its distinct values with what becomes of the missing ones, which are not among these."""
+        if not original.null_count:
+            return masked
+        nothing = pa.RecordBatch.from_arrays([pa.nulls(1, original.type)], names=[context.column])
+        return pc.if_else(original.is_null(), self._masked(nothing, context)[0], masked)
+
+    def _masked(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        original = columns.column(context.column)
+        self._refuse_missing(original, context)
+        holds = self.when.holds(columns) if self.when is not None else np.ones(len(original), bool)
+        kind = self.output_type(original.type)
+        masked = self._steps(self.steps, columns, holds, context)
+        if self.when is None:
+            return masked
+        rest = self._steps(self.otherwise, columns, ~holds, context) if self.otherwise else original
+        return pc.if_else(pa.array(holds), _as_type(masked, kind), _as_type(rest, kind))
+
+    def _steps(self, steps: Sequence[Mask], columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> pa.Array:
+        """Return the column after some operations; only the rows they apply to mean something."""
+        place = columns.schema.get_field_index(context.column)
+        for number, step in enumerate(steps):
+            values = columns.column(place)
+            applies = rows if self._masks_nulls and not number else rows & values.is_valid().to_numpy(zero_copy_only=False)
+            masked = _on_rows(step, columns, applies, context)
+            self._refuse_invalid(step, values, masked, applies, context)
+            columns = columns.set_column(place, context.column, masked)
+        return columns.column(place)
+
+    def _refuse_missing(self, values: pa.Array, context: MaskContext) -> None:
+        if self.on_null == "error" and values.null_count:
+            raise DataError(
+                f"column {context.column}: {number_of(values.null_count, 'row')} without a value",
+                code="mask-null",
+                hint=f"on_null: keep in columns.{context.column}, or complete the source",
+            )
+
+    def _refuse_invalid(self, step: Mask, values: pa.Array, masked: pa.Array, rows: NDArray[np.bool_], context: MaskContext) -> None:
+        if step.card.empties or self.on_invalid == "remove" or masked.null_count == 0:
+            return
+        invalid = rows & values.is_valid().to_numpy(zero_copy_only=False) & masked.is_null().to_numpy(zero_copy_only=False)
+        if invalid.any():
+            raise DataError(
+                f"column {context.column}: {number_of(int(invalid.sum()), 'row')} with a value that {step.component_name()} cannot take",
+                code="mask-invalid",
+                hint=f"mask the others with `when`, or say on_invalid: remove in columns.{context.column}",
+            )
+
+
+def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> pa.Array:
+    """Return what an operation makes of some rows; null for the others."""
+    if rows.all():
+        return step.apply(columns, context)
+    masked = step.apply(columns.filter(pa.array(rows)), context)
+    places = np.cumsum(rows) - 1
+    return masked.take(pa.array(places, mask=~rows))
+
+
+def _typed(steps: Sequence[Mask], kind: pa.DataType) -> pa.DataType:
+    for step in steps:
+        kind = step.output_type(kind)
+    return kind
+
+
+def _as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    return values if values.type == kind else canonical.render(values)
+
+
+def _repeating(values: pa.Array) -> pa.DictionaryArray | None:
+    """Return the values as a dictionary and codes where many of them occur again; None where that is not worth it."""
+    if pa.types.is_dictionary(values.type):
+        return values
+    looked_at = min(len(values), _LOOKED_AT)
+    if looked_at < _LOOKED_AT // 4 or len(values.slice(0, looked_at).unique()) * 2 > looked_at:
+        return None
+    return values.dictionary_encode()

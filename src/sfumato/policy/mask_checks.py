@@ -1,0 +1,86 @@
+"""What masks may be asked for: by themselves, beside the role of their column, and beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sfumato.core.masked_column import AS_PUBLISHED
+from sfumato.core.mistakes import key_text
+from sfumato.errors import Mistake, suggestion
+from sfumato.policy.lines import Lines
+from sfumato.policy.model import Column, Policy
+
+if TYPE_CHECKING:
+    from sfumato.core.masked_column import MaskedColumn
+
+_WITH_MASKS = ("when", "otherwise", "on_null", "on_invalid", "unique")
+
+
+@dataclass(frozen=True)
+class _Wrong:
+    """What is wrong with one key of a column."""
+
+    key: str
+    message: str
+    code: str
+    hint: str | None
+
+
+def mask_mistakes(policy: Policy, masks: Mapping[str, MaskedColumn | None], lines: Lines) -> list[Mistake]:
+    """Return what is wrong with the masks of a policy; one whose operations could not be found has been told already."""
+    mistakes = []
+    for name, column in policy.columns.items():
+        for wrong in _of_column(policy, name, column, masks.get(name)):
+            path = ("columns", name, wrong.key)
+            mistakes.append(Mistake(key_text(path), wrong.message, code=wrong.code, hint=wrong.hint, line=lines.at(path)))
+    return mistakes
+
+
+def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | None) -> Iterator[_Wrong]:
+    if column.mask is None:
+        for key in sorted(column.model_fields_set & set(_WITH_MASKS)):
+            yield _Wrong(key, "says something only of a column with a mask", code="policy-role-key", hint="leave it out, or give the column a mask")
+        return
+    if column.otherwise is not None and column.when is None:
+        yield _Wrong("otherwise", "says something only beside a condition", code="policy-role-key", hint="when: {column: ..., equals: ...}")
+    if mask is None:
+        return
+    for other in mask.reads:
+        if other not in policy.columns:
+            hint = suggestion(other, policy.columns)
+            yield _Wrong("mask", f"reads the column {other}, which the policy does not name", code="policy-unknown-column", hint=hint)
+    if column.role == "sensitive" and name + AS_PUBLISHED in policy.columns:
+        yield _Wrong(
+            "mask", f"what it makes would be called like the column {name}{AS_PUBLISHED}", code="policy-name-taken", hint="rename that column"
+        )
+    for key in mask.keys:
+        if key not in policy.keys:
+            hint = suggestion(key, policy.keys) if policy.keys else f"keys: {{{key}: {{environment: SFUMATO_KEY}}}}"
+            yield _Wrong("mask", f"needs the key {key}, which the policy does not name", code="policy-unknown-key-name", hint=hint)
+    if column.on_null == "generate" and not mask.steps[0].card.generates:
+        words = f"{mask.steps[0].component_name()} makes nothing of a missing value"
+        yield _Wrong("on_null", words, code="policy-mask-null", hint="on_null: keep, or an operation that makes values, such as constant or fake")
+    if column.unique and mask.card.uniqueness == "lossy":
+        yield _Wrong(
+            "unique",
+            f"{mask.component_name()} makes one value of several",
+            code="policy-mask-unique",
+            hint="encrypt, hash or tokenise the column, or leave it out",
+        )
+    yield from _promised(name, column, mask)
+
+
+def _promised(name: str, column: Column, mask: MaskedColumn) -> Iterator[_Wrong]:
+    """A mask on a quasi-identifier must be a function of its value: what differs by chance or by other rows cannot make people alike."""
+    if column.role != "quasi_identifier":
+        return
+    if mask.card.scope != "value":
+        words = f"{mask.component_name()} looks at other values than the row's own {name}, and the column is a quasi_identifier"
+    elif not mask.card.deterministic:
+        words = f"{mask.component_name()} gives one value different results, and the column is a quasi_identifier"
+    else:
+        return
+    hint = "an operation that is a function of the value (generalise, round, shorten, hash), or role identifier"
+    yield _Wrong("mask", words, code="policy-mask-promise", hint=hint)
