@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.formats import FORMATS, format_of
@@ -57,9 +57,8 @@ def _source(value: Any) -> Any:
     return Component(name="folder", settings={"path": value}) if isinstance(value, str) and value.endswith("/") else _file_or_component(value)
 
 
-def _form(value: str) -> str:
-    WrittenForm.of(value)
-    return value
+def _pattern_alone(value: Any) -> Any:
+    return {"pattern": value} if isinstance(value, str) else value
 
 
 def _one_or_many(value: Any) -> Any:
@@ -71,8 +70,27 @@ FileComponent = Annotated[Component, BeforeValidator(_sink)]
 SourceComponent = Annotated[Component, BeforeValidator(_source)]
 Texts = Annotated[list[str], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
 _Known = Literal["singling_out"]
-Form = Annotated[str, AfterValidator(_form)]
 Acceptance = Annotated[list[_Known], BeforeValidator(_one_or_many, json_schema_input_type=_Known | list[_Known])]
+
+
+class SourceFormat(Settings):
+    """How a source writes dates, instants or numbers in one column."""
+
+    pattern: Annotated[str, Field(description="a pattern such as %d.%m.%Y %H:%M, or the number 1234.56 as it stands there, 1.234,56")]
+    time_zone: Annotated[str | None, Field(description="the zone whose clocks are meant, such as Europe/Berlin; UTC where none is given")] = None
+
+    @model_validator(mode="after")
+    def _known(self) -> SourceFormat:
+        # made once to be checked, and again where it is used: a form is small
+        self.form()
+        return self
+
+    def form(self) -> WrittenForm:
+        """Return what reads it."""
+        return WrittenForm.of(self.pattern, self.time_zone)
+
+
+Format = Annotated[SourceFormat, BeforeValidator(_pattern_alone, json_schema_input_type=str | SourceFormat)]
 
 
 class LevelRange(Settings):
@@ -134,7 +152,7 @@ class Policy(Settings):
         Literal["refuse", "remove"], Field(description="what becomes of columns of the source that are not named: the run stops, or they are removed")
     ] = "refuse"
     formats: Annotated[
-        dict[str, Form],
+        dict[str, Format],
         Field(description="how the source writes dates and numbers: %d.%m.%Y, or the number 1234.56 as it stands there, 1.234,56"),
     ] = {}
     promises: Annotated[list[AnyComponent], Field(description="what must hold of the release")] = []
