@@ -86,7 +86,8 @@ class Line:
         """Return how many whole widths from the origin each value stands."""
         if self.unit is None:
             # halves: the distance between the ends may be more than a float holds
-            widths = np.clip((self.places / 2 - as_float(origin / 2)) / as_float(width / 2), -_FURTHEST, _FURTHEST)
+            with np.errstate(over="ignore"):
+                widths = np.clip((self.places / 2 - as_float(origin / 2)) / as_float(width / 2), -_FURTHEST, _FURTHEST)
             numbers = np.floor(widths).astype(np.int64)
             # a tenth has no exact binary form, and 0.3 is three tenths: near a border the binary fraction nearest to it decides
             nearest = np.round(widths)
