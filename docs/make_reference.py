@@ -57,7 +57,7 @@ def pages() -> dict[str, str]:
 def _component(kind: str, name: str) -> str:
     component = find(kind, name)
     parts = [
-        f"# {name}\n\nA {_TITLES.get(kind, kind.removesuffix('s'))} of sfumato. {_module_words(component)}",
+        f"# {name}\n\n{_with_article(_TITLES.get(kind, kind.removesuffix('s')))} of sfumato. {_module_words(component)}",
         _plain(inspect.getdoc(component) or ""),
     ]
     if component.model_fields:
@@ -68,6 +68,10 @@ def _component(kind: str, name: str) -> str:
     if kind not in _WITHOUT_EXAMPLE:
         parts.append(f"## Example\n\n{_PEOPLE}\n\n{_example(kind, name)}")
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _with_article(noun: str) -> str:
+    return f"{'An' if noun[0] in 'aeiou' else 'A'} {noun}"
 
 
 def _module_words(component: Any) -> str:

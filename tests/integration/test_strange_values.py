@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -168,3 +169,70 @@ def test_an_exponent_in_a_column_of_long_numbers_rounds_none_of_them() -> None:
 
     assert "9007199254740993" in shown
     assert set(released(["1e3", "2.5", "1000.125"])) == {"1000", "2.5", "1000.125"}
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
+@pytest.mark.parametrize("power", [0, -4, -300, 300])
+def test_binary_fractions_of_any_length_are_published(algorithm: str, power: int) -> None:
+    numbers = np.random.default_rng(7).normal(size=300) * 10.0**power
+    policy = {"columns": {"n": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 5}}], "algorithm": algorithm}
+
+    assert sfumato.run(policy, data=pa.table({"n": numbers})).record.rows.out == 300
+
+
+def test_numbers_further_apart_than_a_float_can_say_are_published() -> None:
+    policy = {"columns": {"n": {"role": "quasi_identifier", "hierarchy": {"interval": {"bins": 5}}}}, "promises": [{"k_anonymity": {"k": 2}}]}
+
+    found = sfumato.run(policy, data=pa.table({"n": [-1.5e308, 1.5e308, 1e308, -1e308]})).table.column("n").to_pylist()
+    assert found == ["[-1.5e+308, -1e+308]"] * 2 + ["[1e+308, 1.5e+308]"] * 2
+
+
+def test_what_stands_for_a_missing_value_may_have_more_digits() -> None:
+    policy = {"columns": {"n": {"role": "quasi_identifier", "missing": ["-99.999"]}}, "promises": [{"k_anonymity": {"k": 2}}]}
+
+    found = sfumato.run(policy, data=pa.table({"n": ["1.5", "1.5", "2.5", "2.5", "-99.999", "-99.999"]})).table.column("n").to_pylist()
+    assert found == ["1.5", "1.5", "2.5", "2.5", None, None]
+
+
+def test_loss_is_told_where_numbers_are_too_close_for_floats() -> None:
+    numbers = [10**17 + place % 3 for place in range(9)] + [15 * 10**16]
+    policy = {
+        "columns": {"n": {"role": "quasi_identifier"}},
+        "promises": [{"k_anonymity": {"k": 3}}],
+        "algorithm": "datafly",
+        "suppression_limit": 0.2,
+    }
+
+    assert sfumato.run(policy, data=pa.table({"n": numbers})).record.measures["after"]["gcp"] == 0
+
+
+def test_years_beyond_the_calendar_have_names_of_their_own() -> None:
+    instants = ["9999-12-31T23:00:00Z", "9999-12-31T23:30:00Z", "1005-01-01T00:00:00Z", "1005-01-02T00:00:00Z"]
+    column = {"role": "quasi_identifier", "hierarchy": {"calendar": {"levels": ["decade"], "time_zone": "Asia/Tokyo"}}, "level": {"minimum": 1}}
+    policy = {"columns": {"at": column}, "promises": [{"k_anonymity": {"k": 2}}]}
+
+    assert sorted(sfumato.run(policy, data=pa.table({"at": instants})).table.column("at").to_pylist()) == ["10000s"] * 2 + ["1000s"] * 2
+
+
+def test_values_with_commas_stand_in_quotes_in_a_set() -> None:
+    column = {
+        "role": "quasi_identifier",
+        "hierarchy": {"taxonomy": {"tree": {"*": ["x", "y"], "x": ["a", "a, b"], "y": ["c", "d"]}}},
+        "publish": "set",
+    }
+    policy = {"columns": {"v": column}, "promises": [{"k_anonymity": {"k": 2}}]}
+
+    found = sfumato.run(policy, data=pa.table({"v": ["a", "a, b", "c", "d"]})).table.column("v").to_pylist()
+    assert sorted(found) == ['{a, "a, b"}'] * 2 + ["{c, d}"] * 2
+
+
+def test_numbers_are_not_ordered_as_letters_because_one_is_none() -> None:
+    promises = [{"k_anonymity": {"k": 2}}, {"t_closeness": {"column": "s", "t": 0.3, "distance": "ordered"}}]
+    columns = {"d": {"role": "quasi_identifier"}, "s": {"role": "sensitive"}}
+    table = pa.table({"d": [1, 1, 2, 2], "s": ["1", "2", "10", "k.A."]})
+
+    with pytest.raises(DataError) as raised:
+        sfumato.run({"columns": columns, "promises": promises}, data=table)
+    assert (raised.value.code, "k.A." in raised.value.sentence()) == ("value-type", False)
+    columns["s"]["missing"] = "k.A."
+    assert sfumato.run({"columns": columns, "promises": promises}, data=table).record.rows.out == 4

@@ -89,7 +89,8 @@ def _by_cells(search: Search, problem: Problem, frequencies: Frequencies) -> Rec
         raise too_many_suppressed(problem, left_over, frequencies.rows)
     class_of = np.full(len(frequencies.combinations), -1, np.int32)
     lows, highs, number = [], [], 0
-    free = replace(problem, maximum_levels=[hierarchy.height for hierarchy in problem.hierarchies])
+    # what may be left out has been: cells do not share what is left of the limit
+    free = replace(problem, maximum_levels=[hierarchy.height for hierarchy in problem.hierarchies], suppressible=0)
     for cell in np.flatnonzero(holds):
         members = np.flatnonzero(cells == cell)
         found = search(free, _part(frequencies, members))

@@ -8,6 +8,7 @@ weight) is cut first. Where the median cannot be the cut, the admissible cut nea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from sfumato.algorithms import _any_promise
 from sfumato.algorithms._level_range import within_levels
+from sfumato.algorithms._stragglers import stragglers
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.impossible import refuse_the_impossible
@@ -41,7 +43,9 @@ _ROWS_A_STEP = 1 << 18
 
 
 class Mondrian(Settings):
-    """Local recoding by recursive cuts. Suppresses a row only where a column's ``level.maximum`` forces it to.
+    """Local recoding by recursive cuts. Suppresses a row where a column's ``level.maximum`` forces it to, and within the limit a few stragglers.
+
+    Stragglers are fewer rows than a class needs, for whose sake a tree column (a calendar, networks, a taxonomy) would be published as its root.
 
     Guarantee: every class keeps every promise. Cost: about rows x columns x depth; a million rows of eight columns in well under a second.
     Does not find the best partition: each cut is the best at its moment.
@@ -67,8 +71,11 @@ class Mondrian(Settings):
 
 
 def _boxes(problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
-    refuse_the_impossible(problem, frequencies)
     smallest = _smallest(problem)
+    left_out = stragglers(problem, frequencies, smallest)
+    if left_out.any():
+        return _of_the_others(problem, frequencies, left_out, progress)
+    refuse_the_impossible(problem, frequencies)
     if any(promise.compiled() is None for promise in problem.promises):
         return _any_promise.partition(problem, frequencies, smallest, progress)
     work = _Work(problem, frequencies, smallest)
@@ -79,6 +86,17 @@ def _boxes(problem: Problem, frequencies: Frequencies, progress: Progress) -> Re
         progress.advance(work.done - done)
         done = work.done
     return work.recoding()
+
+
+def _of_the_others(problem: Problem, frequencies: Frequencies, left_out: NDArray[np.bool_], progress: Progress) -> Recoding:
+    """Return the boxes of all combinations but some."""
+    numbers = np.where(left_out, -1, np.cumsum(~left_out) - 1).astype(np.int32)
+    rows = int(frequencies.combination_rows[left_out].sum())
+    rest = replace(problem, suppressible=0, refused=problem.refused + rows)
+    found = _boxes(rest, frequencies.renumbered(numbers, frequencies.combinations[~left_out]), progress)
+    class_of = np.full(len(left_out), -1, np.int32)
+    class_of[~left_out] = found.class_of
+    return replace(found, class_of=class_of)
 
 
 def _smallest(problem: Problem) -> int:

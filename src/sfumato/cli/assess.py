@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.progress import Bars
-from sfumato.errors import UsageError
+from sfumato.errors import PolicyError, UsageError
 
 _POLICIES = {".yaml", ".yml"}
 
@@ -60,10 +60,15 @@ def _of_policy(path: Path, named: Sequence[str], subject: str | None, written: M
 
 
 def _source(path: Path, written: Mapping[str, str]) -> Source:
+    from sfumato.core.formats import FORMATS
     from sfumato.policy.model import Policy
     from sfumato.registry import find
 
-    component = Policy(source=f"{path}/" if path.is_dir() and not path.suffix else str(path), columns={}).source  # type: ignore[arg-type]  # a path becomes a component
+    try:
+        component = Policy(source=f"{path}/" if path.is_dir() and not path.suffix else str(path), columns={}).source  # type: ignore[arg-type]  # a path becomes a component
+    except PolicyError:
+        words = f"{path} has an ending that says no format; known: {', '.join(FORMATS)}"
+        raise UsageError(words, code="format-unknown", hint="write a policy whose source says it, and: sfumato assess policy.yaml") from None
     if component is None:
         raise AssertionError("a policy keeps the source that it was given")
     source: Source = find("sources", component.name)(**{**component.settings, **written})

@@ -39,4 +39,4 @@ def _described(kind: str, name: str) -> dict[str, Any]:
         }
         for field, about in component.model_fields.items()
     }
-    return {"meaning": (inspect.getdoc(component) or "").split("\n")[0], "settings": settings}
+    return {"meaning": (inspect.getdoc(component) or "").split("\n")[0].replace("``", ""), "settings": settings}

@@ -13,6 +13,7 @@ import typer
 
 from sfumato.cli.new_file import write_new
 from sfumato.cli.progress import Bars
+from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import DataError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def draft(policy: Path, column: str, output: Path, view_name: str | None, force:
     text = io.StringIO()
     csv.writer(text, delimiter=";", lineterminator="\n").writerows(view.table())
     write_new(output, text.getvalue(), force, private=True)
-    line = f"{column}: {{role: {view.role}, hierarchy: {{table: {{path: {output}}}}}}}"
+    line = f"{yaml_text(column)}: {yaml_text({**view.entry, 'hierarchy': {'table': {'path': str(output)}}})}"
     if format == "json":
         sys.stdout.write(json.dumps({"file": str(output), "policy": line}, ensure_ascii=False) + "\n")
     else:

@@ -11,6 +11,7 @@ from sfumato.cli.answers import answers, leave_output_to_the_release
 from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.compiling import compile_if_needed
 from sfumato.cli.progress import Bars
+from sfumato.core.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from sfumato.core.record import RunRecord
@@ -75,7 +76,7 @@ def summary(record: RunRecord, record_file: str) -> str:
     """Return what was promised, measured and lost, in a few lines."""
     after = record.measures["after"]
     lines = ["promised and measured on the written release"]
-    told = [", ".join(f"{key} {value}" for key, value in p.settings.items() if value not in (None, [])) for p in record.promises]
+    told = [", ".join(f"{key} {yaml_text(value)}" for key, value in p.settings.items() if value not in (None, [])) for p in record.promises]
     width = max(map(len, told), default=0)
     for promise, settings in zip(record.promises, told, strict=True):
         verdict = "holds" if promise.holds else "BROKEN"

@@ -33,7 +33,18 @@ _EXACT_DIGITS = 15
 _FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_800
 _INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})$"
 _DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?$"
-_FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,3})?$"
+# a binary fraction has up to 17 digits, and zeros before them
+_FLOAT = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,3})?$"
+_LIKE_ADDRESS = r"^[0-9]{1,3}(\.[0-9]{1,3}){3}$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*$"
+_LEADING_ZERO = r"^0[0-9]+$"
+_OTHER_FORMS = {
+    r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4}$": "%d.%m.%Y",
+    r"^[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}$": "%d/%m/%Y",
+    r"^[0-9]{4}/[0-9]{1,2}/[0-9]{1,2}$": "%Y/%m/%d",
+    r"^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}$": "%Y-%m-%d",
+    r"^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{4} [0-9]{2}:[0-9]{2}$": "%d.%m.%Y %H:%M",
+    r"^[+-]?[0-9]{1,3}(\.[0-9]{3})*,[0-9]+$|^[+-]?[0-9]+,[0-9]+$": "1.234,56",
+}
 _ADDRESS = r"^[0-9A-Fa-f:.]{2,45}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
@@ -73,11 +84,34 @@ def nearly(values: pa.Array, rows: NDArray[np.int64]) -> tuple[ValueType, int] |
     """
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)) or not len(values):
         return None
-    kinds: list[tuple[ValueType, str]] = [("integer", _INTEGER), ("decimal", _FLOAT), ("date", _DATE), ("timestamp", _TIMESTAMP)]
+    if pc.any(pc.match_substring_regex(values, _LEADING_ZERO)).as_py():
+        # codes, such as postcodes: no quantities, and nothing is wrong with them
+        return None
+    kinds: list[tuple[ValueType, str]] = [
+        ("integer", _INTEGER),
+        ("decimal", _FLOAT),
+        ("date", _DATE),
+        ("timestamp", _TIMESTAMP),
+        ("ip", _LIKE_ADDRESS),
+    ]
     for kind, pattern in kinds:
         strangers = int(rows[~pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False)].sum())
         if strangers <= _FEW * rows.sum():
             return kind, strangers
+    return None
+
+
+def another_form(values: pa.Array, rows: NDArray[np.int64]) -> str | None:
+    """Return how most rows of a text column seem to write dates or numbers, as ``formats`` would say it; None where they are no such thing.
+
+    >>> another_form(pa.array(["31.12.1999", "1.1.2000"]), np.array([1, 1])), another_form(pa.array(["75,3"]), np.array([1]))
+    ('%d.%m.%Y', '1.234,56')
+    """
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)) or not len(values):
+        return None
+    for pattern, form in _OTHER_FORMS.items():
+        if rows[~pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False)].sum() <= _FEW * rows.sum():
+            return form
     return None
 
 
@@ -93,6 +127,8 @@ def parse(values: pa.Array, kind: ValueType) -> pa.Array:
         return _parse_float(values)
     if kind == "timestamp" and pa.types.is_timestamp(values.type):
         return _within_calendar(values)
+    if kind == "date" and pa.types.is_timestamp(values.type):
+        return _whole_days(_within_calendar(values))
     if not pa.types.is_string(values.type):
         values = _as_text(values)
     if kind == "integer":
@@ -151,6 +187,38 @@ def positions(values: pa.Array) -> NDArray[np.float64]:
         values = pc.cast(values, pa.string())
     result: NDArray[np.float64] = pc.cast(values, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return result
+
+
+def compared(*arrays: pa.Array) -> list[NDArray[np.float64]]:
+    """Return numbers by which typed values of one type, in several arrays, compare exactly; NaN for null.
+
+    A float tells whole numbers apart up to 2**53, and decimal numbers of 15 digits; of others it is their place among all of them that is told.
+
+    >>> first, second = compared(pa.array([2**53]), pa.array([2**53 + 1, None]))
+    >>> bool(first[0] < second[0])
+    True
+    """
+    places = [positions(values) for values in arrays]
+    kinds = {values.type for values in arrays}
+    if any(map(pa.types.is_floating, kinds)) or all(map(_is_told, arrays, places)):
+        return places
+    if any(map(pa.types.is_decimal, kinds)):
+        widest = pa.decimal256(76, max(kind.scale for kind in kinds if pa.types.is_decimal(kind)))
+        arrays = tuple(pc.cast(values, widest) for values in arrays)
+    joined = pa.concat_arrays(arrays)
+    distinct = joined.drop_null().unique()
+    ranks = np.empty(len(distinct))
+    ranks[pc.sort_indices(distinct).to_numpy()] = np.arange(len(distinct))
+    codes = pc.index_in(joined, value_set=distinct)
+    ranked = np.append(ranks, np.nan)[pc.fill_null(codes, len(distinct)).to_numpy()]
+    return np.split(ranked, np.cumsum([len(values) for values in arrays])[:-1])
+
+
+def _is_told(values: pa.Array, places: NDArray[np.float64]) -> bool:
+    """Return whether floats tell values apart."""
+    if pa.types.is_decimal(values.type):
+        return bool(np.nanmax(np.abs(places), initial=0.0) * 10.0**values.type.scale < 10.0**_EXACT_DIGITS)
+    return bool(np.nanmax(np.abs(places), initial=0.0) < 2.0**53)
 
 
 def is_ordered(kind: ValueType) -> bool:
@@ -256,6 +324,12 @@ def _within_calendar(values: pa.Array) -> pa.Array:
     kept = pc.if_else(inside, numbers, pa.scalar(None, pa.int64()))
     # nanoseconds are cut off downwards, before 1970 too
     return pc.cast(pc.floor_temporal(pc.cast(kept, pa.timestamp(values.type.unit, tz="UTC")), unit="microsecond"), pa.timestamp("us", tz="UTC"))
+
+
+def _whole_days(instants: pa.Array) -> pa.Array:
+    """Return instants at midnight as days, others as null."""
+    days = pc.cast(instants, pa.date32())
+    return pc.if_else(pc.equal(pc.cast(days, instants.type), instants), days, pa.scalar(None, pa.date32()))
 
 
 def _cast_or_null(text: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -23,11 +23,26 @@ def encode(hierarchy: Hierarchy, values: pa.Array, missing: Sequence[str] = ()) 
     """
     text = canonical.as_text(values)
     is_missing = pc.is_in(text, value_set=pa.array(list(missing), pa.string()))
-    typed = typed_values(values, hierarchy.kind)
-    found = pc.index_in(canonical.render(typed), value_set=hierarchy.leaves)
+    # what is missing must not decide with how many digits the others are written
+    typed = typed_values(pc.if_else(is_missing, pa.scalar(None, values.type), values), hierarchy.kind)
+    found = pc.index_in(*_alike(typed, hierarchy))
     codes = pc.fill_null(found, hierarchy.outside).to_numpy(zero_copy_only=False).astype(np.int32)
     codes[is_missing.to_numpy(zero_copy_only=False)] = hierarchy.missing
     return Encoding(hierarchy.column, codes, null_code=hierarchy.missing, size=hierarchy.size + 2)
+
+
+def _alike(typed: pa.Array, hierarchy: Hierarchy) -> tuple[pa.Array, pa.Array]:
+    """Return values and leaves in texts that are the same where the values are: decimals with as many digits."""
+    kinds = (typed.type, hierarchy.values.type)
+    if typed.type == hierarchy.values.type or not all(map(pa.types.is_decimal, kinds)):
+        return canonical.render(typed), hierarchy.leaves
+    scale = max(kind.scale for kind in kinds)
+    first, second = (canonical.render(_scaled(array, scale)) for array in (typed, hierarchy.values))
+    return first, second
+
+
+def _scaled(values: pa.Array, scale: int) -> pa.Array:
+    return pc.cast(values, pa.decimal256(76, scale))
 
 
 def typed_values(values: pa.Array, kind: canonical.ValueType) -> pa.Array:

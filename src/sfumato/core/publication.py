@@ -5,6 +5,8 @@ Writing starts from intervals of leaf codes; reading starts from the text alone,
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +23,7 @@ from sfumato.core.recoding import Recoding
 
 Style = Literal["interval", "bounds", "set", "label"]
 UNREADABLE = -1
+_DOUBTFUL = re.compile(r'[,{}"]|^\s|\s$')
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +161,7 @@ class Publication:
     def _set_text(self, low: int, high: int) -> str:
         if low == high:
             return str(self.hierarchy.leaves[low].as_py())
-        return "{" + ", ".join(self.hierarchy.leaves[low : high + 1].to_pylist()) + "}"
+        return "{" + ", ".join(map(_in_set, self.hierarchy.leaves[low : high + 1].to_pylist())) + "}"
 
     def _read_one(self, texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if self.hierarchy.ordered:
@@ -178,8 +181,8 @@ class Publication:
 
     def _between(self, first: pa.Array, last: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the leaves from one end to the other."""
-        positions = self.hierarchy.positions
-        low, high = (_positions(end, self.hierarchy.kind) for end in (first, last))
+        ends = (canonical.parse(end, self.hierarchy.kind) for end in (first, last))
+        positions, low, high = canonical.compared(self.hierarchy.values, *ends)
         lows = np.searchsorted(positions, low, side="left")
         highs = np.searchsorted(positions, high, side="right") - 1
         broken = np.isnan(low) | np.isnan(high) | (highs < lows)
@@ -218,6 +221,15 @@ def in_published_order(recoding: Recoding, publications: Sequence[Publication]) 
     lows = np.minimum.reduceat(recoding.lows[order], firsts, axis=0)
     highs = np.maximum.reduceat(recoding.highs[order], firsts, axis=0)
     return Recoding(recoding.kind, numbers[recoding.class_of], lows, highs, recoding.levels)
+
+
+def _in_set(text: str) -> str:
+    """Return a value as it stands in a set: in quotes where it could be taken for several.
+
+    >>> _in_set("flu"), _in_set("cold, common")
+    ('flu', '"cold, common"')
+    """
+    return json.dumps(text, ensure_ascii=False) if _DOUBTFUL.search(text) or not text else text
 
 
 def interval_columns(texts: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -24,6 +24,7 @@ from sfumato.measures.reidentification import distinction, expected_in_populatio
 _COUNTERS = 1 << 23
 _BEST_PAIRS = 5
 _TOLD = 10
+_TELLING = ("unique", "separation", "distinction")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +47,8 @@ class Assessment:
         """Return what was found, for notebooks."""
         rows = [(name.replace("_", " "), f"{value:.2%}") for name, value in self.prosecutor.items() if not isinstance(value, dict)]
         rows += [(f"risk above {threshold}", f"{share:.2%}") for threshold, share in self.prosecutor["at_risk"].items()]
-        told = [
-            (", ".join(about["columns"]), f"{about['unique']:.2%}", f"{about['separation']:.2%}") for about in [*self.columns, *self.combinations]
-        ]
-        return html_table([("rows", self.rows), *rows]) + html_table(told, ("columns", "unique", "separation"))
+        told = [(", ".join(about["columns"]), *(f"{about[measure]:.2%}" for measure in _TELLING)) for about in [*self.columns, *self.combinations]]
+        return html_table([("rows", self.rows), *rows]) + html_table(told, ("columns", *_TELLING))
 
     def as_mapping(self) -> dict[str, Any]:
         """Return it as plain values."""
@@ -82,7 +81,7 @@ def assess(
     sizes, groups = table.sizes(names)
     return Assessment(
         rows=reading.rows,
-        people=int(sizes.sum()),
+        people=table.people,
         quasi_identifiers=tuple(names),
         prosecutor=reidentification(sizes),
         journalist=_journalist(reading, names, sizes, groups, population, progress),
@@ -97,9 +96,15 @@ class _Table:
     def __init__(self, reading: Reading, names: Sequence[str]) -> None:
         # null is -1: it becomes a code like any other
         self._codes = {name: reading.columns[name].codes.astype(np.int64) + 1 for name in names}
+        self._rows = reading.rows
         self._spans = {name: len(reading.columns[name].values) + 1 for name in names}
         self._distinct = {name: int(np.count_nonzero(reading.columns[name].counts())) for name in names}
         self._people = group_keys(reading.prints["subject"].view(np.int64))[0].astype(np.int64) if "subject" in reading.prints else None
+
+    @property
+    def people(self) -> int:
+        """How many people there are: rows, where nothing says whose they are."""
+        return self._rows if self._people is None else int(self._people.max(initial=-1)) + 1
 
     def sizes(self, names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return how many people each combination has, and the first row of each."""

@@ -10,10 +10,11 @@ if TYPE_CHECKING:
 
 def in_words(found: Assessment) -> str:
     """Return what was found, one fact a line."""
-    who = "people" if found.people != found.rows else "rows"
+    # a person with several combinations counts once in each
+    who = "people in their combinations" if found.people != found.rows else "rows"
     prosecutor = found.prosecutor
     lines = [
-        f"table          {found.rows:,} rows" + (f" of {found.people:,} people in their combinations" if who == "people" else ""),
+        f"table          {found.rows:,} rows" + (f" of {found.people:,} people" if found.people != found.rows else ""),
         f"by             {', '.join(found.quasi_identifiers)}",
         f"unique         {prosecutor['unique']:.2%} of the {who} share their combination with nobody",
         "prosecutor     who knows that somebody is in the table finds them with a probability",

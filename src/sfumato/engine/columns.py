@@ -9,6 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from sfumato.core.interfaces import Source
+from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import DataError, nearest, number_of
 from sfumato.policy.model import Column
 from sfumato.policy.resolve import Resolved
@@ -18,7 +19,7 @@ _DELIMITERS = ";\t|,"
 _HINTS = {
     "delimited": "if its first line is no header, say source: {delimited: {path: ..., header: false}}",
     "excel": "perhaps it is another sheet: source: {excel: {path: ..., sheet: ...}}",
-    "standard_input": "look at the first line: source: {standard_input: {delimiter: ';'}}, or header: false where it has none",
+    "standard_input": "look at the first line: source: {standard_input: {delimiter: ';'}}, header: false without one, format: json_lines for JSON",
 }
 
 
@@ -58,7 +59,7 @@ def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> No
 
 
 def _meant(absent: Collection[str], known: Collection[str]) -> list[str]:
-    near = [f"{meant} in place of {name}" for name in absent if (meant := nearest(name, known)) is not None]
+    near = [f"{yaml_text(meant)} in place of {yaml_text(name)}" for name in absent if (meant := nearest(name, known)) is not None]
     return near[:5] or ["leave them out of the policy, or call them as the source does"]
 
 

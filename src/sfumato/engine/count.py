@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,6 +42,7 @@ class Counted:
     rows: int
     singling_out: Sequence[str]
     nearly: Mapping[str, canonical.ValueType]
+    other_forms: Mapping[str, str]
 
 
 def count(plan: Plan, attached: Attached) -> Counted:
@@ -57,7 +58,7 @@ def count(plan: Plan, attached: Attached) -> Counted:
         hierarchies[name] = build_hierarchy(plan, name, column, values, dictionary.counts)
         encodings.append(encode(hierarchies[name], values, column.missing))
         outside[name] = _strangers(name, column, hierarchies[name], dictionary, encodings[-1])
-    ladders = _ladders(plan, attached)
+    ladders = sensitive_ladders(plan, attached.dictionary)
     sensitive = [encode_sensitive(plan, name, attached.dictionary(name).values, ladders) for name in plan.watched]
     sensitive += [encode_published(plan, name, attached.dictionary(original_of(name)).values) for name in published_names(plan.promises)]
     count_plan = CountPlan(encodings, sensitive, plan.resolved.policy.subject, _refused(plan, hierarchies, outside))
@@ -70,27 +71,31 @@ def count(plan: Plan, attached: Attached) -> Counted:
             code="nothing-left",
             hint="complete the hierarchies, or say on_unknown: generalise",
         )
-    nearly = _nearly(plan, attached, hierarchies)
-    return Counted(hierarchies, frequencies, count_plan, frequencies.combinations, outside, refused_rows, attached.rows, singling, nearly)
+    nearly, forms = _nearly(plan, attached, hierarchies)
+    return Counted(hierarchies, frequencies, count_plan, frequencies.combinations, outside, refused_rows, attached.rows, singling, nearly, forms)
 
 
-def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]) -> dict[str, canonical.ValueType]:
-    """Return the columns that were read as text though most of their values are of another type."""
-    found = {}
+def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]) -> tuple[dict[str, canonical.ValueType], dict[str, str]]:
+    """Return the columns that were read as text though most of their values are of another type, or written in another form."""
+    found, forms = {}, {}
     for name in plan.quasi_identifiers:
         column, dictionary = plan.resolved.policy.columns[name], attached.dictionary(name)
         if column.type is None and column.hierarchy is None and hierarchies[name].kind == "text":
-            near = canonical.nearly(plan.as_counted(name, dictionary.values), dictionary.counts)
-            if near is not None:
+            values = plan.as_counted(name, dictionary.values)
+            near = canonical.nearly(values, dictionary.counts)
+            form = canonical.another_form(values, dictionary.counts)
+            if form is not None:
+                forms[name] = form
+            elif near is not None:
                 found[name] = near[0]
-    return found
+    return found, forms
 
 
-def _ladders(plan: Plan, attached: Attached) -> dict[str, Hierarchy]:
-    """Return the hierarchies of sensitive columns by which a promise measures distances."""
+def sensitive_ladders(plan: Plan, dictionary_of: Callable[[str], Dictionary]) -> dict[str, Hierarchy]:
+    """Return the hierarchies of sensitive columns by which a promise measures distances, made of the values at hand."""
     ladders = {}
     for name in measured_by_ladder(plan):
-        column, dictionary = plan.resolved.policy.columns[name], attached.dictionary(name)
+        column, dictionary = plan.resolved.policy.columns[name], dictionary_of(name)
         ladders[name] = build_hierarchy(plan, name, column, dictionary.values, dictionary.counts)
         _strangers(name, column, ladders[name], dictionary, encode(ladders[name], dictionary.values, column.missing))
     return ladders
@@ -103,7 +108,8 @@ def _strangers(name: str, column: Column, hierarchy: Hierarchy, dictionary: Dict
         raise DataError(
             f"column {name}: {number_of(strangers, 'row')} with a value that its hierarchy does not know",
             code="value-outside-hierarchy",
-            hint=f"add the values to the hierarchy, list them under columns.{name}.missing, or say on_unknown: suppress, or generalise, there",
+            hint=f"add the values to the hierarchy, or list them under columns.{name}.missing"
+            + (", or say on_unknown: suppress, or generalise, there" if column.role == "quasi_identifier" else ""),
         )
     return strangers
 

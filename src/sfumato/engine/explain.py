@@ -7,7 +7,6 @@ import pyarrow as pa
 from sfumato.core import canonical
 from sfumato.core.record import record_of
 from sfumato.core.standard_streams import in_words
-from sfumato.core.written_forms import WrittenForm
 from sfumato.engine.plan import Plan, Plans
 
 _INFERRED = "whole numbers, decimals, dates, timestamps or IP addresses where all values of the column are such, else for text"
@@ -19,9 +18,10 @@ def explain(plan: Plan) -> list[str]:
     scan = plan.source.scan()
     steps = [f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}."]
     for name, form in policy.formats.items():
-        steps.append(
-            f"Read {name} as it is written there, {form}, and write it as {'a number with a point' if WrittenForm.of(form).point else 'ISO 8601'}."
-        )
+        written = form.form()
+        clocks = f" by the clocks of {written.time_zone}" if written.time_zone else ""
+        ours = "a number with a point" if written.point else "ISO 8601"
+        steps.append(f"Read {name} as it is written there, {written.pattern}{clocks}, and write it as {ours}.")
     removed = [name for name in plan.resolved.columns("identifier") if name not in plan.resolved.masks and name not in plan.unnamed]
     if removed:
         steps.append(f"Remove {_listed(removed)}.")

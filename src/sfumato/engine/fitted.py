@@ -5,7 +5,7 @@ Rows of another table do not have the promises by themselves: they are measured 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,14 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.hierarchy import ROOT, Hierarchy
-from sfumato.core.interfaces import MaskPlan
+from sfumato.core.hierarchy import ROOT
+from sfumato.core.interfaces import Dictionary, MaskPlan
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import RunRecord
 from sfumato.core.text_classes import TextClasses
 from sfumato.core.workplace import Workplace
+from sfumato.engine.count import sensitive_ladders
 from sfumato.engine.placing import LEFT_OUT, Placing
 from sfumato.engine.plan import Plan, Plans, make_plan
 from sfumato.engine.record import make_record
@@ -41,7 +42,6 @@ class Fitted:
     combinations: NDArray[Any]
     recoding: Recoding
     masks: MaskPlan
-    ladders: Mapping[str, Hierarchy]
     record: RunRecord
     columns: Sequence[str]
     published: Sequence[str]
@@ -59,9 +59,7 @@ def fit(loaded: Loaded, data: Any) -> tuple[Fitted, pa.Table]:
         record = make_record(plan, counted, recoding, verified, view.suppressed, view.timings.seconds).model_copy(update={"status": "fitted"})
         written = pa.Table.from_batches(staged.written.batches(staged.written.describe().names))
     frequencies = counted.frequencies
-    fitted = Fitted(
-        loaded, frequencies.combinations, recoding, masks, frequencies.ladders, record, tuple(plan.schema.names), tuple(written.column_names)
-    )
+    fitted = Fitted(loaded, frequencies.combinations, recoding, masks, record, tuple(plan.schema.names), tuple(written.column_names))
     place = np.full(counted.rows, LEFT_OUT, np.int64)
     place[staged.link] = np.arange(len(staged.link))
     rows = written.take(pa.array(np.maximum(place, 0)))
@@ -80,8 +78,9 @@ def transform(fitted: Fitted, data: Any, suppress: bool) -> pa.Table:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
     class_of = Placing(fitted.masks.publications, fitted.recoding, fitted.combinations).classes_of(plan, reading, suppress)
     table, given = _written(fitted, plan, class_of), class_of >= 0
+    ladders = sensitive_ladders(plan, lambda name: _dictionary(reading.columns[name]))
     while given.any():
-        holds, broken = holding_rows(plan, fitted.ladders, reading, _text_classes(fitted, table, np.flatnonzero(given)), given)
+        holds, broken = holding_rows(plan, ladders, reading, _text_classes(fitted, table, np.flatnonzero(given)), given)
         if not broken:
             return _without(table, ~given, fitted)
         if not suppress:
@@ -97,6 +96,11 @@ def transform(fitted: Fitted, data: Any, suppress: bool) -> pa.Table:
 def _in_memory(loaded: Loaded, data: Any) -> Plan:
     """Return the plan for some rows; whatever the policy says, nothing is written to a file."""
     return replace(make_plan(loaded, data), sink=find("sinks", "memory")())
+
+
+def _dictionary(column: CodedColumn) -> Dictionary:
+    counts = column.counts()
+    return Dictionary(column.values, counts[:-1], int(counts[-1]))
 
 
 def _whose(plan: Plan) -> dict[str, list[str]]:

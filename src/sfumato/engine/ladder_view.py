@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -21,6 +21,10 @@ from sfumato.core.reading import CodedColumn, read
 from sfumato.engine.count import build_hierarchy
 from sfumato.engine.plan import AnyPolicy, Plan, make_plan
 from sfumato.errors import UsageError, suggestion
+from sfumato.policy.model import Column
+
+_SHOWN = 20
+_BESIDE = {"role", "type", "weight", "level", "on_unknown", "missing", "accept"}
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class Node:
 class LadderView:
     """A ladder, the distinct values of its column as they were read, their rows, and the smallest class that is promised.
 
-    ``unknown_stops`` says that a value which the ladder does not know stops a run.
+    ``unknown_stops`` says that a value which the ladder does not know stops a run; ``entry`` is what the policy says of the column beside its ladder.
     """
 
     column: str
@@ -52,7 +56,7 @@ class LadderView:
     codes: NDArray[np.int32]
     smallest: int
     unknown_stops: bool
-    role: str
+    entry: Mapping[str, Any]
 
     @cached_property
     def leaf_rows(self) -> NDArray[np.int64]:
@@ -105,13 +109,18 @@ class LadderView:
                 found.append(Node(label, rows, below))
         return tuple(found)
 
+    def __repr__(self) -> str:
+        """Say what it is, and no value of it."""
+        return f"LadderView({self.column}, {self.hierarchy.size} leaves, {self.hierarchy.height} levels above them)"
+
     def _repr_html_(self) -> str:
-        """Return the tree as nested lists, for notebooks; nodes with fewer rows than a class must have are marked."""
+        """Return the tree as nested lists, for notebooks; nodes with fewer rows than a class must have are marked, of many only some shown."""
         return f"<ul>{self._item(self.tree())}</ul>"
 
     def _item(self, node: Node) -> str:
         few = f" (fewer than {self.smallest})" if node.rows < self.smallest else ""
-        below = f"<ul>{''.join(map(self._item, node.children))}</ul>" if node.children else ""
+        more = f"<li>and {len(node.children) - _SHOWN} more</li>" if len(node.children) > _SHOWN else ""
+        below = f"<ul>{''.join(map(self._item, node.children[:_SHOWN]))}{more}</ul>" if node.children else ""
         return f"<li>{escape(node.label)}: {node.rows}{few}{below}</li>"
 
     def table(self) -> Iterator[list[str]]:
@@ -140,6 +149,12 @@ def view_ladders(policy: AnyPolicy, progress: Progress | None = None, view: str 
     return [_view(plan, name, progress or Quiet()) for name in plan.quasi_identifiers]
 
 
+def _entry(column: Column) -> dict[str, Any]:
+    """Return what a policy says of a column and still holds with a ladder that is a table, which has no order."""
+    kept: dict[str, Any] = column.model_dump(mode="json", exclude_unset=True, include=_BESIDE)
+    return kept | ({"publish": column.publish} if column.publish in ("set", "label") else {})
+
+
 def _view(plan: Plan, column: str, progress: Progress) -> LadderView:
     if column not in plan.resolved.policy.columns:
         hint = suggestion(column, plan.resolved.policy.columns)
@@ -151,4 +166,4 @@ def _view(plan: Plan, column: str, progress: Progress) -> LadderView:
     values = plan.as_counted(column, coded.values) if policy.role == "quasi_identifier" else coded.values
     hierarchy = build_hierarchy(plan, column, policy, values, counts[:-1])
     codes = encode(hierarchy, values, policy.missing).codes
-    return LadderView(column, hierarchy, values, counts[:-1], int(counts[-1]), codes, plan.threshold, policy.on_unknown == "error", policy.role)
+    return LadderView(column, hierarchy, values, counts[:-1], int(counts[-1]), codes, plan.threshold, policy.on_unknown == "error", _entry(policy))

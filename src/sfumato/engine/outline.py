@@ -20,7 +20,7 @@ def outline(plan: Plan) -> dict[str, Any]:
         "subject": policy.subject,
         "columns": {name: _column(plan, name, column) for name, column in policy.columns.items()},
         "unnamed": policy.unnamed,
-        "formats": dict(policy.formats),
+        "formats": {name: form.pattern if form.time_zone is None else form.model_dump() for name, form in policy.formats.items()},
         "promises": [_component(promise) for promise in plan.resolved.promises],
         "algorithm": _component(plan.resolved.algorithm),
         "suppression_limit": policy.suppression_limit,

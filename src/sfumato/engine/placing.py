@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.encoding import distinct_typed, encode, typed_values
 from sfumato.core.hierarchy import ROOT, Hierarchy
+from sfumato.core.interfaces import HierarchyBuilder
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.publication import Publication, interval_columns
 from sfumato.core.reading import CodedColumn, Reading
@@ -35,11 +37,13 @@ _AT_ONCE = 1 << 22
 class _Column:
     """The values of one column for some rows: leaf codes, and ``between`` for values that are no leaf though the ladder has a place for them.
 
-    That place is their position on the line of an ordered column; in a tree, the names of their ancestors, ``kin``, of which each row has one list.
+    That place is where they stand on the line of an ordered column, by their ``values``; in a tree, the names of their ancestors, ``kin``. Each row
+    has one of them.
     """
 
     codes: NDArray[np.int32]
-    positions: NDArray[np.float64]
+    values: pa.Array
+    value_of: NDArray[np.int64]
     between: int
     kin: Sequence[Sequence[str]]
     kin_of: NDArray[np.int64]
@@ -108,12 +112,13 @@ class Placing:
         """Return for each row the narrowest class whose text covers it."""
         found = np.full(len(rows), NOWHERE, np.int32)
         kin = [box.numbers(column.kin) for column, box in zip(columns, self._boxes, strict=True)]
+        lines = [box.line(column) for column, box in zip(columns, self._boxes, strict=True)]
         step = max(1, _AT_ONCE // max(1, self.recoding.number))
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             covers = np.ones((len(part), self.recoding.number), bool)
-            for column, box, names in zip(columns, self._boxes, kin, strict=True):
-                covers &= box.covers(column, part, names)
+            for column, box, names, line in zip(columns, self._boxes, kin, lines, strict=True):
+                covers &= box.covers(column, part, names, line)
             # the first of those that cover, from the narrowest on
             ranked = covers[:, self._from_the_narrowest]
             best = self._from_the_narrowest[ranked.argmax(axis=1)]
@@ -138,8 +143,9 @@ class _Box:
 
     lows: NDArray[np.int64]
     highs: NDArray[np.int64]
-    begins: NDArray[np.float64]
-    ends: NDArray[np.float64]
+    begins: pa.Array | None
+    ends: pa.Array | None
+    whole: NDArray[np.bool_]
     shares: NDArray[np.float64]
     number_of_text: Mapping[str, int]
     texts: NDArray[np.int64]
@@ -150,33 +156,43 @@ class _Box:
         texts = [array.dictionary_decode() for array in rendered]
         lows, highs = publication.read(*texts)
         shares, _ = publication.extents(*texts)
-        begins, ends = np.full(len(lows), np.inf), np.full(len(lows), -np.inf)
+        begins, ends = None, None
         if publication.hierarchy.ordered:
             pair = texts if len(texts) == 2 else interval_columns(texts[0])
-            begins, ends = (canonical.positions(canonical.parse(end, publication.hierarchy.kind)) for end in pair)
-            whole = np.array([text == ROOT for text in texts[0].to_pylist()])
-            begins, ends = np.where(whole, -np.inf, begins), np.where(whole, np.inf, ends)
+            begins, ends = (canonical.parse(end, publication.hierarchy.kind) for end in pair)
+        whole = np.array([text == ROOT for text in texts[0].to_pylist()], bool)
         if publication.hierarchy.ordered or len(texts) == 2:
-            return cls(lows, highs, begins, ends, shares, {}, np.empty(0, np.int64))
+            return cls(lows, highs, begins, ends, whole, shares, {}, np.empty(0, np.int64))
         distinct = texts[0].dictionary_encode()
         numbers = {text: number for number, text in enumerate(distinct.dictionary.to_pylist())}
         # a missing value has a number that no name has
-        return cls(lows, highs, begins, ends, shares, numbers, distinct.indices.fill_null(_MISSING).to_numpy().astype(np.int64))
+        return cls(lows, highs, begins, ends, whole, shares, numbers, distinct.indices.fill_null(_MISSING).to_numpy().astype(np.int64))
 
     def numbers(self, kin: Sequence[Sequence[str]]) -> NDArray[np.int64]:
         """Return the numbers of names; ``_NAMELESS`` where no class is called so; one row a list of names."""
         found = [[self.number_of_text.get(name, _NAMELESS) for name in names] for names in kin]
         return np.array(found, np.int64)
 
-    def covers(self, column: _Column, rows: NDArray[np.int64], kin: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def line(self, column: _Column) -> tuple[NDArray[np.float64], ...]:
+        """Return where the classes begin and end, and where each value of an ordered column stands; nothing of a tree."""
+        if self.begins is None or self.ends is None:
+            return ()
+        begins, ends, places = canonical.compared(self.begins, self.ends, column.values)
+        return np.where(self.whole, -np.inf, begins), np.where(self.whole, np.inf, ends), np.append(places, np.nan)
+
+    def covers(self, column: _Column, rows: NDArray[np.int64], kin: NDArray[np.int64], line: tuple[NDArray[np.float64], ...]) -> NDArray[np.bool_]:
         """Return which rows each class covers, one row of the answer a row."""
-        codes, positions = column.codes[rows][:, None], column.positions[rows][:, None]
+        codes = column.codes[rows][:, None]
         by_code = (self.lows <= codes) & (codes <= self.highs)
         if len(kin):
             names = kin[column.kin_of[rows]]
             by_place = np.logical_or.reduce([names[:, [step]] == self.texts for step in range(names.shape[1])])
+        elif line:
+            begins, ends, places = line
+            stands = places[column.value_of[rows]][:, None]
+            by_place = (begins <= stands) & (stands <= ends)
         else:
-            by_place = (self.begins <= positions) & (positions <= self.ends)
+            by_place = np.zeros_like(by_code)
         covered: NDArray[np.bool_] = np.where(codes == column.between, by_place, by_code)
         return covered
 
@@ -184,18 +200,17 @@ class _Box:
 def _column(publication: Publication, column: CodedColumn, plan: Plan) -> _Column:
     hierarchy = publication.hierarchy
     encoding = encode(hierarchy, column.values, plan.resolved.policy.columns[publication.column].missing)
-    codes, positions = encoding.codes.copy(), np.full(len(column.values), np.nan)
+    codes, typed = encoding.codes.copy(), typed_values(column.values, hierarchy.kind)
     between = hierarchy.outside + 1
     if hierarchy.ordered and hierarchy.size:
-        positions = canonical.positions(typed_values(column.values, hierarchy.kind)).astype(np.float64)
-        inside = (positions >= hierarchy.positions[0]) & (positions <= hierarchy.positions[-1])
-        codes[(codes == hierarchy.outside) & inside] = between
+        ends, places = canonical.compared(hierarchy.values.take(pa.array([0, hierarchy.size - 1])), typed)
+        codes[(codes == hierarchy.outside) & (places >= ends[0]) & (places <= ends[1])] = between
     kin, kin_of = _kin(hierarchy, column.values, codes == hierarchy.outside)
     codes[kin_of > 0] = between
     # null is -1: it picks the last entry
     rows = column.codes.astype(np.int64)
     numbers = np.append(codes, encoding.null_code).astype(np.int32)[rows]
-    return _Column(numbers, np.append(positions, np.nan)[rows], between, kin, np.append(kin_of, 0)[rows])
+    return _Column(numbers, typed, rows, between, kin, np.append(kin_of, 0)[rows])
 
 
 def _kin(hierarchy: Hierarchy, values: pa.Array, strangers: NDArray[np.bool_]) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
@@ -203,12 +218,26 @@ def _kin(hierarchy: Hierarchy, values: pa.Array, strangers: NDArray[np.bool_]) -
     nobody = np.zeros(len(values), np.int64)
     if hierarchy.builder is None or not strangers.any():
         return [], nobody
-    further, counts, _ = distinct_typed(values.filter(pa.array(strangers)), np.ones(int(strangers.sum()), np.int64), hierarchy.kind, ())
+    kin: list[tuple[str, ...]] = [()]
+    kin_of = nobody.copy()
+    # apart by length: a ladder of prefixes calls a group after its longest code
+    sizes = pc.utf8_length(canonical.as_text(values)).to_numpy(zero_copy_only=False)
+    for size in np.unique(sizes[strangers]):
+        alike = strangers & (sizes == size)
+        above, codes = _ancestors(hierarchy, hierarchy.builder, values.filter(pa.array(alike)))
+        kin_of[alike] = np.where(codes < len(above), codes + len(kin), 0)
+        kin += above
+    height = max(map(len, kin))
+    return [names + ("",) * (height - len(names)) for names in kin] if height else [], kin_of
+
+
+def _ancestors(hierarchy: Hierarchy, builder: HierarchyBuilder, values: pa.Array) -> tuple[list[tuple[str, ...]], NDArray[np.int64]]:
+    """Return the names above values in a ladder of their own, and which of these lists each value has: none where the number is too large."""
+    further, counts, _ = distinct_typed(values, np.ones(len(values), np.int64), hierarchy.kind, ())
     try:
-        ladder = hierarchy.builder.build(hierarchy.column, further, counts)
+        ladder = builder.build(hierarchy.column, further, counts)
     except DataError:
         # none of them is of the kind that has such a ladder
-        return [], nobody
-    above = list(zip(*(names.to_pylist() for names in ladder.ancestors()), strict=True))
-    codes = encode(ladder, values).codes
-    return [("",) * (ladder.height + 1), *above], np.where(strangers & (codes < ladder.size), codes.astype(np.int64) + 1, 0)
+        return [], np.zeros(len(values), np.int64)
+    names = list(zip(*(level.to_pylist() for level in ladder.ancestors()), strict=True))
+    return names, encode(ladder, values).codes.astype(np.int64)

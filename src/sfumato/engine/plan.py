@@ -17,7 +17,7 @@ from sfumato.core.mistakes import key_text
 from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.frames import as_table
-from sfumato.engine.translated import translated
+from sfumato.engine.translated import missing_as_read, translated
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
@@ -137,7 +137,7 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     store: Store = find("stores", "duckdb")()
     plans = {}
     for name, each in resolved.views.items():
-        view, unnamed = remove_unnamed(each, schema)
+        view, unnamed = remove_unnamed(missing_as_read(each), schema)
         compare_columns(view, source, schema)
         plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
         _refuse_columns(plans[name])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.frequencies import Frequencies
@@ -18,6 +20,7 @@ from sfumato.core.recoding import Recoding
 from sfumato.core.record import PromiseResult, Recoded, Rows, RunRecord, people
 from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
+from sfumato.engine.translated import Translated
 from sfumato.engine.verify import Verified
 from sfumato.measures.class_sizes import class_sizes
 from sfumato.measures.information_loss import information_loss
@@ -135,21 +138,51 @@ def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
     return told
 
 
+def _read_otherwise(plan: Plan, counted: Counted) -> Iterator[str]:
+    """Yield what was read in another way than its values suggest."""
+    for name, kind in counted.nearly.items():
+        yield f"column {name} was read as text, because some of its values are not of type {kind}; list them under missing if they are none"
+    for name, form in counted.other_forms.items():
+        yield f"column {name} was read as text, and most of its values look like {form}; if they are dates or numbers: formats: {{{name}: '{form}'}}"
+    for name in plan.source.misfits if isinstance(plan.source, Translated) else ():
+        yield f"some values of column {name} do not fit its format and stayed as they were"
+
+
+def _is_root(counted: Counted, recoding: Recoding, place: int, name: str) -> bool:
+    """Return whether boxes show nothing but the root of a tree that has more to show."""
+    hierarchy = counted.hierarchies[name]
+    if recoding.levels is not None or hierarchy.ordered or hierarchy.height < 2 or not recoding.number:
+        return False
+    lows, highs = recoding.lows[:, place].astype(np.int64), recoding.highs[:, place].astype(np.int64)
+    return bool(pc.all(pc.equal(hierarchy.labels(lows, highs), hierarchy.root)).as_py())
+
+
+def _nothing_left(plan: Plan, counted: Counted, name: str) -> str:
+    few = math.ceil(plan.threshold / max(1, counted.rows) * 10_000) / 10_000
+    return (
+        f"column {name} says nothing any more; if a few rows lie far from all others, suppression_limit: {few:g} lets them be left out, "
+        f"and level: {{maximum: {counted.hierarchies[name].height - 1}}} keeps it from the root"
+    )
+
+
 def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     notes = []
     if not plan.resolved.promises:
         notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")
     if plan.unnamed:
         notes.append(f"columns that the policy does not name were removed: {', '.join(plan.unnamed)}")
-    ordered = [name for name in plan.quasi_identifiers if counted.hierarchies[name].ordered]
+    names = plan.quasi_identifiers
+    ordered = [name for name in names if counted.hierarchies[name].ordered]
     tight = [name for name in ordered if recoding.levels is None and not plan.resolved.policy.columns[name].level.minimum]
     if tight:
         notes.append(f"bounds are tight: an interval shows the true smallest and largest value of its class ({', '.join(tight)})")
-    telling = [name for name in ordered if name not in tight and counted.hierarchies[name].tells_values]
+    at_root = [name for name, level in zip(names, recoding.levels or (), strict=False) if level == counted.hierarchies[name].height]
+    telling = [name for name in ordered if name not in (*tight, *at_root) and counted.hierarchies[name].tells_values]
     if telling:
-        notes.append(f"intervals are named after values of the table as read, those of suppressed rows included ({', '.join(telling)})")
-    for name, kind in counted.nearly.items():
-        notes.append(f"column {name} was read as text, because some of its values are not of type {kind}; list them under missing if they are none")
+        others = ", those of suppressed rows included" if counted.refused_rows or (recoding.class_of < 0).any() else ""
+        notes.append(f"intervals are named after values of the table as read{others} ({', '.join(telling)})")
+    notes += _read_otherwise(plan, counted)
+    notes += [_nothing_left(plan, counted, name) for place, name in enumerate(names) if _is_root(counted, recoding, place, name)]
     if counted.singling_out:
         named = ", ".join(counted.singling_out)
         notes.append(

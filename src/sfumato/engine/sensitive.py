@@ -14,6 +14,7 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Encoding
 from sfumato.engine.as_published import original_of
 from sfumato.engine.plan import Plan
+from sfumato.errors import DataError
 
 
 def measured_by_ladder(plan: Plan) -> list[str]:
@@ -28,9 +29,26 @@ def encode_sensitive(plan: Plan, name: str, values: pa.Array, ladders: Mapping[s
     column = plan.resolved.policy.columns[name]
     if name in ladders:
         return encode(ladders[name], values, column.missing)
-    in_order = any(name in promise.scales for promise in plan.resolved.promises)
-    kind = (column.type or canonical.infer(present(values, column.missing))) if in_order else None
+    if not any(name in promise.scales for promise in plan.resolved.promises):
+        return sensitive_codes(name, values, column.missing)
+    kind = column.type or canonical.infer(present(values, column.missing))
+    if kind == "text" and column.type is None:
+        _refuse_no_order(name, present(values, column.missing))
     return sensitive_codes(name, values, column.missing, kind)
+
+
+def _refuse_no_order(name: str, values: pa.Array) -> None:
+    """Refuse to take numbers or dates in the order of their letters because a few values are none."""
+    near = canonical.nearly(values, np.ones(len(values), np.int64))
+    form = canonical.another_form(values, np.ones(len(values), np.int64))
+    if near is None and form is None:
+        return
+    kind = near[0] if near is not None else "date or number"
+    raise DataError(
+        f"column {name}: a promise measures distances by the order of its values, and some of them are not of type {kind}",
+        code="value-type",
+        hint=f"list what stands for a missing value under columns.{name}.missing, say formats: {{{name}: ...}}, or type: text to order them as text",
+    )
 
 
 def encode_published(plan: Plan, name: str, values: pa.Array) -> Encoding:

@@ -181,7 +181,9 @@ def _among_published(
     if len(known) < 2:
         return np.where(shares < 1, 1 / max(1, len(known)), 1.0), np.where(spans < 1, 0.0, 1.0), rows, len(known)
     positions = hierarchy.positions
-    wider = (positions[-1] - positions[0]) / (positions[known[-1]] - positions[known[0]])
+    # halves: the range may be more than a float holds; where numbers are too close for one, leaves are counted
+    whole, part = (positions[last] / 2 - positions[first] / 2 for first, last in ((0, -1), (known[0], known[-1])))
+    wider = whole / part if part > 0 else hierarchy.size / len(known)
     return np.minimum(1.0, shares * hierarchy.size / len(known)), np.minimum(1.0, spans * wider), rows, len(known)
 
 

@@ -85,13 +85,15 @@ class Line:
     def divided(self, origin: Fraction, width: Fraction) -> NDArray[Any]:
         """Return how many whole widths from the origin each value stands."""
         if self.unit is None:
-            widths = np.clip((self.places - float(origin)) / float(width), -_FURTHEST, _FURTHEST)
+            # halves: the distance between the ends may be more than a float holds
+            with np.errstate(over="ignore"):
+                widths = np.clip((self.places / 2 - as_float(origin / 2)) / as_float(width / 2), -_FURTHEST, _FURTHEST)
             numbers = np.floor(widths).astype(np.int64)
             # a tenth has no exact binary form, and 0.3 is three tenths: near a border the binary fraction nearest to it decides
             nearest = np.round(widths)
             for place in np.flatnonzero(abs(widths - nearest) < _NEAR):
                 border = int(nearest[place])
-                numbers[place] = border if self.places[place] >= float(origin + border * width) else border - 1
+                numbers[place] = border if self.places[place] >= as_float(origin + border * width) else border - 1
             return numbers
         scale = origin.denominator * width.denominator
         shift, step = origin.numerator * width.denominator, width.numerator * origin.denominator
@@ -122,6 +124,18 @@ class Line:
         texts = [_decimal_text(min(max(place, -furthest), furthest), scale) for place in places]
         # a binary fraction is written without zeros at its end
         return [text.rstrip("0").rstrip(".") if "." in text else text for text in texts] if pa.types.is_floating(kind) else texts
+
+
+def as_float(number: Fraction | int) -> float:
+    """Return the float nearest to a number, an infinite one beyond the largest.
+
+    >>> as_float(Fraction(1, 2)), as_float(-(10**400))
+    (0.5, -inf)
+    """
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _decimal_text(place: int, scale: int) -> str:

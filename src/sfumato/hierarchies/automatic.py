@@ -68,7 +68,8 @@ def _built(name: str, column: str, values: pa.Array, counts: NDArray[np.int64]) 
 def _merging(hierarchy: Hierarchy) -> Hierarchy:
     """Return a ladder without the levels that join nothing."""
     sizes = [hierarchy.size, *(len(level.starts) for level in hierarchy.levels)]
-    return replace(hierarchy, levels=tuple(level for level, below in zip(hierarchy.levels, sizes, strict=False) if len(level.starts) < max(2, below)))
+    *levels, root = hierarchy.levels
+    return replace(hierarchy, levels=(*(level for level, below in zip(levels, sizes, strict=False) if len(level.starts) < below), root))
 
 
 def _are_codes(values: pa.Array, shortest: int) -> bool:

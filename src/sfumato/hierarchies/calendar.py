@@ -89,7 +89,8 @@ class Calendar(Settings):
         if stretch == "quarter":
             return level_of(pc.binary_join_element_wise(_written(local, "%Y"), "-Q", pc.cast(pc.quarter(local), pa.string()), ""))
         if stretch == "decade":
-            return level_of(pc.binary_join_element_wise(pc.utf8_slice_codeunits(_written(local, "%Y"), 0, 3), "0s", ""))
+            tens = pc.cast(pc.divide(pc.year(local), 10), pa.string())
+            return level_of(pc.binary_join_element_wise(_padded(tens, 3), "0s", ""))
         return level_of(_written(local, {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}[stretch]))
 
     def _local(self, values: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -24,7 +24,7 @@ from sfumato.core import canonical
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level, interval_text
 from sfumato.core.settings import Settings
 from sfumato.errors import DataError
-from sfumato.hierarchies._line import Line
+from sfumato.hierarchies._line import Line, as_float
 
 _MANY = 4096
 
@@ -199,8 +199,8 @@ class _Ends:
         if begin is None:
             raise AssertionError("intervals without a beginning are named after their values")
         low, high = (None if bound is None else float(bound) for bound in (self.low, self.high))
-        begins = [float(begin(number << doublings)) for number in numbers]
-        ends = [math.nextafter(float(begin((number + 1) << doublings)), -math.inf) for number in numbers]
+        begins = [as_float(begin(number << doublings)) for number in numbers]
+        ends = [math.nextafter(as_float(begin((number + 1) << doublings)), -math.inf) for number in numbers]
         firsts = [min(first if low is None else max(first, low), float(place)) for first, place in zip(begins, places[starts], strict=True)]
         lasts = [max(last if high is None else min(last, high), float(place)) for last, place in zip(ends, places[stops], strict=True)]
         return self.line.float_texts(firsts), self.line.float_texts(lasts)

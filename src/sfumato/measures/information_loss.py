@@ -29,7 +29,8 @@ def information_loss(
         total = max(1, int(rows.sum()) + suppressed)
         share = (float((shares * rows).sum()) + suppressed) / total
         least = 1 / max(1, leaves)
-        loss[name] = (share - least) / (1 - least) if leaves > 1 else 0.0
+        # shares that add up to the least may miss it by a hair
+        loss[name] = max(0.0, (share - least) / (1 - least)) if leaves > 1 else 0.0
         ncp[name] = (float((spans * rows).sum()) + suppressed) / total
         granularity_parts.append((share, least))
     mean = float(np.mean(list(loss.values()))) if loss else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
@@ -64,9 +64,8 @@ def _steps(value: Any) -> Any:
     return value if isinstance(value, list) else [_component(value)]
 
 
-def _form(value: str) -> str:
-    WrittenForm.of(value)
-    return value
+def _pattern_alone(value: Any) -> Any:
+    return {"pattern": value} if isinstance(value, str) else value
 
 
 def _one_or_many(value: Any) -> Any:
@@ -79,8 +78,27 @@ SourceComponent = Annotated[Component, BeforeValidator(_source)]
 Texts = Annotated[list[str], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
 _Known = Literal["singling_out"]
 Steps = Annotated[list[AnyComponent], BeforeValidator(_steps), Field(min_length=1)]
-Form = Annotated[str, AfterValidator(_form)]
 Acceptance = Annotated[list[_Known], BeforeValidator(_one_or_many, json_schema_input_type=_Known | list[_Known])]
+
+
+class SourceFormat(Settings):
+    """How a source writes dates, instants or numbers in one column."""
+
+    pattern: Annotated[str, Field(description="a pattern such as %d.%m.%Y %H:%M, or the number 1234.56 as it stands there, 1.234,56")]
+    time_zone: Annotated[str | None, Field(description="the zone whose clocks are meant, such as Europe/Berlin; UTC where none is given")] = None
+
+    @model_validator(mode="after")
+    def _known(self) -> SourceFormat:
+        # made once to be checked, and again where it is used: a form is small
+        self.form()
+        return self
+
+    def form(self) -> WrittenForm:
+        """Return what reads it."""
+        return WrittenForm.of(self.pattern, self.time_zone)
+
+
+Format = Annotated[SourceFormat, BeforeValidator(_pattern_alone, json_schema_input_type=str | SourceFormat)]
 
 
 class LevelRange(Settings):
@@ -157,7 +175,7 @@ class Policy(Settings):
         Literal["refuse", "remove"], Field(description="what becomes of columns of the source that are not named: the run stops, or they are removed")
     ] = "refuse"
     formats: Annotated[
-        dict[str, Form],
+        dict[str, Format],
         Field(description="how the source writes dates and numbers: %d.%m.%Y, or the number 1234.56 as it stands there, 1.234,56"),
     ] = {}
     keys: Annotated[dict[str, KeySource], Field(description="the keys that masks use, by name, and where each is read from; never a key itself")] = {}

@@ -90,6 +90,8 @@ def _promises(given: Any) -> str:
 def _file(key: str, given: str) -> str:
     if key == "source" and not PurePath(given).suffix:
         return f"source: {yaml_text(given + '/')} where it is a folder, else source: {{delimited: {{path: {yaml_text(given)}}}}}"
+    if PurePath(given).suffix.lower() in (".gz", ".bz2", ".xz", ".zst"):
+        return f"{key}: {{delimited: {{path: {yaml_text(given)}}}}}, or a name that says the format too, as in data.csv.gz"
     named = f"{key}: {yaml_text(given.removesuffix(PurePath(given).suffix) + '.csv')}"
     return f"write it as CSV in UTF-8 first, then {named}" if key == "source" else named
 

@@ -180,6 +180,47 @@ def test_a_value_that_nobody_had_goes_below_a_node_that_names_its_kin(name: str,
         assert found.column("where").to_pylist()[:2] == found.column("where").to_pylist()[2:]
 
 
+def test_sensitive_values_that_nobody_had_are_told_apart() -> None:
+    columns = {"age": {"role": "quasi_identifier"}, "ill": {"role": "sensitive", "hierarchy": "flat"}}
+    promises = [{"k_anonymity": {"k": 2}}, {"t_closeness": {"column": "ill", "t": 0.3, "distance": "hierarchical"}}]
+    anonymiser = sfumato.Anonymiser({"columns": columns, "promises": promises}).fit(pa.table({"age": [1, 1, 2, 2], "ill": list("abab")}))
+
+    with pytest.raises(PromiseError, match=r"measured 0\.5"):
+        anonymiser.transform(pa.table({"age": [1, 1, 2, 2] * 2, "ill": list("xxzzxxzz")}))
+    assert anonymiser.transform(pa.table({"age": [1, 1, 2, 2] * 2, "ill": list("xzxzxzxz")})).num_rows == 8
+
+
+LARGE = 10**17
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_numbers_that_a_float_cannot_tell_apart_are_compared_exactly(shift: int) -> None:
+    policy = {"columns": {"n": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}]}
+    anonymiser = sfumato.Anonymiser(policy).fit(pa.table({"n": [LARGE, LARGE + 10, LARGE + 100, LARGE + 101]}))
+
+    found = pa.table({"n": [LARGE + 10 + shift, LARGE + 9 + shift]})
+    if shift:
+        with pytest.raises(DataError, match="transform-outside"):
+            anonymiser.transform(found)
+    else:
+        assert anonymiser.transform(found).column("n").to_pylist() == [f"[{LARGE}, {LARGE + 10}]"] * 2
+
+
+def test_a_code_is_put_below_its_prefix_whatever_codes_stand_beside_it() -> None:
+    policy = {"columns": {"zip": {"role": "quasi_identifier", "hierarchy": "prefix"}}, "promises": [{"k_anonymity": {"k": 2}}]}
+    anonymiser = sfumato.Anonymiser(policy, on_broken="suppress").fit(pa.table({"zip": ["10961", "10969", "12047", "12049"]}))
+
+    assert anonymiser.transform(pa.table({"zip": ["10962", "10963", "1096123"]})).column("zip").to_pylist() == ["1096*", "1096*", "*"]
+
+
+@pytest.mark.parametrize("hierarchy", ["flat", "prefix"])
+def test_a_decimal_number_is_the_same_with_fewer_digits(hierarchy: str) -> None:
+    policy = {"columns": {"n": {"role": "quasi_identifier", "hierarchy": hierarchy}}, "promises": [{"k_anonymity": {"k": 2}}]}
+    anonymiser = sfumato.Anonymiser(policy).fit(pa.table({"n": ["1.50", "1.50", "2.25", "2.25"]}))
+
+    assert anonymiser.transform(pa.table({"n": ["1.5", "1.5"]})).column("n").to_pylist() == ["1.50"] * 2
+
+
 def test_a_missing_value_is_no_kin_of_anybody() -> None:
     given = {"columns": {"born": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}]}
     anonymiser = sfumato.Anonymiser(given).fit(pa.table({"born": ["1984-05-17", "1984-05-18", None, None]}))

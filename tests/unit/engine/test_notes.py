@@ -56,3 +56,29 @@ def test_a_column_that_is_nearly_of_a_type_is_named() -> None:
         notes(table, {"age": {"role": "quasi_identifier", "hierarchy": {"interval": {"width": 5}}}})
     assert caught.value.message == "column age is text, because 1 of its 41 values are not of type integer (as in 1250)"
     assert "canary" not in str(caught.value)
+
+
+def test_codes_with_leading_zeros_are_no_mistaken_numbers() -> None:
+    table = pa.table({"zip": ["01067", "10115", "20095", "01069"] * 2})
+
+    assert "was read as text" not in notes(table, {"zip": {"role": "quasi_identifier"}})
+
+
+def test_an_address_that_is_none_is_told() -> None:
+    table = pa.table({"ip": ["10.0.0.1", "10.0.0.2", "10.0.0.256"] * 2})
+
+    assert "column ip was read as text, because some of its values are not of type ip" in notes(table, {"ip": {"role": "quasi_identifier"}})
+
+
+def test_a_column_that_a_few_rows_hold_up_is_told_and_let_go_within_the_limit() -> None:
+    table = pa.table({"ip": [f"10.0.{place % 20}.{place}" for place in range(200)] + ["192.168.1.1"]})
+    policy = {"columns": {"ip": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}]}
+
+    held = sfumato.run(policy, data=table)
+    assert set(held.table.column("ip").to_pylist()) == {"*"}
+    (note,) = [note for note in held.record.notes if note.startswith("column ip says nothing any more")]
+    assert "suppression_limit: 0.01" in note
+
+    freed = sfumato.run({**policy, "suppression_limit": 0.01}, data=table)
+    assert (freed.record.rows.out, freed.record.rows.suppressed) == (200, "< 2")
+    assert "*" not in freed.table.column("ip").to_pylist()
