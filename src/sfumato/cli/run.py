@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.answers import answers, leave_output_to_the_release
 from sfumato.cli.arrow_alone import load_arrow_alone
@@ -85,14 +85,22 @@ def summary(record: RunRecord, record_file: str) -> str:
         lines.append("  nothing was promised")
     rows = record.rows
     types = [f"{name} {about['type']}" for name, about in record.columns.items() if "type" in about]
+    masked = [f"{name} with {about['mask']}" for name, about in record.columns.items() if "mask" in about]
     lines += [
         f"rows      {rows.in_} in, {rows.out} out, {rows.suppressed} suppressed",
         *([f"read as   {', '.join(types)}"] if types else []),
-        f"classes   {after['classes']}, of {after['smallest_class']} to {after['largest_class']} rows that are alike in all generalised columns",
-        f"lost      {after['loss']:.1%} of the detail; 0% would be the source as it was, 100% nothing but *",
-        f"          global certainty penalty {after['gcp']:.4f}: how much of its column's range a published value covers, on average",
+        *(_generalised(after) if types else []),
+        *([f"masked    {', '.join(masked)}"] if masked else []),
         f"release   {', '.join(record.files)}",
         f"record    {record_file}",
         *(f"note      {note}" for note in record.notes),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _generalised(after: Mapping[str, Any]) -> list[str]:
+    return [
+        f"classes   {after['classes']}, of {after['smallest_class']} to {after['largest_class']} rows that are alike in all generalised columns",
+        f"lost      {after['loss']:.1%} of the detail; 0% would be the source as it was, 100% nothing but *",
+        f"          global certainty penalty {after['gcp']:.4f}: how much of its column's range a published value covers, on average",
+    ]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import Card, Mask, MaskContext, Scope, Uniqueness
+from sfumato.core.mask import WIDE, Card, Mask, MaskContext, Scope, Uniqueness
 from sfumato.errors import DataError, number_of
 
 if TYPE_CHECKING:
@@ -92,6 +92,11 @@ class MaskedColumn:
     def drops(self) -> bool:
         """Whether the column does not leave at all."""
         return any(step.component_name() == "drop" for step in self.steps)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it can be done again row by row, and must give the same."""
+        return self.card.deterministic and self.card.scope not in WIDE
 
     @property
     def _masks_nulls(self) -> bool:

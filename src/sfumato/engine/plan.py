@@ -106,13 +106,14 @@ class Plan:
 class Plans:
     """The plans of a policy's views by name, those that others are derived from first; a policy without views is one without a name.
 
-    ``known`` are the columns by which people can be known: the quasi-identifiers of the whole policy and of all views.
+    ``known`` are the quasi-identifiers of the whole policy and of all views, ``identifying`` those and the identifiers: by them people can be known.
     """
 
     views: Mapping[str, Plan]
     derived_from: Mapping[str, str]
     readers: Mapping[str, Sequence[str]]
     known: frozenset[str] = frozenset()
+    identifying: frozenset[str] = frozenset()
 
     @property
     def source(self) -> Source:
@@ -142,7 +143,7 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
         plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
         _refuse_columns(plans[name])
         _refuse_misfits(plans[name])
-    return Plans(plans, resolved.derived_from, resolved.readers, resolved.known)
+    return Plans(plans, resolved.derived_from, resolved.readers, resolved.known, resolved.identifying)
 
 
 def make_plan(policy: AnyPolicy, data: Any = None, view: str | None = None) -> Plan:

@@ -188,6 +188,7 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
         notes.append(
             f"most values of these columns occur once, and they are published as they are, so that each alone may single people out: {named}"
         )
-    if plan.masked:
-        notes.append(f"masked columns are not compared with their originals: {', '.join(plan.masked)}")
+    chance = [name for name in plan.masked if not plan.resolved.masks[name].repeatable]
+    if chance:
+        notes.append(f"what chance or other rows make of a value is not compared with its original: {', '.join(chance)}")
     return notes

@@ -66,7 +66,7 @@ def _check_derived(coarser: Seen, finer: Seen, rows: int) -> None:
 
 def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, Seen], original: Reading, plans: Plans) -> Together:
     views = [seen[name] for name in names]
-    rows, groups = _joint_classes(views, plans.known, original.rows)
+    rows, groups = _joint_classes(views, plans.identifying, original.rows)
     results = {view.plan.view: _measured(view, original, rows, groups) for view in views}
     # a view that promises nothing is no measure for what others promise
     promised = [name for name, (promises, _) in results.items() if promises]
@@ -95,14 +95,14 @@ def _others(view: Seen, views: Sequence[Seen], results: Mapping[str, tuple[list[
 def _joint_classes(views: Sequence[Seen], known: Set[str], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the rows of the source that any view shows, and the class of each by what all of them show.
 
-    ``known`` are the columns by which people can be known: those that any view generalises, or the whole policy would.
+    ``known`` are the columns by which people can be known: those that any view generalises or removes, or the whole policy would.
     """
     columns: list[NDArray[Any]] = []
     sizes = []
     for view in views:
         columns.append(_class_of_row(view, rows))
         sizes.append(int(columns[-1].max()) + 1)
-        # by what one view generalises people can be known: where another shows it as it is, that counts
+        # by what one view generalises or removes people can be known: where another shows it, as it is or masked, that counts
         plain = [name for name in view.plan.published if name in known and name not in view.plan.quasi_identifiers]
         if plain:
             for column in read(view.staged.written, plain, {}, Quiet()).columns.values():
@@ -139,7 +139,7 @@ def _learns_more(views: Sequence[Seen], readers: Sequence[str], results: Mapping
         f"{', '.join(readers)} would learn more from {' and '.join(names)} together than from one of them: their joint classes do not keep {told}; "
         "nothing has been published",
         code="verify-together",
-        hint=f"{derive}{_plainly(views, plans.known)}let nobody read all of them",
+        hint=f"{derive}{_plainly(views, plans.identifying)}let nobody read all of them",
     )
 
 

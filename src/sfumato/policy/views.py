@@ -22,13 +22,15 @@ _REPLACED = ("promises", "algorithm", "suppression_limit")
 class ResolvedViews:
     """The views of a policy, those that others are derived from before them; a policy without views is one without a name.
 
-    ``known`` are the columns that the whole policy or any view calls quasi-identifiers.
+    ``known`` are the columns that the whole policy or any view calls quasi-identifiers, ``identifying`` those and the
+    identifiers of the whole policy.
     """
 
     views: Mapping[str, Resolved]
     derived_from: Mapping[str, str]
     readers: Mapping[str, Sequence[str]]
     known: frozenset[str] = frozenset()
+    identifying: frozenset[str] = frozenset()
 
 
 def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
@@ -49,8 +51,12 @@ def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
         raise PolicyError(list(dict.fromkeys(mistakes)), name=loaded.name)
     derived = {name: view.derived_from for name, view in policy.views.items() if view.derived_from is not None}
     columns = [policy.columns, *(view.columns for view in policy.views.values())]
-    known = frozenset(name for each in columns for name, column in each.items() if column.role == "quasi_identifier")
-    return ResolvedViews({name: views[name] for name in _parents_first(policy.views)}, derived, policy.readers, known)
+    roles = [(name, column.role) for each in columns for name, column in each.items()]
+    known = frozenset(name for name, role in roles if role == "quasi_identifier")
+    # a view may remove a column for other reasons: it is the whole policy that says what identifies people
+    sensitive = {name for name, role in roles if role == "sensitive"}
+    identifying = known | {name for name, column in policy.columns.items() if column.role == "identifier" and name not in sensitive}
+    return ResolvedViews({name: views[name] for name in _parents_first(policy.views)}, derived, policy.readers, known, identifying)
 
 
 def of_view(loaded: Loaded, name: str) -> Loaded:
