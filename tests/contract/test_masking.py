@@ -19,10 +19,14 @@ MASKS = names("masking")
 TEXTS = pa.array(["Ann", None, "", 'Bo "B", ö', "Ann", "日本語 🙂", "x" * 40])
 KEYS = Keys({"main": (Key("k1", bytes(range(32))),)})
 
-SETTINGS: dict[str, dict[str, Any]] = {}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "aggregate": {"function": "mode", "plain": True},
+}
 """The settings of masks that need some."""
 
-VALUES: dict[str, pa.Array] = {}
+VALUES: dict[str, pa.Array] = {
+    "microaggregate": pa.array(["1", None, "2.5", "-3", "1", "40", "1000"]),
+}
 """A column that a mask can take, where it cannot take any text: the first and fifth value are the same, the second is missing."""
 
 

@@ -69,6 +69,10 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
             code="policy-mask-unique",
             hint="encrypt, hash or tokenise the column, or leave it out",
         )
+    if policy.promises:
+        for other in (other for other in mask.reads if other in policy.columns and policy.columns[other].role == "quasi_identifier"):
+            words = f"reads the quasi_identifier {other}: what it makes would tell more of it than is published"
+            yield _Wrong("mask", words, code="policy-mask-promise", hint="another column, or none")
     yield from _promised(name, column, mask)
 
 

@@ -85,6 +85,8 @@ GOOD = "columns:\n  age: {role: quasi_identifier}\n  illness: {role: sensitive}\
         (GOOD.replace("sensitive", "sensitive, when: {column: age, equals: 3}"), "policy-role-key"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, otherwise: drop"), "policy-role-key"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, unique: true"), "policy-mask-unique"),
+        (GOOD.replace("sensitive", "sensitive, mask: empty, when: {column: age, above: 90}"), "policy-mask-promise"),
+        (GOOD.replace("sensitive", "sensitive, mask: {aggregate: {function: mode, by: [age]}}"), "policy-mask-promise"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, on_null: generate"), "policy-mask-null"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, when: {column: nobody, equals: 3}"), "policy-unknown-column"),
         (GOOD + "algorithm: {mondrian: {bounds: cut}}\n", "policy-not-built"),

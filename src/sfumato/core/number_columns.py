@@ -1,0 +1,55 @@
+"""Numbers out of a column, whatever its type, and back into it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core import canonical
+
+_MOST = 15
+
+
+def numbers_of(column: pa.Array) -> NDArray[np.float64]:
+    """Return the numbers of a column; NaN where there is none.
+
+    >>> numbers_of(pa.array(["1.5", "x", None])).tolist()
+    [1.5, nan, nan]
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return canonical.positions(canonical.parse(column, "decimal"))
+
+
+def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None = None) -> pa.Array:
+    """Return numbers in the type of a column, NaN as null: rounded to ``decimals``, or to as many as the column has.
+
+    >>> as_column(np.array([1.25, np.nan]), pa.array(["7.0", "1"])).to_pylist()
+    ['1.2', None]
+    """
+    kind = like.type.value_type if pa.types.is_dictionary(like.type) else like.type
+    kept = decimals if decimals is not None else _decimals(like, kind)
+    rounded = np.round(numbers, kept)
+    gone = np.isnan(rounded)
+    if pa.types.is_integer(kind):
+        return pa.array(np.where(gone, 0, np.round(rounded)).astype(np.int64), mask=gone).cast(kind)
+    if pa.types.is_floating(kind):
+        return pa.array(rounded, mask=gone).cast(kind)
+    # adding zero takes the sign of minus zero away
+    distinct, places = np.unique(np.where(gone, 0.0, rounded) + 0.0, return_inverse=True)
+    texts = pa.array([f"{number:.{kept}f}" for number in distinct.tolist()], pa.string())
+    return texts.take(pa.array(places, mask=gone)).cast(kind)
+
+
+def _decimals(like: pa.Array, kind: pa.DataType) -> int:
+    if pa.types.is_integer(kind):
+        return 0
+    if pa.types.is_decimal(kind):
+        return int(kind.scale)
+    if pa.types.is_floating(kind):
+        return _MOST
+    texts = like.dictionary if pa.types.is_dictionary(like.type) else like
+    fractions = pc.replace_substring_regex(pc.cast(texts, pa.string()), r"^[^.]*\.?", "")
+    return min(_MOST, pc.max(pc.utf8_length(fractions)).as_py() or 0)

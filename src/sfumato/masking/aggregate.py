@@ -1,0 +1,159 @@
+"""Aggregate: all rows of a group show one number or value that stands for the group, and never for fewer than k people.
+
+A plain minimum is somebody's own value, a sum of which one person makes up most nearly so, and the mode of a group of different values anybody's.
+What is told here is told of k people: extremes from the kth person inwards, the median as the mean of the k people in the middle, the mode where k
+people share it, sums and means where no person makes up more than a part of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sfumato.core.canonical import as_text
+from sfumato.core.kernels.grouping import group_columns
+from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.core.number_columns import as_column, numbers_of
+from sfumato.core.row_groups import people_of, row_groups
+
+Function = Literal["sum", "median", "average", "max", "min", "count", "mode"]
+_OF_ANYTHING = ("count", "mode")
+Numbers = NDArray[np.float64]
+People = NDArray[np.int64]
+
+
+class Aggregate(Operation):
+    """Replaces every value by an aggregate of its group, or of the whole table where no columns make groups.
+
+    A group with fewer than k people, or in which one of them would show, has no value: the run stops, or it is removed. ``plain`` gives the plain
+    aggregates instead, and plan and record say what they reveal. Cost: one sort; holds the column in memory.
+    """
+
+    function: Annotated[Function, Field(description="sum, median, average, max, min, count or mode")]
+    by: Annotated[list[str], Field(description="the columns whose values make the groups; all rows are one where there are none")] = []
+    k: Annotated[int | None, Field(ge=2, description="the fewest people of whom anything is told; that of the policy where it is not given")] = None
+    dominance: Annotated[float, Field(gt=0, le=1, description="the largest part of a sum or mean that one person may make up")] = 0.5
+    minimum: Annotated[float | None, Field(description="the smallest number that min and max may tell")] = None
+    maximum: Annotated[float | None, Field(description="the largest number that min and max may tell")] = None
+    decimals: Annotated[int | None, Field(ge=0, le=15, description="how many decimals are kept; as many as the column has where it is not given")] = (
+        None
+    )
+    plain: Annotated[bool, Field(description="whether plain aggregates are told, whoever they show")] = False
+
+    @property
+    def card(self) -> Card:
+        """Which rows are looked at, and what is told of them, depends on the settings."""
+        return Card(
+            deterministic=True,
+            reversible=False,
+            uniqueness="lossy",
+            changes_type=self.function == "count",
+            nulls="kept",
+            scope="group" if self.by else "table",
+            types=() if self.function in _OF_ANYTHING else ("integer", "decimal"),
+            reveals=_PLAIN[self.function] if self.plain else "A number that stands for k people or more of each group.",
+        )
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The columns that make groups."""
+        return self.by
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What a plain aggregate reveals."""
+        return [f"plain {self.function}: {_PLAIN[self.function][0].lower()}{_PLAIN[self.function][1:-1]}"] if self.plain else []
+
+    def output_type(self, original: pa.DataType) -> pa.DataType:
+        """Return whole numbers for counts, else the type that it was."""
+        return pa.int64() if self.function == "count" else original
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the aggregate of each row's group."""
+        column = columns.column(context.column)
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        groups, number = row_groups(columns, self.by)
+        people = people_of(columns, context.subject)
+        k = 1 if self.plain else self.k or context.people
+        if self.function == "mode":
+            return self._modes(column, groups, people, number, k)
+        numbers = np.ones(len(column)) if self.function == "count" else numbers_of(column)
+        told = np.full(number, np.nan)
+        order = np.argsort(groups, kind="stable")
+        for group, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=number))[:-1]) if number else []):
+            known = rows[~np.isnan(numbers[rows])]
+            told[group] = self._told(numbers[known], people[known].astype(np.int64), k) if len(known) else np.nan
+        found = np.where(np.isnan(numbers), np.nan, told[groups]) if number else np.empty(0)
+        return pa.array(found.astype(np.int64), mask=np.isnan(found)) if self.function == "count" else as_column(found, column, self.decimals)
+
+    def _told(self, numbers: Numbers, people: People, k: int) -> float:
+        """Return what may be told of a group; NaN where that is nothing."""
+        _, whose = np.unique(people, return_inverse=True)
+        if whose.max() + 1 < k:
+            return np.nan
+        if self.plain:
+            return float(_FUNCTIONS[self.function](numbers))
+        if self.function == "count":
+            return float(len(numbers))
+        if self.function in ("sum", "average"):
+            shares = np.bincount(whose, np.abs(numbers))
+            if shares.max() > self.dominance * shares.sum():
+                return np.nan
+            return float(_FUNCTIONS[self.function](numbers))
+        if self.function == "median":
+            means = np.sort(np.bincount(whose, numbers) / np.bincount(whose))
+            first = (len(means) - k) // 2
+            # of an even number left over on both sides, one more is in the middle
+            return float(means[first : len(means) - first].mean())
+        return self._extreme(numbers, whose, k)
+
+    def _extreme(self, numbers: Numbers, whose: NDArray[np.intp], k: int) -> float:
+        """Return the kth smallest or largest among people, each with their own."""
+        sign = 1.0 if self.function == "min" else -1.0
+        own = np.full(whose.max() + 1, np.inf)
+        np.minimum.at(own, whose, sign * numbers)
+        return float(np.clip(sign * np.partition(own, k - 1)[k - 1], self.minimum, self.maximum))
+
+    def _modes(self, column: pa.Array, groups: NDArray[np.int32], people: NDArray[np.int32], number: int, k: int) -> pa.Array:
+        """Return the value that most people of each group have, if k have it; of several the first in the order of texts."""
+        coded = as_text(column).dictionary_encode()
+        ranks = np.argsort(np.argsort(np.array(coded.dictionary.to_pylist(), object))) if len(coded.dictionary) else np.empty(0, np.int64)
+        codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        width = [number, len(coded.dictionary)]
+        _, once = group_columns([groups, codes, people], [*width, int(people.max(initial=0)) + 1])
+        shared, firsts_of = group_columns([groups[once], codes[once]], width)
+        counts = np.bincount(shared, minlength=len(firsts_of))
+        pairs = groups[once][firsts_of], codes[once][firsts_of]
+        places = np.full(number, -1, np.int64)
+        for place in np.lexsort((-ranks[pairs[1]], counts)).tolist():
+            if counts[place] >= k:
+                places[pairs[0][place]] = pairs[1][place]
+        firsts = np.zeros(len(coded.dictionary), np.int64)
+        firsts[codes[::-1]] = np.arange(len(codes))[::-1]
+        rows = np.append(firsts, 0)[places][groups] if number else np.empty(0, np.int64)
+        return column.take(pa.array(rows, mask=places[groups] < 0 if number else None))
+
+
+_FUNCTIONS: dict[str, Callable[[Numbers], float]] = {
+    "sum": np.sum,
+    "average": np.mean,
+    "median": np.median,
+    "min": np.min,
+    "max": np.max,
+    "count": len,
+}
+_PLAIN: dict[str, str] = {
+    "sum": "The whole value of somebody who is alone in a group, and nearly that of somebody who makes up most of it.",
+    "average": "The whole value of somebody who is alone in a group, and nearly that of somebody who makes up most of it.",
+    "median": "Somebody's own value.",
+    "min": "Somebody's own value, the smallest of the group.",
+    "max": "Somebody's own value, the largest of the group.",
+    "mode": "A value that somebody has, in small groups perhaps one person alone.",
+    "count": "How many there are, perhaps one.",
+}

@@ -1,0 +1,63 @@
+"""Shuffle: the values of the column change places, so that no row keeps its own but by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.core.row_groups import chance, permuted, row_groups
+
+
+class Shuffle(Operation):
+    """Deals the values of a column out anew among the rows, or among those that are alike in other columns.
+
+    All values stay in the column, and so do their frequencies; how they go with other columns is lost. A row that is alone in its group could only
+    get its own value back: it has a value that cannot be shuffled. Cost: holds the column in memory.
+    """
+
+    within: Annotated[list[str], Field(description="the columns in which rows must be alike to exchange values; all rows where there are none")] = []
+    repetition: Annotated[bool, Field(description="whether a value may be dealt out several times, and another not at all")] = False
+
+    @property
+    def card(self) -> Card:
+        """Which rows are mixed depends on the settings."""
+        return Card(
+            deterministic=False,
+            reversible=False,
+            uniqueness="lossy" if self.repetition else "preserved",
+            changes_type=False,
+            nulls="kept",
+            scope="group" if self.within else "table",
+            reveals="All values and their frequencies; in a group of rows, which values these have; a rare value still says that somebody has it.",
+        )
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The columns that make groups."""
+        return self.within
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the values in another order."""
+        values = columns.column(context.column)
+        groups, number = row_groups(columns, self.within)
+        sizes = np.bincount(groups, minlength=number)
+        drawn = self._drawn(sizes)
+        if number <= 1:
+            return values.take(pa.array(drawn, mask=sizes[groups] == 1 if len(values) == 1 else None))
+        order = np.argsort(groups, kind="stable")
+        source = np.empty(len(order), np.int64)
+        source[order] = order[drawn]
+        return values.take(pa.array(source, mask=sizes[groups] == 1))
+
+    def _drawn(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for each place, groups being together, the place of the same group whose value it gets."""
+        starts, total = np.cumsum(sizes) - sizes, int(sizes.sum())
+        if not self.repetition:
+            return permuted(total, starts)
+        return np.repeat(starts, sizes) + (chance(total) % np.repeat(sizes, sizes).astype(np.uint64)).astype(np.int64)

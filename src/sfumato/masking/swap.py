@@ -1,0 +1,78 @@
+"""Swap: some rows exchange their values, with others far away or, by rank, with neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sfumato.core import canonical
+from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.core.row_groups import permuted, row_groups
+
+
+class Swap(Operation):
+    """Lets a part of the rows exchange their values in pairs; nobody can tell which rows did.
+
+    With ``rank`` only values exchange places that stand near each other among all of them (rank swapping): what the column says of others is
+    disturbed less. Cost: holds the column in memory.
+    """
+
+    share: Annotated[float, Field(gt=0, le=1, description="the part of the rows that exchange their values")] = 0.2
+    rank: Annotated[
+        float | None,
+        Field(gt=0, le=1, description="how far apart exchanged values may stand when sorted, as a part of all; any where it is not given"),
+    ] = None
+    within: Annotated[list[str], Field(description="the columns in which rows must be alike to exchange values; all rows where there are none")] = []
+
+    @property
+    def card(self) -> Card:
+        """Which rows are mixed depends on the settings."""
+        return Card(
+            deterministic=False,
+            reversible=False,
+            uniqueness="preserved",
+            changes_type=False,
+            nulls="kept",
+            scope="group" if self.within else "table",
+            reveals="All values and their frequencies; rows that did not exchange show their own value, and by rank the others one near it.",
+        )
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The columns that make groups."""
+        return self.within
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the values, some of them exchanged."""
+        values = columns.column(context.column)
+        groups, number = row_groups(columns, self.within)
+        source = np.arange(len(values))
+        for group in range(number):
+            rows = np.flatnonzero(groups == group) if number > 1 else source.copy()
+            first, second = self._pairs(rows, values)
+            source[first], source[second] = second, first
+        return values.take(pa.array(source))
+
+    def _pairs(self, rows: NDArray[np.int64], values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows that exchange, and with whom."""
+        chosen = rows[permuted(len(rows))[: int(len(rows) * self.share) // 2 * 2]]
+        if self.rank is None:
+            return chosen[::2], chosen[1::2]
+        ordered = chosen[_order(values.take(pa.array(chosen)))]
+        # blocks of neighbours, within which everybody finds a partner
+        block = max(2, int(self.rank * len(rows) * len(chosen) / max(1, len(rows))) // 2 * 2)
+        mixed = ordered[permuted(len(ordered), np.arange(0, len(ordered), block))]
+        return mixed[::2], mixed[1::2]
+
+
+def _order(values: pa.Array) -> NDArray[np.int64]:
+    """Return the order of values: that of numbers or dates where they are such, else that of texts."""
+    kind = canonical.infer(values)
+    order: NDArray[np.int64] = pc.sort_indices(canonical.parse(values, kind)).to_numpy().astype(np.int64)
+    return order

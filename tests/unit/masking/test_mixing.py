@@ -1,0 +1,224 @@
+"""Masks that look at all rows at once: shuffle, swap, aggregate, microaggregate."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sfumato
+from sfumato.core.mask import MaskContext
+from sfumato.errors import DataError, PolicyError
+from sfumato.masking.aggregate import Aggregate
+from sfumato.masking.microaggregate import Microaggregate
+from sfumato.masking.shuffle import Shuffle
+from sfumato.masking.swap import Swap
+
+AGES = [23, 45, 26, 32, 26, 27]
+
+
+def apply(mask: Any, values: Any, people: int = 2, subject: list[str] | None = None, **others: list[Any]) -> list[Any]:
+    columns = {"x": values if isinstance(values, pa.Array) else pa.array(values), **{name: pa.array(other) for name, other in others.items()}}
+    if subject is not None:
+        columns["who"] = pa.array(subject)
+    context = MaskContext("x", people=people, subject="who" if subject is not None else None)
+    return list(mask.apply(pa.RecordBatch.from_pydict(columns), context).to_pylist())
+
+
+# --- shuffle and swap -----------------------------------------------------------------------------------------------------
+
+
+def test_a_shuffled_column_has_the_same_values_in_another_order() -> None:
+    values = list(range(1000))
+    found = apply(Shuffle(), values)
+
+    assert sorted(found) == values
+    assert sum(old == new for old, new in zip(values, found, strict=True)) < 20
+
+
+def test_every_order_is_as_likely() -> None:
+    counted = Counter(tuple(apply(Shuffle(), ["a", "b", "c"])) for _ in range(600))
+
+    assert set(counted) == set(itertools.permutations("abc"))
+    assert min(counted.values()) > 50
+
+
+def test_values_stay_within_their_group_and_who_is_alone_has_none_to_exchange_with() -> None:
+    wards = ["A", "B", "A", "B", "C", None, None]
+    found = apply(Shuffle(within=["ward"]), [1, 2, 3, 4, 5, 6, 7], ward=wards)
+
+    assert {found[0], found[2]} == {1, 3}
+    assert {found[1], found[3]} == {2, 4}
+    assert found[4] is None
+    assert {found[5], found[6]} == {6, 7}
+
+
+def test_with_repetition_values_are_drawn_from_the_group() -> None:
+    wards = ["A", "B"] * 500
+    found = apply(Shuffle(within=["ward"], repetition=True), list(range(1000)), ward=wards)
+
+    assert all(value % 2 == place % 2 for place, value in enumerate(found))
+    assert 200 < len(set(found)) < 800
+
+
+def test_a_part_of_the_rows_swaps_in_pairs() -> None:
+    values = list(range(1000))
+    found = apply(Swap(share=0.3), values)
+
+    moved = [place for place in values if found[place] != place]
+    assert len(moved) == 300
+    assert all(found[found[place]] == place for place in moved)
+
+
+def test_by_rank_values_move_only_so_far() -> None:
+    values = np.random.default_rng(1).permutation(1000)
+    found = np.array(apply(Swap(share=1, rank=0.02), [str(value) for value in values])).astype(int)
+
+    assert (found != values).mean() > 0.8
+    assert abs(found - values).max() <= 20
+
+
+def test_texts_of_numbers_are_ranked_as_numbers() -> None:
+    found = apply(Swap(share=1, rank=0.5), ["9", "10", "100", "99"])
+
+    assert {found[0], found[1]} == {"9", "10"}
+
+
+# --- aggregates -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("function", "expected"), [("sum", 179), ("median", 26.5), ("average", 29.83), ("max", 45), ("min", 23), ("count", 6)])
+def test_plain_aggregates_are_those_of_the_books(function: str, expected: float) -> None:
+    found = apply(Aggregate(function=function, plain=True, decimals=2), pa.array([float(age) for age in AGES]))
+
+    assert found == [expected] * 6
+
+
+def test_the_plain_mode_is_the_most_frequent_value() -> None:
+    assert apply(Aggregate(function="mode", plain=True), AGES) == [26] * 6
+
+
+@pytest.mark.parametrize(("function", "expected"), [("min", 26), ("max", 27), ("median", 26.5), ("sum", 179), ("count", 6)])
+def test_safe_aggregates_stand_for_k_people(function: str, expected: float) -> None:
+    # the third from below and above; the four in the middle, 26, 26, 27 and 32, since three leave an odd number over
+    found = apply(Aggregate(function=function, decimals=2), pa.array([float(age) for age in AGES]), people=3)
+
+    wanted = {"median": 27.75, "max": 27.0}.get(function, expected)
+    assert found == [wanted] * 6
+
+
+def test_nothing_is_told_of_fewer_than_k_people_however_many_rows_they_have() -> None:
+    found = apply(
+        Aggregate(function="average", by=["ward"], dominance=1),
+        [1.0, 2.0, 3.0, 4.0, 5.0],
+        ward=["A", "A", "B", "B", "B"],
+        subject=["p", "p", "q", "r", "q"],
+    )
+
+    assert found == [None, None, 4.0, 4.0, 4.0]
+
+
+def test_nothing_is_told_of_a_sum_that_one_person_dominates() -> None:
+    assert apply(Aggregate(function="sum"), [1, 1, 98]) == [None] * 3
+    assert apply(Aggregate(function="sum", dominance=1), [1, 1, 98]) == [100] * 3
+    assert apply(Aggregate(function="average"), [-50.0, 1.0, 1.0]) == [None] * 3
+
+
+def test_extremes_go_by_people() -> None:
+    # the smallest three are one person's: the second person's smallest is 7
+    assert apply(Aggregate(function="min"), [1, 2, 3, 7, 9], subject=list("aaabc")) == [7] * 5
+    assert apply(Aggregate(function="max", maximum=8), [1, 2, 3, 7, 9], subject=list("aaabc")) == [7] * 5
+    assert apply(Aggregate(function="min", minimum=8), [1, 2, 3, 7, 9], subject=list("aaabc")) == [8] * 5
+
+
+def test_a_mode_is_told_only_where_k_people_share_it() -> None:
+    assert apply(Aggregate(function="mode"), ["x", "x", "y"], subject=["a", "a", "b"]) == [None] * 3
+    assert apply(Aggregate(function="mode"), ["x", "x", "y"], subject=["a", "c", "b"]) == ["x"] * 3
+    assert apply(Aggregate(function="mode"), ["y", "x", "y", "x"]) == ["x"] * 4
+
+
+def test_a_run_stops_where_a_group_is_too_small_unless_it_is_removed() -> None:
+    column = {"role": "other", "mask": {"aggregate": {"function": "average", "by": ["ward"]}}}
+    table = pa.table({"pay": ["20", "20", "99"], "ward": ["A", "A", "B"]})
+    policy: dict[str, Any] = {"columns": {"pay": column, "ward": {"role": "other"}}}
+
+    with pytest.raises(DataError) as raised:
+        sfumato.run(policy, data=table)
+    assert raised.value.message == "column pay: 1 row with a value that aggregate cannot take"
+    policy["columns"]["pay"] = {**column, "on_invalid": "remove"}
+    found = sfumato.run(policy, data=table).table.to_pylist()
+    assert sorted((row["ward"], row["pay"]) for row in found) == [("A", "20"), ("A", "20"), ("B", None)]
+
+
+def test_people_of_the_policy_s_subject_are_counted() -> None:
+    columns = {
+        "who": {"role": "identifier"},
+        "ward": {"role": "other"},
+        "pay": {"role": "other", "mask": {"aggregate": {"function": "average", "by": ["ward"], "dominance": 1}}, "on_invalid": "remove"},
+    }
+    table = pa.table({"who": ["a", "a", "b", "c"], "ward": ["A", "A", "B", "B"], "pay": [10, 20, 30, 50]})
+
+    found = sfumato.run({"columns": columns, "subject": "who"}, data=table).table
+    assert sorted(found.to_pylist(), key=str) == sorted([{"ward": "A", "pay": None}] * 2 + [{"ward": "B", "pay": 40}] * 2, key=str)
+
+
+@pytest.mark.parametrize("mask", ["shuffle", "swap", {"aggregate": {"function": "sum"}}, "microaggregate"], ids=str)
+def test_they_are_refused_on_quasi_identifiers(mask: Any) -> None:
+    policy = {"columns": {"age": {"role": "quasi_identifier", "mask": mask}}, "promises": [{"k_anonymity": {"k": 2}}]}
+
+    with pytest.raises(PolicyError) as raised:
+        sfumato.plan(policy, data=pa.table({"age": [1, 2]}))
+    assert [mistake.code for mistake in raised.value.mistakes] == ["policy-mask-promise"]
+
+
+# --- microaggregation -----------------------------------------------------------------------------------------------------
+
+
+def best(values: list[float], k: int) -> float:
+    """Return the least sum of squared errors of all partitions of the sorted values into groups of at least k."""
+    values = sorted(values)
+
+    def cost(part: list[float]) -> float:
+        return float(((np.array(part) - np.mean(part)) ** 2).sum())
+
+    least = [0.0] + [float("inf")] * len(values)
+    for end in range(k, len(values) + 1):
+        least[end] = min(least[begin] + cost(values[begin:end]) for begin in range(end - k + 1))
+    return least[-1]
+
+
+@settings(max_examples=150, deadline=None)
+@given(values=st.lists(st.integers(-1000, 1000), min_size=2, max_size=40), k=st.integers(2, 6), shift=st.sampled_from([0, 10**9]))
+def test_no_partition_has_smaller_errors(values: list[int], k: int, shift: int) -> None:
+    shifted = [float(value + shift) for value in values]
+    found = apply(Microaggregate(k=k, decimals=9), pa.array(shifted))
+
+    if len(values) < k:
+        assert found == [None] * len(values)
+        return
+    assert min(Counter(found).values()) >= k
+    assert sum((old - new) ** 2 for old, new in zip(shifted, found, strict=True)) == pytest.approx(best(shifted, k), rel=1e-6, abs=1e-3)
+
+
+def test_people_are_grouped_with_all_their_rows() -> None:
+    found = apply(Microaggregate(k=2), pa.array([1.0, 3.0, 4.0, 100.0, 110.0]), subject=list("aabcd"))
+
+    assert found == [3.0, 3.0, 3.0, 105.0, 105.0]
+
+
+def test_whole_numbers_and_texts_stay_what_they_are() -> None:
+    assert apply(Microaggregate(k=2), [1, 2, 10, 11]) == [2, 2, 10, 10]
+    assert apply(Microaggregate(k=2), ["1.5", "2.0", "x", "9.9", "9.9"]) == ["1.8", "1.8", None, "9.9", "9.9"]
+    assert apply(Microaggregate(k=2, centre="median"), [1, 2, 9]) == [2, 2, 2]
+
+
+def test_a_column_of_nothing_is_nothing() -> None:
+    assert apply(Microaggregate(k=2), pa.array([], pa.float64())) == []
+    assert apply(Shuffle(), []) == []
+    assert apply(Aggregate(function="mode"), pa.array([], pa.string())) == []
