@@ -60,11 +60,15 @@ def main(
 
 
 @app.command()
-def check(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
-    """Say everything that is wrong with a policy, with line and key."""
+def check(
+    policy: PolicyArgument,
+    strict: Annotated[bool, typer.Option("--strict", help="take warnings for mistakes, for pipelines")] = False,
+    format: FormatOption = Format.text,
+) -> None:
+    """Say everything that is wrong with a policy, with line and key, and warn of what goes together badly."""
     from sfumato.cli.check import check as command
 
-    command(policy, format.value)
+    command(policy, strict, format.value)
 
 
 @app.command()
@@ -101,12 +105,19 @@ def convert(
 @app.command()
 def components(
     kind: Annotated[str | None, typer.Argument(help="one kind only: sources, promises, algorithms, ...")] = None,
+    only: Annotated[str | None, typer.Option("--kind", help="the same as the argument")] = None,
+    table: Annotated[bool, typer.Option("--table", help="of masking: which operation fits which types, roles and uses, from their cards")] = False,
     format: FormatOption = Format.text,
 ) -> None:
     """List what there is, with settings and meaning."""
+    if table:
+        from sfumato.cli.cards import cards
+
+        cards(kind or only or "masking", format.value)
+        return
     from sfumato.cli.components import components as command
 
-    command(kind, format.value)
+    command(kind or only, format.value)
 
 
 @app.command()

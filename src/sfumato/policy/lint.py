@@ -1,0 +1,85 @@
+"""Lint: what a policy may say and should not, because masks and columns go together badly. Nothing of it stops a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.mistakes import Place, key_text
+from sfumato.errors import Mistake
+from sfumato.policy.resolve import Resolved
+
+if TYPE_CHECKING:
+    from sfumato.core.mask import Mask
+
+# names by which columns are called that together single people out, in the languages of those who ask most
+_TELLING = re.compile(
+    r"(^|[_. -])(age|birth|birthday|birthdate|born|dob|zip|zipcode|postcode|postal|plz|gender|sex|city|town|street|address|race|ethnicity|religion"
+    r"|nationality|marital|occupation|job|geburtsdatum|geburtstag|alter|geschlecht|ort|strasse|wohnort|beruf)([_. -]|$)",
+    re.IGNORECASE,
+)
+
+
+def lint(views: Mapping[str, Resolved]) -> list[Mistake]:
+    """Return what to think about again, each once."""
+    found = [warning for name, view in views.items() for warning in _of_view(name, view)]
+    return list(dict.fromkeys([*found, *_between_views(views)]))
+
+
+def _of_view(name: str, view: Resolved) -> Iterator[Mistake]:
+    policy = view.policy
+
+    def warning(column: str, key: str, message: str, code: str, hint: str) -> Mistake:
+        path: Place = ("columns", column, key)
+        told: Place = ("views", name, *path) if name else path
+        return Mistake(key_text(told), message, code=code, hint=hint, line=view.lines.at(path))
+
+    for column, mask in view.masks.items():
+        for words in mask.warnings:
+            yield warning(column, "mask", words, code="lint-mask", hint="another operation or setting, if somebody could mind")
+        if policy.subject is not None and any(_is_noise(step) for step in mask.steps):
+            words = f"one person has many rows, and the noise of all of them averages out: {policy.subject} says whose they are"
+            yield warning(column, "mask", words, code="lint-noise-averages", hint="noise with a key, or one value a person before the noise")
+    for column, entry in policy.columns.items():
+        if entry.role == "other" and column not in view.masks and view.promises and _TELLING.search(column):
+            words = "is published as it is, and by its name people could be known by it"
+            yield warning(column, "role", words, code="lint-left-in-clear", hint="role: quasi_identifier, or a mask")
+
+
+def _is_noise(step: Mask) -> bool:
+    return step.component_name() in ("noise", "date_jitter") and not step.keys
+
+
+def _between_views(views: Mapping[str, Resolved]) -> Iterator[Mistake]:
+    """What two audiences could put together."""
+    shared: dict[tuple[str, str], list[str]] = {}
+    for name, view in views.items():
+        for mask in view.masks.values():
+            for step in mask.steps:
+                domain: Any = getattr(step, "domain", None)
+                for key in step.keys if domain is not None else ():
+                    seen = shared.setdefault((key, domain), [])
+                    seen += [name] if name not in seen else []
+    for (key, domain), names in shared.items():
+        if len(names) > 1:
+            yield Mistake(
+                "views",
+                f"{', '.join(names)} share the pseudonym domain {domain} of the key {key}: whoever has two of them can join their rows",
+                code="lint-domain-shared",
+                hint="a domain of its own for each audience, or none: then it is the view's own",
+            )
+    for name, view in views.items():
+        for column, mask in view.masks.items():
+            plain = [other for other, elsewhere in views.items() if _is_plain(elsewhere, column)]
+            if any(step.component_name() in ("shuffle", "swap") for step in mask.steps) and plain:
+                yield Mistake(
+                    key_text(("views", name, "columns", column, "mask")),
+                    f"mixes what {', '.join(plain)} shows as it is: whoever has both can put it in order again",
+                    code="lint-shuffle-shown",
+                    hint="mask the column in all views that one reader could get",
+                )
+
+
+def _is_plain(view: Resolved, column: str) -> bool:
+    return column in view.policy.columns and view.policy.columns[column].role in ("other", "sensitive") and column not in view.masks
