@@ -7,7 +7,7 @@ operation put something in its place. A value that an operation cannot take stop
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import Card, Mask, MaskContext, Scope, Uniqueness
+from sfumato.core.mask import Card, Cautious, Mask, MaskContext, Scope, Uniqueness
 from sfumato.errors import DataError, number_of
 
 if TYPE_CHECKING:
@@ -87,6 +87,11 @@ class MaskedColumn:
     def keys(self) -> Sequence[str]:
         """The named keys that operations need."""
         return tuple(dict.fromkeys(name for step in (*self.steps, *self.otherwise) for name in step.keys))
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What somebody who approves a release should know of the operations."""
+        return tuple(dict.fromkeys(words for step in (*self.steps, *self.otherwise) if isinstance(step, Cautious) for words in step.warnings))
 
     @property
     def drops(self) -> bool:
@@ -162,6 +167,9 @@ class MaskedColumn:
             masked = _on_rows(step, columns, applies, context)
             self._refuse_invalid(step, values, masked, applies, context)
             columns = columns.set_column(place, context.column, masked)
+            if step.card.changes_type:
+                # what the policy says of the type is said of the source
+                context = replace(context, kind=None)
         return columns.column(place)
 
     def _refuse_missing(self, values: pa.Array, context: MaskContext) -> None:

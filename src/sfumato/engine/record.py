@@ -155,6 +155,8 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
         notes.append(
             f"most values of these columns occur once, and they are published as they are, so that each alone may single people out: {named}"
         )
+    for name in plan.masked:
+        notes += [f"column {name}: {words}" for words in plan.resolved.masks[name].warnings]
     if plan.masked:
         notes.append(f"masked columns are not compared with their originals: {', '.join(plan.masked)}")
     return notes
