@@ -130,7 +130,7 @@ class _Rounding:
         """Return every block encrypted by itself."""
         given = np.ascontiguousarray(blocks)
         found = np.empty(given.size + _BLOCK - 1, np.uint8)
-        self._encrypt.update_into(given.data.cast("B"), found.data)
+        self._encrypt.update_into(given.reshape(-1).data, found.data)
         return found[: given.size].reshape(-1, _BLOCK)
 
 

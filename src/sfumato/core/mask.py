@@ -35,6 +35,7 @@ class Card:
 
     ``deterministic``: the same value, under the same key, always becomes the same. ``uniqueness``: whether two values stay two. ``nulls`` says
     what becomes of a missing value where the policy says nothing; ``generates`` whether the operation can put something in its place.
+    ``keyed`` says that nobody without a key or a vault can tell what a value becomes: who knows somebody's value does not find the row by it.
     ``empties`` says that it answers null on purpose. ``types`` are the types of values it takes, all where there are none. ``reveals`` says in
     one sentence what can still be learnt.
     """
@@ -47,6 +48,7 @@ class Card:
     scope: Scope
     engines: tuple[str, ...] = ("arrow",)
     generates: bool = False
+    keyed: bool = False
     empties: bool = False
     types: tuple[ValueType, ...] = ()
     reveals: str = ""

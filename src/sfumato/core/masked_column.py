@@ -73,6 +73,8 @@ class MaskedColumn:
             if self.when is not None
             else tuple(engine for engine in cards[0].engines if all(engine in card.engines for card in cards)),
             generates=self.steps[0].card.generates,
+            # the rows of another branch are as open as its masks leave them
+            keyed=all(any(step.card.keyed for step in steps) for steps in ([self.steps] if self.when is None else [self.steps, self.otherwise])),
             reveals=" ".join(dict.fromkeys(card.reveals for card in cards if card.reveals)),
         )
 

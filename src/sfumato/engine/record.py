@@ -22,6 +22,7 @@ from sfumato.engine.verify import Verified
 from sfumato.measures.class_sizes import class_sizes
 from sfumato.measures.information_loss import information_loss
 from sfumato.measures.reidentification import distinction, reidentification, separation
+from sfumato.policy.model import Policy
 
 
 def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, timings: dict[str, float]) -> RunRecord:
@@ -34,7 +35,7 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
         version=version("sfumato"),
         status="published",
         made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        policy=policy_hash(plan),
+        policy=policy_hash(plan.resolved.policy),
         rows=Rows(in_=f"< {out + k}" if 0 < suppressed < k else counted.rows, out=out, suppressed=people(suppressed, k)),
         promises=[_coarse(result) if hidden and result.promise == "t_closeness" else result for result in verified.promises],
         measures=_measures(plan, counted, recoding, verified, suppressed, hidden, k),
@@ -58,9 +59,9 @@ def _coarse(result: PromiseResult) -> PromiseResult:
     return result.model_copy(update={"measured": min(result.asked, math.ceil(result.measured * 100) / 100)})
 
 
-def policy_hash(plan: Plan) -> str:
+def policy_hash(policy: Policy) -> str:
     """Return a hash of the policy: it is not secret and may be compared by readers."""
-    text = json.dumps(plan.resolved.policy.model_dump(mode="json"), sort_keys=True, default=str)
+    text = json.dumps(policy.model_dump(mode="json"), sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

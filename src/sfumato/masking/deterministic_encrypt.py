@@ -28,6 +28,7 @@ class DeterministicEncrypt(Sealed):
         changes_type=True,
         nulls="kept",
         scope="value",
+        keyed=True,
         reveals="Which rows have the same value, how often each occurs, and its length.",
     )
 

@@ -29,6 +29,7 @@ class Encrypt(Sealed):
         changes_type=True,
         nulls="kept",
         scope="value",
+        keyed=True,
         reveals="The length of each value, and which key it needs.",
     )
 

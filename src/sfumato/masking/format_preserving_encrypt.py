@@ -45,6 +45,7 @@ class FormatPreservingEncrypt(Operation):
         changes_type=True,
         nulls="kept",
         scope="value",
+        keyed=True,
         reveals="Which rows have the same value, how often each occurs, its length and the characters that are kept.",
     )
 

@@ -75,6 +75,7 @@ class Tokenise(Operation):
             changes_type=True,
             nulls="kept",
             scope="value",
+            keyed=True,
             reveals=f"{same}." if self.order == "random" else f"{same}; and which values came first.",
         )
 
