@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.core.canonical import as_text
 from sfumato.core.keys import Key, Keys
-from sfumato.core.mask import WIDE, Card, Mask, MaskContext
+from sfumato.core.mask import WIDE, Card, Mask, MaskContext, Reversible
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.registry import find, names
 
@@ -21,11 +22,16 @@ KEYS = Keys({"main": (Key("k1", bytes(range(32))),)})
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "aggregate": {"function": "mode", "plain": True},
+    "deterministic_encrypt": {"key": "main"},
+    "encrypt": {"key": "main"},
+    "format_preserving_encrypt": {"key": "main"},
+    "hash": {"key": "main"},
 }
 """The settings of masks that need some."""
 
 VALUES: dict[str, pa.Array] = {
     "microaggregate": pa.array(["1", None, "2.5", "-3", "1", "40", "1000"]),
+    "format_preserving_encrypt": pa.array(["4111111111111111", None, "0000000", "123456", "4111111111111111", "9" * 40, "1000000"]),
 }
 """A column that a mask can take, where it cannot take any text: the first and fifth value are the same, the second is missing."""
 
@@ -143,6 +149,16 @@ def test_dictionaries_and_slices_are_masked_like_plain_columns(name: str, tmp_pa
         assert masked(name, coded, context).to_pylist() == whole
         assert masked(name, many, context).to_pylist() == [whole[place % batch.num_rows] for place in range(5000)]
     assert masked(name, batch.slice(2, 3), context).to_pylist() == whole[2:5]
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_what_can_be_undone_is_undone(name: str, tmp_path: Any) -> None:
+    mask, batch, context = mask_called(name), batch_of(name), context_of(name, tmp_path)
+    assert isinstance(mask, Reversible) == mask.card.reversible
+    if isinstance(mask, Reversible):
+        made = masked(name, batch, context)
+        assert mask.reveal(as_text(made), context).to_pylist() == column_of(name).to_pylist()
+        assert mask.reveal(as_text(made.slice(0, 0)), context).to_pylist() == []
 
 
 @pytest.mark.parametrize("name", MASKS)

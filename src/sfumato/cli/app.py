@@ -223,6 +223,52 @@ def draft_hierarchy(
     command(policy, column, output, view, force, format.value)
 
 
+@app.command()
+def reveal(
+    policy: PolicyArgument,
+    column: Annotated[str, typer.Option(help="the column", show_default=False)],
+    input: Annotated[Path, typer.Option(help="the file with masked values", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the file to write", show_default=False)],
+    purpose: Annotated[str, typer.Option(help="what the values are for; it goes into the audit", show_default=False)],
+    view: ViewOption = None,
+    key_id: Annotated[str | None, typer.Option("--key-id", help="the key to use, where values do not name theirs; the one in use else")] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Undo the mask of a column, for those who have its key or vault. Every time is written into an audit."""
+    from sfumato.cli.reveal import reveal as command
+
+    command(policy, column, input, output, purpose, view, key_id, format.value)
+
+
+secrets = typer.Typer(help="Make keys for masks.", no_args_is_help=True)
+app.add_typer(secrets, name="keys")
+IdentityOption = Annotated[str | None, typer.Option("--id", help="the public name of the key; a random one where none is given")]
+
+
+@secrets.command("new")
+def new_key(
+    identity: IdentityOption = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the file to write; standard output where it is not given")] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Make a key, in a file that only its owner may read."""
+    from sfumato.cli.keys import new as command
+
+    command(identity, output, format.value)
+
+
+@secrets.command("add")
+def add_key(
+    file: Annotated[Path, typer.Argument(help="the file of keys", show_default=False)],
+    identity: IdentityOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Put a new key before those of a file: it is used from now on, and the others still undo what they made."""
+    from sfumato.cli.keys import add as command
+
+    command(file, identity, format.value)
+
+
 def run_command(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
     interrupts: list[int] = []

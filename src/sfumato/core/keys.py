@@ -29,7 +29,8 @@ from sfumato.errors import UnreachableError, UsageError, number_of, suggestion
 BYTES = 32
 _LARGEST = 1 << 16
 _SECONDS = 60
-_LINE = re.compile(r"(?P<id>[A-Za-z0-9][A-Za-z0-9._-]{0,62}):(?P<key>[A-Za-z0-9+/_=-]+)")
+_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+_LINE = re.compile(rf"(?P<id>{_ID}):(?P<key>[A-Za-z0-9+/_=-]+)")
 
 
 class KeySource(Settings):
@@ -109,9 +110,22 @@ class Keys:
             f"key {name}: there is none with the id {wanted}, only {known}", code="key-id", hint="add the older key below the current one"
         )
 
+    def preferring(self, wanted: str) -> Keys:
+        """Return the keys with the one that has an id as the current one, of every name."""
+        return Keys({name: (chosen := self.of_id(name, wanted), *(key for key in keys if key != chosen)) for name, keys in self.known.items()})
+
     def derived(self, name: str, purpose: str) -> bytes:
         """Return what the current key of a name derives for a purpose."""
         return self.current(name).derived(purpose)
+
+
+def is_key_id(text: str) -> bool:
+    """Return whether a text could be the id of a key: letters, digits, point, hyphen and underscore, 63 at most.
+
+    >>> is_key_id("2026-01"), is_key_id("my key")
+    (True, False)
+    """
+    return re.fullmatch(_ID, text) is not None
 
 
 def new_key(identity: str | None = None) -> str:

@@ -35,6 +35,7 @@ class Card:
 
     ``deterministic``: the same value, under the same key, always becomes the same. ``uniqueness``: whether two values stay two. ``nulls`` says
     what becomes of a missing value where the policy says nothing; ``generates`` whether the operation can put something in its place.
+    ``keyed`` says that nobody without a key or a vault can tell what a value becomes: who knows somebody's value does not find the row by it.
     ``empties`` says that it answers null on purpose. ``types`` are the types of values it takes, all where there are none. ``reveals`` says in
     one sentence what can still be learnt.
     """
@@ -47,6 +48,7 @@ class Card:
     scope: Scope
     engines: tuple[str, ...] = ("arrow",)
     generates: bool = False
+    keyed: bool = False
     empties: bool = False
     types: tuple[ValueType, ...] = ()
     reveals: str = ""
@@ -71,7 +73,11 @@ class MaskContext:
 
     def key(self, name: str, domain: str | None) -> bytes:
         """Return the key of a pseudonym domain, derived from a named one; where no domain is named it is the view's own."""
-        return self.keys.derived(name, f"domain:{domain}" if domain is not None else f"view:{self.view}")
+        return self.keys.derived(name, self.purpose(domain))
+
+    def purpose(self, domain: str | None) -> str:
+        """Return what pseudonyms of a domain are made for: only those of one purpose can be compared."""
+        return f"domain:{domain}" if domain is not None else f"view:{self.view}"
 
 
 @runtime_checkable
@@ -111,6 +117,25 @@ class Mask(Protocol):
 
     def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
         """Return the masked column as an expression of a database; None means Arrow batches."""
+        ...
+
+
+@runtime_checkable
+class Reversible(Protocol):
+    """A mask that whoever has its key or its vault can undo."""
+
+    def reveal(self, values: pa.Array, context: MaskContext) -> pa.Array:
+        """Return the values as they were, as text; null for one that this mask, under these keys, has not made. Missing ones stay so."""
+        ...
+
+
+@runtime_checkable
+class Cautious(Protocol):
+    """A mask with settings that somebody who approves a release should know of."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What to know, each a clause without a full stop; plan and record repeat them beside the column's name."""
         ...
 
 

@@ -7,7 +7,7 @@ operation put something in its place. A value that an operation cannot take stop
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import WIDE, Card, Mask, MaskContext, Scope, Uniqueness
+from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Scope, Uniqueness
 from sfumato.errors import DataError, number_of
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class MaskedColumn:
             if self.when is not None
             else tuple(engine for engine in cards[0].engines if all(engine in card.engines for card in cards)),
             generates=self.steps[0].card.generates,
+            # the rows of another branch are as open as its masks leave them
+            keyed=all(any(step.card.keyed for step in steps) for steps in ([self.steps] if self.when is None else [self.steps, self.otherwise])),
             reveals=" ".join(dict.fromkeys(card.reveals for card in cards if card.reveals)),
         )
 
@@ -87,6 +89,11 @@ class MaskedColumn:
     def keys(self) -> Sequence[str]:
         """The named keys that operations need."""
         return tuple(dict.fromkeys(name for step in (*self.steps, *self.otherwise) for name in step.keys))
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What somebody who approves a release should know of the operations."""
+        return tuple(dict.fromkeys(words for step in (*self.steps, *self.otherwise) if isinstance(step, Cautious) for words in step.warnings))
 
     @property
     def drops(self) -> bool:
@@ -167,6 +174,9 @@ class MaskedColumn:
             masked = _on_rows(step, columns, applies, context)
             self._refuse_invalid(step, values, masked, applies, context)
             columns = columns.set_column(place, context.column, masked)
+            if step.card.changes_type:
+                # what the policy says of the type is said of the source
+                context = replace(context, kind=None)
         return columns.column(place)
 
     def _refuse_missing(self, values: pa.Array, context: MaskContext) -> None:

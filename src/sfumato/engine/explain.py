@@ -28,7 +28,8 @@ def explain(plan: Plan) -> list[str]:
     if plan.unnamed:
         steps.append(f"Remove what the policy does not name: {_listed(list(plan.unnamed))}.")
     for name in plan.masked:
-        steps.append(f"Mask {name} with {plan.resolved.masks[name].component_name()}.")
+        mask = plan.resolved.masks[name]
+        steps.append(f"Mask {name} with {mask.component_name()}{''.join(f'; mind that {words}' for words in mask.warnings)}.")
     inferred = [name for name in plan.quasi_identifiers if _type(plan, name) is None]
     if inferred:
         steps.append(f"Take {_listed(inferred)} for {_INFERRED}; the record says which.")

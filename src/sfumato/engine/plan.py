@@ -22,7 +22,7 @@ from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
-from sfumato.policy.views import resolve_views
+from sfumato.policy.views import ResolvedViews, resolve_views
 from sfumato.registry import find
 
 _FEW = 50
@@ -152,7 +152,7 @@ def make_plan(policy: AnyPolicy, data: Any = None, view: str | None = None) -> P
     return plans.views[named_view(plans, view)]
 
 
-def named_view(plans: Plans, view: str | None) -> str:
+def named_view(plans: Plans | ResolvedViews, view: str | None) -> str:
     """Return the name of a view that was asked for, which is no name where the policy has none; refuse others."""
     known = [name for name in plans.views if name]
     if view is None and known:

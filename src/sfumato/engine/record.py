@@ -25,6 +25,7 @@ from sfumato.engine.verify import Verified
 from sfumato.measures.class_sizes import class_sizes
 from sfumato.measures.information_loss import information_loss
 from sfumato.measures.reidentification import distinction, reidentification, separation
+from sfumato.policy.model import Policy
 
 
 def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, timings: dict[str, float]) -> RunRecord:
@@ -37,7 +38,7 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
         version=version("sfumato"),
         status="published",
         made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        policy=policy_hash(plan),
+        policy=policy_hash(plan.resolved.policy),
         rows=Rows(in_=f"< {out + k}" if 0 < suppressed < k else counted.rows, out=out, suppressed=people(suppressed, k)),
         promises=[_coarse(result) if hidden and result.promise == "t_closeness" else result for result in verified.promises],
         measures=_measures(plan, counted, recoding, verified, suppressed, hidden, k),
@@ -61,9 +62,9 @@ def _coarse(result: PromiseResult) -> PromiseResult:
     return result.model_copy(update={"measured": min(result.asked, math.ceil(result.measured * 100) / 100)})
 
 
-def policy_hash(plan: Plan) -> str:
+def policy_hash(policy: Policy) -> str:
     """Return a hash of the policy: it is not secret and may be compared by readers."""
-    text = json.dumps(plan.resolved.policy.model_dump(mode="json"), sort_keys=True, default=str)
+    text = json.dumps(policy.model_dump(mode="json"), sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -188,6 +189,8 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
         notes.append(
             f"most values of these columns occur once, and they are published as they are, so that each alone may single people out: {named}"
         )
+    for name in plan.masked:
+        notes += [f"column {name}: {words}" for words in plan.resolved.masks[name].warnings]
     chance = [name for name in plan.masked if not plan.resolved.masks[name].repeatable]
     if chance:
         notes.append(f"what chance or other rows make of a value is not compared with its original: {', '.join(chance)}")

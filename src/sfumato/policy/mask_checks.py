@@ -48,7 +48,9 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
     if mask is None:
         return
     if mask.drops and (len(mask.steps) > 1 or mask.otherwise or mask.when is not None or column.role == "quasi_identifier"):
-        yield _Wrong("mask", "drop removes the column, and nothing else can be asked of it", code="policy-mask-drop", hint="drop alone, or role: identifier")
+        yield _Wrong(
+            "mask", "drop removes the column, and nothing else can be asked of it", code="policy-mask-drop", hint="drop alone, or role: identifier"
+        )
     for other in mask.reads:
         if other not in policy.columns:
             hint = suggestion(other, policy.columns)

@@ -1,0 +1,74 @@
+"""``sfumato keys``: make a key, and put a new one before those that are in use."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from sfumato.errors import UsageError
+
+
+def new(identity: str | None, output: Path | None, format: str) -> None:
+    """Print a new key, or write it to a file that only its owner may read."""
+    from sfumato.core.files import file_errors
+
+    line = _new_line(identity)
+    found = line.partition(":")[0]
+    if output is None:
+        sys.stdout.write(json.dumps({"id": found, "key": line}) + "\n" if format == "json" else f"{line}\n")
+        return
+    with file_errors(output, "written", "the current folder"):
+        try:
+            handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            hint = f"name another file, or: sfumato keys add {output}"
+            raise UsageError(f"{output} is there already", code="output-exists", hint=hint) from None
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(f"{line}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    _say(found, output, f"the key {found} is in {output}, which only you may read; without it nothing that it encrypts can be revealed", format)
+
+
+def add(path: Path, identity: str | None, format: str) -> None:
+    """Put a new key before those of a file: it is the one in use from now on, the others undo what was done under them."""
+    from sfumato.core.keys import KeySource
+    from sfumato.core.staging import StagedFile
+
+    before = KeySource(file=str(path)).read(str(path))
+    line = _new_line(identity)
+    found = line.partition(":")[0]
+    if any(key.id == found for key in before):
+        raise UsageError(f"{path} has a key with the id {found} already", code="key-twice", hint="--id with another one, or none")
+    file = StagedFile(str(path))
+    try:
+        file.write(f"{line}\n".encode() + path.read_bytes())
+        file.publish()
+    except BaseException:
+        file.abort()
+        raise
+    older = ", ".join(key.id for key in before)
+    _say(
+        found,
+        path,
+        f"the key {found} is the one in use of {path} from now on; {older} still {'undo' if len(before) > 1 else 'undoes'} what it made",
+        format,
+    )
+
+
+def _new_line(identity: str | None) -> str:
+    from sfumato.core.keys import is_key_id, new_key
+
+    if identity is not None and not is_key_id(identity):
+        raise UsageError(
+            "the id of a key has letters, digits, points, hyphens and underscores, 63 at most, and begins with a letter or digit",
+            code="key-name",
+            hint="--id 2026-01",
+        )
+    return new_key(identity)
+
+
+def _say(identity: str, path: Path, words: str, format: str) -> None:
+    sys.stdout.write(json.dumps({"id": identity, "file": str(path)}) + "\n" if format == "json" else f"{words}\n")

@@ -1,0 +1,105 @@
+"""Format-preserving encryption: a number of sixteen digits becomes another of sixteen digits, and with the key itself again.
+
+FF1 of NIST Special Publication 800-38G (2016) with AES-256; the smallest number of possible texts is that of its revision, a million.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field, field_validator, model_validator
+
+from sfumato.core.ff1 import FF1
+from sfumato.core.keys import derived_key
+from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.core.rows import on_present
+from sfumato.core.value_bytes import value_text
+from sfumato.masking._numerals import Numerals
+
+_ALPHABETS = {
+    "digits": "0123456789",
+    "lower": "abcdefghijklmnopqrstuvwxyz",
+    "upper": "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+    "alphanumeric": "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+}
+_FEWEST = 1_000_000
+_PIECE = 1 << 14
+
+
+class FormatPreservingEncrypt(Operation):
+    """Replaces the characters of an alphabet by others of it; length, and the characters between them, stay as they are. Two values stay two.
+
+    A text of which there are fewer than a million, such as five digits, cannot be taken: all of them could be tried. Check digits are not kept.
+    When values are revealed, a wrong key cannot be told from the right one. Needs the library cryptography, which ``sfumato[masking]`` brings along.
+    Cost: about half a microsecond a value of 16 digits, 20 where it has more than 32.
+    """
+
+    card: ClassVar[Card] = Card(
+        deterministic=True,
+        reversible=True,
+        uniqueness="preserved",
+        changes_type=True,
+        nulls="kept",
+        scope="value",
+        keyed=True,
+        reveals="Which rows have the same value, how often each occurs, its length and the characters that are kept.",
+    )
+
+    key: Annotated[str, Field(description="the named key")]
+    domain: Annotated[str | None, Field(description="columns of one domain have the same pseudonyms; the view's own where none is given")] = None
+    alphabet: Annotated[
+        str, Field(description="the characters that values are made of: digits, lower, upper, alphanumeric, or all of them written down")
+    ] = "digits"
+    keep: Annotated[str, Field(description="the characters between them that stay where they are, such as -")] = ""
+
+    @field_validator("alphabet")
+    @classmethod
+    def _is_alphabet(cls, value: str) -> str:
+        if value not in _ALPHABETS and (len(value) < 2 or len(set(value)) != len(value)):
+            raise ValueError(f"needs two characters at least, each once; or one of {', '.join(_ALPHABETS)}")
+        return value
+
+    @model_validator(mode="after")
+    def _apart(self) -> FormatPreservingEncrypt:
+        if set(self.keep) & set(self._characters):
+            raise ValueError("keeps a character of its alphabet")
+        return self
+
+    @property
+    def _characters(self) -> str:
+        return _ALPHABETS.get(self.alphabet, self.alphabet)
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The key."""
+        return (self.key,)
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the encrypted values; null for one with other characters, or with too few."""
+        texts = value_text(columns.column(context.column), context.kind)
+        return on_present(texts, lambda present: self._permuted(present, context, decrypt=False))
+
+    def reveal(self, values: pa.Array, context: MaskContext) -> pa.Array:
+        """Return the values as they were before they were encrypted under the current key."""
+        return on_present(value_text(values), lambda present: self._permuted(present, context, decrypt=True))
+
+    def _permuted(self, texts: pa.Array, context: MaskContext, decrypt: bool) -> pa.Array:
+        cipher = FF1(derived_key(context.key(self.key, self.domain), b"ff1"), context.purpose(self.domain).encode(), len(self._characters))
+        permuted = cipher.decrypted if decrypt else cipher.encrypted
+        parts = []
+        for start in range(0, len(texts), _PIECE):
+            numerals = Numerals(texts.slice(start, _PIECE), self._characters, self.keep)
+            valid = self._valid(numerals)
+            parts.append(numerals.replaced([(where, permuted(codes)) for where, codes in numerals.groups(valid)], valid))
+        return pa.concat_arrays(parts) if parts else texts
+
+    def _valid(self, numerals: Numerals) -> NDArray[np.bool_]:
+        shortest = 2
+        while len(self._characters) ** shortest < _FEWEST:
+            shortest += 1
+        found: NDArray[np.bool_] = ~numerals.foreign & (numerals.counts >= shortest)
+        return found
