@@ -19,10 +19,30 @@ MASKS = names("masking")
 TEXTS = pa.array(["Ann", None, "", 'Bo "B", ö', "Ann", "日本語 🙂", "x" * 40])
 KEYS = Keys({"main": (Key("k1", bytes(range(32))),)})
 
-SETTINGS: dict[str, dict[str, Any]] = {}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "character_mask": {"keep_first": 1, "keep_last": 2},
+    "choice": {"values": ["one", "two", "three"], "weights": [1, 2, 0.5], "key": "main"},
+    "entity_tag": {"kind": "PERSON"},
+    "map_values": {"mapping": {"A": "surgery", "B": "surgery", "": "none", "語": "🙂"}},
+    "national_id_mask": {"kind": "us_ssn"},
+    "pattern_mask": {"pattern": r"ONLUAC-X\O", "key": "main"},
+    "regex_replace": {"pattern": "^.?", "replacement": "*"},
+    "shuffle_characters": {"key": "main"},
+    "shorten": {"length": 3, "ellipsis": "."},
+}
 """The settings of masks that need some."""
 
-VALUES: dict[str, pa.Array] = {}
+VALUES: dict[str, pa.Array] = {
+    "card_mask": pa.array(["4111 1111 1111 1111", None, "378282246310005", "5555-5555-5555-4444", "4111 1111 1111 1111"]),
+    "email_mask": pa.array(["ada@example.org", None, "b@c.de", "日本@例え.jp", "ada@example.org", "x" * 60 + "@y.z"]),
+    "iban_mask": pa.array(["DE89370400440532013000", None, "GB82 WEST 1234 5698 7654 32", "no9386011117947", "DE89370400440532013000"]),
+    "map_values": pa.array(["A", None, "B", "語", "A", ""]),
+    "national_id_mask": pa.array(["219-09-9999", None, "078 05 1120", "899999999", "219-09-9999"]),
+    "phone_mask": pa.array(["+49 421 123456", None, "0041 44 668 18 00", "(0421) 12-34-56", "+49 421 123456", "12345"]),
+    "postcode_mask": pa.array(["28462", None, "SW1A 1AA", "1234 AB", "28462", "00-950"]),
+    "url_mask": pa.array(["https://example.org/a?b=c", None, "ftp://u:p@[2001:db8::1]:21", "http://例え.jp#x", "https://example.org/a?b=c"]),
+    "uuid_mask": pa.array(["123e4567-e89b-12d3-a456-426614174000", None, "0" * 32, "F" * 32, "123e4567-e89b-12d3-a456-426614174000"]),
+}
 """A column that a mask can take, where it cannot take any text: the first and fifth value are the same, the second is missing."""
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 
 import pyarrow as pa
 
+from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.keys import Keys
 from sfumato.core.settings import Settings
@@ -129,6 +130,9 @@ class Operation(Settings):
         """No key."""
         return ()
 
+    def read_files(self) -> None:
+        """Read the files that it names, so that what is wrong with them is told with the policy; here there are none."""
+
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type: the card names those that are right."""
         known = declared or type_of_arrow(kind)
@@ -148,6 +152,12 @@ class Operation(Settings):
         """Return nothing: the work is done on Arrow batches."""
         del columns, context
         return None
+
+
+def text_of(columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+    """Return the column that is masked as text in its canonical form."""
+    values = columns.column(context.column)
+    return canonical.render(values.dictionary_decode() if pa.types.is_dictionary(values.type) else values)
 
 
 def type_of_arrow(kind: pa.DataType) -> ValueType | None:
