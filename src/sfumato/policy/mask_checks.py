@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sfumato.core.mask import Operation
 from sfumato.core.masked_column import AS_PUBLISHED
 from sfumato.core.mistakes import key_text
-from sfumato.errors import Mistake, suggestion
+from sfumato.errors import DataError, Mistake, UnreachableError, suggestion
 from sfumato.policy.lines import Lines
 from sfumato.policy.model import Column, Policy
 
@@ -47,6 +48,7 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
         yield _Wrong("otherwise", "says something only beside a condition", code="policy-role-key", hint="when: {column: ..., equals: ...}")
     if mask is None:
         return
+    yield from _unreadable(mask)
     for other in mask.reads:
         if other not in policy.columns:
             hint = suggestion(other, policy.columns)
@@ -70,6 +72,17 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
             hint="encrypt, hash or tokenise the column, or leave it out",
         )
     yield from _promised(name, column, mask)
+
+
+def _unreadable(mask: MaskedColumn) -> Iterator[_Wrong]:
+    """The files that operations name are the policy's, like those of hierarchies."""
+    for key, steps in (("mask", mask.steps), ("otherwise", mask.otherwise)):
+        for step in steps:
+            try:
+                if isinstance(step, Operation):
+                    step.read_files()
+            except (DataError, UnreachableError) as error:
+                yield _Wrong(key, error.message, code=error.code, hint=error.hint)
 
 
 def _promised(name: str, column: Column, mask: MaskedColumn) -> Iterator[_Wrong]:
