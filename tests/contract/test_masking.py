@@ -13,6 +13,7 @@ import pytest
 from sfumato.core.keys import Key, Keys
 from sfumato.core.mask import WIDE, Card, Mask, MaskContext
 from sfumato.core.masked_column import MaskedColumn
+from sfumato.errors import SfumatoError
 from sfumato.registry import find, names
 
 MASKS = names("masking")
@@ -159,6 +160,33 @@ def test_dictionaries_and_slices_are_masked_like_plain_columns(name: str, tmp_pa
         assert masked(name, coded, context).to_pylist() == whole
         assert masked(name, many, context).to_pylist() == [whole[place % batch.num_rows] for place in range(5000)]
     assert masked(name, batch.slice(2, 3), context).to_pylist() == whole[2:5]
+
+
+STRANGE = ["", " ", "\n", "\0", "\x7f", "-1", "1e999", "+", "@", "://", "\\", "\u0301", "\u200d", "\u202eabc", "\U0010ffff", "ß" * 3, "x" * 5000]
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_whatever_a_text_holds_it_is_masked_or_removed(name: str, tmp_path: Any) -> None:
+    mask = mask_called(name)
+    if not (pa.types.is_string(column_of(name).type) and mask.card.scope == "value"):
+        return
+    batch = pa.RecordBatch.from_pydict({"value": STRANGE})
+    found = MaskedColumn("value", [mask], on_invalid="remove").apply(batch, context_of(name, tmp_path))
+    found.validate(full=True)
+    assert len(found) == len(STRANGE)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_no_value_is_told_where_it_cannot_be_taken(name: str, tmp_path: Any) -> None:
+    mask = mask_called(name)
+    if not (pa.types.is_string(column_of(name).type) and mask.card.scope == "value"):
+        return
+    batch = pa.RecordBatch.from_pydict({"value": ["canary 7f3a", "canary@@7f3a", "canary://7f3a\n"]})
+    try:
+        MaskedColumn("value", [mask]).apply(batch, context_of(name, tmp_path))
+    except SfumatoError as error:
+        assert "canary" not in str(error)
+        assert "7f3a" not in str(error)
 
 
 @pytest.mark.parametrize("name", MASKS)

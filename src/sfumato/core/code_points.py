@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
 _ASCII_END = 0x80
+# Arrow counts the bytes of a column of text in 31 bits
+_LARGEST = (1 << 31) - 1
 
 
 def _shown(value: str) -> str:
@@ -119,10 +121,12 @@ class CodePoints:
         return CodePoints(self.points[chosen], before[self.starts], self.missing)
 
     def text(self, valid: NDArray[np.bool_] | None = None) -> pa.Array:
-        """Return the characters as a column of text; null where a value was missing, or is not valid."""
+        """Return the characters as a column of text; null where a value was missing, or is not valid. More than Arrow can hold is a MemoryError."""
         shown = np.ones(len(self.starts) - 1, bool) if valid is None else valid
         shown = shown if self.missing is None else shown & ~self.missing
         data, offsets = self._encoded()
+        if offsets[-1] > _LARGEST:
+            raise MemoryError
         nulls = len(shown) - int(shown.sum())
         validity = pa.py_buffer(np.packbits(shown, bitorder="little")) if nulls else None
         return pa.StringArray.from_buffers(len(shown), pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data), validity, nulls)

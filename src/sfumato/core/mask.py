@@ -157,7 +157,10 @@ class Operation(Settings):
 def text_of(columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
     """Return the column that is masked as text in its canonical form."""
     values = columns.column(context.column)
-    return canonical.render(values.dictionary_decode() if pa.types.is_dictionary(values.type) else values)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    # instants are written in UTC, whatever the zone that they came in
+    return canonical.render(canonical.parse(values, "timestamp") if pa.types.is_timestamp(values.type) else values)
 
 
 def type_of_arrow(kind: pa.DataType) -> ValueType | None:

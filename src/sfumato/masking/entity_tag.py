@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import pyarrow as pa
 from pydantic import Field
 
 from sfumato.core.mask import Card, MaskContext, Operation
-
-if TYPE_CHECKING:
-    import ibis
 
 
 class EntityTag(Operation):
@@ -29,7 +25,6 @@ class EntityTag(Operation):
         changes_type=True,
         nulls="kept",
         scope="value",
-        engines=("arrow", "sql"),
         generates=True,
         reveals="That there is a value, and of what kind.",
     )
@@ -47,10 +42,3 @@ class EntityTag(Operation):
         """Return the tag for every row."""
         del context
         return pa.repeat(pa.scalar(self.tag, pa.string()), columns.num_rows)
-
-    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value:
-        """Return the tag as a literal: it comes from the policy, not from the data."""
-        del columns, context
-        import ibis
-
-        return ibis.literal(self.tag)

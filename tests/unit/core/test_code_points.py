@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core import code_points
 from sfumato.core.code_points import CodePoints
 
 TEXTS = st.lists(st.one_of(st.none(), st.text(st.characters(exclude_categories=["Cs"]), max_size=6)), max_size=6)
@@ -62,6 +63,14 @@ def test_only_some_characters_may_be_looked_at() -> None:
 
 def test_values_that_are_not_valid_become_missing() -> None:
     assert CodePoints.of(pa.array(["a", "b"])).text(np.array([False, True])).to_pylist() == [None, "b"]
+
+
+def test_more_text_than_a_column_can_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(code_points, "_LARGEST", 5)
+
+    assert CodePoints.of(pa.array(["abcde"])).text().to_pylist() == ["abcde"]
+    with pytest.raises(MemoryError):
+        CodePoints.of(pa.array(["ab"])).masked_between(0, 0, "•").text()
 
 
 @pytest.mark.parametrize("texts", [[], [""], [None]])

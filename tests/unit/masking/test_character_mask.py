@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -51,6 +51,9 @@ def test_the_mask_character_may_be_any_that_can_be_printed() -> None:
 def test_other_types_are_masked_as_text() -> None:
     assert masked([12345, 7], keep_last=2) == ["***45", "*"]
     assert masked([date(2020, 1, 31)], keep_first=4, skip="-") == ["2020-**-**"]
+    berlin = pa.array([datetime(2020, 1, 31, 12, 30, tzinfo=UTC)], pa.timestamp("us", tz="Europe/Berlin"))
+    assert masked(berlin, keep_first=13) == ["2020-01-31T12" + "*" * 7]
+    assert masked(berlin, keep_last=7) == ["*" * 13 + ":30:00Z"]
     assert masked(pa.array(["Ann", "Bo"]).dictionary_encode(), keep_first=1) == ["A**", "B*"]
 
 
