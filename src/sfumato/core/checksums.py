@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 from sfumato.core.code_points import CodePoints
 
 _LONGEST_MOD_97 = 34
+# a letter stands for a number of two digits, from 10 for A to 35 for Z
+_SHIFTS = np.array([10] * 10 + [100] * 26, np.int32)
+# the sum of the digits of twice a digit
+_DOUBLED = np.array([0, 2, 4, 6, 8, 1, 3, 5, 7, 9], np.uint8)
 _ZERO, _LETTER_A = ord("0"), ord("A")
 
 
@@ -26,10 +30,10 @@ def luhn(texts: pa.Array) -> NDArray[np.bool_]:
     digits = matches(texts, "^[0-9]{2,}$")
     points = CodePoints.of(texts.filter(pa.array(digits)))
     number, total = points.numbers(np.ones(len(points.points), bool))
-    values = points.points.astype(np.int64) - _ZERO
+    values = points.points - np.uint8(_ZERO)
     doubled = (points.of_each(total) - number) % 2 == 0
-    values = np.where(doubled, values * 2 - 9 * (values > 4), values)
-    return _where(digits, _sums(points, values) % 10 == 0)
+    counted = np.where(doubled, _DOUBLED[values], values)
+    return _where(digits, _sums(points, counted) % 10 == 0)
 
 
 def mod_97(texts: pa.Array) -> NDArray[np.bool_]:
@@ -40,14 +44,15 @@ def mod_97(texts: pa.Array) -> NDArray[np.bool_]:
     """
     formed = matches(texts, f"^[A-Z]{{2}}[0-9]{{2}}[0-9A-Z]{{1,{_LONGEST_MOD_97 - 4}}}$")
     points = CodePoints.of(texts.filter(pa.array(formed)))
-    codes = points.points.astype(np.int64)
+    codes = points.points.astype(np.int32)
     values = np.where(codes >= _LETTER_A, codes - _LETTER_A + 10, codes - _ZERO)
     begins, lengths = points.starts[:-1], points.lengths
-    rest = np.zeros(len(lengths), np.int64)
+    rest = np.zeros(len(lengths), np.int32)
     for place in range(int(lengths.max(initial=0))):
         # what stands first, country and check digits, is read last
-        value = values[begins + (place + 4) % lengths]
-        following = (rest * np.where(value > 9, 100, 10) + value) % 97
+        spots = np.where(place + 4 < lengths, place + 4, place + 4 - lengths)
+        value = values[np.minimum(begins + spots, len(values) - 1)]
+        following = (rest * _SHIFTS[value] + value) % 97
         rest = np.where(place < lengths, following, rest)
     return _where(formed, rest == 1)
 
@@ -93,7 +98,7 @@ def digits_of(texts: pa.Array, width: int) -> NDArray[np.int64]:
     return CodePoints.of(texts).points.reshape(len(texts), width).astype(np.int64) - _ZERO
 
 
-def _sums(points: CodePoints, values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sums(points: CodePoints, values: NDArray[np.uint8]) -> NDArray[np.int64]:
     before = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=before[1:])
     return np.diff(before[points.starts])

@@ -78,10 +78,9 @@ class CodePoints:
             found |= self.points == ord(character)
         return found
 
-    def numbers(self, counted: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def numbers(self, counted: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return for each character how many counted ones of its value stand before it, and for each value how many it has."""
-        before = np.zeros(len(self.points) + 1, np.int64)
-        np.cumsum(counted, out=before[1:])
+        before = _before(counted)
         first = before[self.starts]
         return before[:-1] - self.of_each(first[:-1]), np.diff(first)
 
@@ -91,8 +90,7 @@ class CodePoints:
         Of a value that has no more counted characters than these none of them stays: it would be shown whole.
         """
         number, total = self.numbers(counted)
-        leading = np.where(total > first + last, first, 0)
-        trailing = np.where(total > first + last, last, 0)
+        leading, trailing = (np.where(total > first + last, wanted, 0).astype(np.int32) for wanted in (first, last))
         return ~counted | (number < self.of_each(leading)) | (number >= self.of_each(total - trailing))
 
     def masked(self, kept: NDArray[np.bool_], character: str) -> CodePoints:
@@ -116,9 +114,7 @@ class CodePoints:
 
     def only(self, chosen: NDArray[np.bool_]) -> CodePoints:
         """Return the text without the characters that are not chosen."""
-        before = np.zeros(len(self.points) + 1, np.int64)
-        np.cumsum(chosen, out=before[1:])
-        return CodePoints(self.points[chosen], before[self.starts], self.missing)
+        return CodePoints(self.points[chosen], _before(chosen)[self.starts].astype(np.int64), self.missing)
 
     def text(self, valid: NDArray[np.bool_] | None = None) -> pa.Array:
         """Return the characters as a column of text; null where a value was missing, or is not valid. More than Arrow can hold is a MemoryError."""
@@ -140,6 +136,13 @@ class CodePoints:
 
     def _point(self, character: str) -> NDArray[Any]:
         return np.array(ord(character), np.uint8 if ord(character) < _ASCII_END else np.uint32)
+
+
+def _before(counted: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Return how many were counted before each place and at the end; a column has fewer characters than 31 bits can count."""
+    before = np.zeros(len(counted) + 1, np.int32)
+    np.cumsum(counted, out=before[1:])
+    return before
 
 
 def _starts(lengths: NDArray[Any]) -> NDArray[np.int64]:

@@ -72,7 +72,7 @@ class ShuffleCharacters(Operation):
         text = CodePoints.of(texts)
         begins = clusters.begins(text)
         alone = bool(begins.all())
-        numbers = text.lengths if alone else text.numbers(begins)[1]
+        numbers = text.lengths if alone else text.numbers(begins)[1].astype(np.int64)
         order = _order(numbers, draws(texts, numbers, secret, "shuffle_characters"))
         points, firsts = (text.points[order], np.arange(len(order))) if alone else _gathered(text.points, np.flatnonzero(begins), order)
         if self.letters == "keep_case_pattern":
