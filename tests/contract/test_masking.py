@@ -14,6 +14,7 @@ from sfumato.core.canonical import as_text
 from sfumato.core.keys import Key, Keys
 from sfumato.core.mask import WIDE, Card, Mask, MaskContext, Reversible
 from sfumato.core.masked_column import MaskedColumn
+from sfumato.errors import SfumatoError
 from sfumato.registry import find, names
 
 MASKS = names("masking")
@@ -26,12 +27,30 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "encrypt": {"key": "main"},
     "format_preserving_encrypt": {"key": "main"},
     "hash": {"key": "main"},
+    "character_mask": {"keep_first": 1, "keep_last": 2},
+    "choice": {"values": ["one", "two", "three"], "weights": [1, 2, 0.5], "key": "main"},
+    "entity_tag": {"kind": "PERSON"},
+    "map_values": {"mapping": {"A": "surgery", "B": "surgery", "": "none", "語": "🙂"}},
+    "national_id_mask": {"kind": "us_ssn"},
+    "pattern_mask": {"pattern": r"ONLUAC-X\O", "key": "main"},
+    "regex_replace": {"pattern": "^.?", "replacement": "*"},
+    "shuffle_characters": {"key": "main"},
+    "shorten": {"length": 3, "ellipsis": "."},
 }
 """The settings of masks that need some."""
 
 VALUES: dict[str, pa.Array] = {
     "microaggregate": pa.array(["1", None, "2.5", "-3", "1", "40", "1000"]),
     "format_preserving_encrypt": pa.array(["4111111111111111", None, "0000000", "123456", "4111111111111111", "9" * 40, "1000000"]),
+    "card_mask": pa.array(["4111 1111 1111 1111", None, "378282246310005", "5555-5555-5555-4444", "4111 1111 1111 1111"]),
+    "email_mask": pa.array(["ada@example.org", None, "b@c.de", "日本@例え.jp", "ada@example.org", "x" * 60 + "@y.z"]),
+    "iban_mask": pa.array(["DE89370400440532013000", None, "GB82 WEST 1234 5698 7654 32", "no9386011117947", "DE89370400440532013000"]),
+    "map_values": pa.array(["A", None, "B", "語", "A", ""]),
+    "national_id_mask": pa.array(["219-09-9999", None, "078 05 1120", "899999999", "219-09-9999"]),
+    "phone_mask": pa.array(["+49 421 123456", None, "0041 44 668 18 00", "(0421) 12-34-56", "+49 421 123456", "12345"]),
+    "postcode_mask": pa.array(["28462", None, "SW1A 1AA", "1234 AB", "28462", "00-950"]),
+    "url_mask": pa.array(["https://example.org/a?b=c", None, "ftp://u:p@[2001:db8::1]:21", "http://例え.jp#x", "https://example.org/a?b=c"]),
+    "uuid_mask": pa.array(["123e4567-e89b-12d3-a456-426614174000", None, "0" * 32, "F" * 32, "123e4567-e89b-12d3-a456-426614174000"]),
 }
 """A column that a mask can take, where it cannot take any text: the first and fifth value are the same, the second is missing."""
 
@@ -149,6 +168,33 @@ def test_dictionaries_and_slices_are_masked_like_plain_columns(name: str, tmp_pa
         assert masked(name, coded, context).to_pylist() == whole
         assert masked(name, many, context).to_pylist() == [whole[place % batch.num_rows] for place in range(5000)]
     assert masked(name, batch.slice(2, 3), context).to_pylist() == whole[2:5]
+
+
+STRANGE = ["", " ", "\n", "\0", "\x7f", "-1", "1e999", "+", "@", "://", "\\", "\u0301", "\u200d", "\u202eabc", "\U0010ffff", "ß" * 3, "x" * 5000]
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_whatever_a_text_holds_it_is_masked_or_removed(name: str, tmp_path: Any) -> None:
+    mask = mask_called(name)
+    if not (pa.types.is_string(column_of(name).type) and mask.card.scope == "value"):
+        return
+    batch = pa.RecordBatch.from_pydict({"value": STRANGE})
+    found = MaskedColumn("value", [mask], on_invalid="remove").apply(batch, context_of(name, tmp_path))
+    found.validate(full=True)
+    assert len(found) == len(STRANGE)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_no_value_is_told_where_it_cannot_be_taken(name: str, tmp_path: Any) -> None:
+    mask = mask_called(name)
+    if not (pa.types.is_string(column_of(name).type) and mask.card.scope == "value"):
+        return
+    batch = pa.RecordBatch.from_pydict({"value": ["canary 7f3a", "canary@@7f3a", "canary://7f3a\n"]})
+    try:
+        MaskedColumn("value", [mask]).apply(batch, context_of(name, tmp_path))
+    except SfumatoError as error:
+        assert "canary" not in str(error)
+        assert "7f3a" not in str(error)
 
 
 @pytest.mark.parametrize("name", MASKS)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.keys import Keys
 from sfumato.core.settings import Settings
@@ -159,6 +160,9 @@ class Operation(Settings):
         """No key."""
         return ()
 
+    def read_files(self) -> None:
+        """Read the files that it names, so that what is wrong with them is told with the policy; here there are none."""
+
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type: the card names those that are right."""
         known = declared or type_of_arrow(kind)
@@ -178,6 +182,15 @@ class Operation(Settings):
         """Return nothing: the work is done on Arrow batches."""
         del columns, context
         return None
+
+
+def text_of(columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+    """Return the column that is masked as text in its canonical form."""
+    values = columns.column(context.column)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    # instants are written in UTC, whatever the zone that they came in
+    return canonical.render(canonical.parse(values, "timestamp") if pa.types.is_timestamp(values.type) else values)
 
 
 def type_of_arrow(kind: pa.DataType) -> ValueType | None:

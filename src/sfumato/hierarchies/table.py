@@ -6,11 +6,9 @@ values: messages name lines and counts.
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -18,12 +16,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
-from sfumato.core.files import PolicyPath, file_errors, refuse_pipes
+from sfumato.core.files import PolicyPath
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
+from sfumato.core.policy_files import records_of
 from sfumato.core.settings import Settings
 from sfumato.errors import DataError
 
-_LARGEST_FIELD = 1 << 20
 # the comma last: it also stands within labels
 _DELIMITERS = ";\t|,"
 
@@ -69,7 +67,7 @@ class Table(Settings):
 
     def _read(self) -> tuple[NDArray[np.int64], list[Sequence[str]]]:
         """Return the line number of each record, and the labels of each level."""
-        records = list(self._records())
+        records = list(records_of(self.path, self.delimiter, self._broken))
         if self.header:
             records = records[1:]
         if not records:
@@ -93,23 +91,6 @@ class Table(Settings):
                 written, other = json.dumps(self.delimiter), json.dumps(mark)
                 what = f"has one field a line with the delimiter {written}, but {other} stands in every line"
                 raise self._broken("", what, f"delimiter: {other}")
-
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield each record and the line where it begins."""
-        csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_FIELD))
-        begin = 1
-        refuse_pipes(self.path)
-        with file_errors(self.path), Path(self.path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
-            try:
-                for record in reader:
-                    if record:
-                        yield begin, record
-                    begin = reader.line_num + 1
-            except UnicodeDecodeError:
-                raise self._broken("", "is not UTF-8 text", "convert it to UTF-8 first") from None
-            except csv.Error:
-                raise self._broken(f":{begin}", "has a quote that does not close, or text after one that does", "mend the line") from None
 
     def _refuse_tangles(self, codes: Sequence[NDArray[np.int32]], lines: NDArray[np.int64]) -> None:
         """Refuse a label that has two parents."""

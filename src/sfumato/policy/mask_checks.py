@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sfumato.core.mask import Operation
 from sfumato.core.masked_column import AS_PUBLISHED
 from sfumato.core.mistakes import key_text
-from sfumato.errors import Mistake, suggestion
+from sfumato.errors import DataError, Mistake, UnreachableError, suggestion
 from sfumato.policy.lines import Lines
 from sfumato.policy.model import Column, Policy
 
@@ -51,6 +52,7 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
         yield _Wrong(
             "mask", "drop removes the column, and nothing else can be asked of it", code="policy-mask-drop", hint="drop alone, or role: identifier"
         )
+    yield from _unreadable(mask)
     for other in mask.reads:
         if other not in policy.columns:
             hint = suggestion(other, policy.columns)
@@ -78,6 +80,17 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
             words = f"reads the quasi_identifier {other}: what it makes would tell more of it than is published"
             yield _Wrong("mask", words, code="policy-mask-promise", hint="another column, or none")
     yield from _promised(name, column, mask)
+
+
+def _unreadable(mask: MaskedColumn) -> Iterator[_Wrong]:
+    """The files that operations name are the policy's, like those of hierarchies."""
+    for key, steps in (("mask", mask.steps), ("otherwise", mask.otherwise)):
+        for step in steps:
+            try:
+                if isinstance(step, Operation):
+                    step.read_files()
+            except (DataError, UnreachableError) as error:
+                yield _Wrong(key, error.message, code=error.code, hint=error.hint)
 
 
 def _promised(name: str, column: Column, mask: MaskedColumn) -> Iterator[_Wrong]:

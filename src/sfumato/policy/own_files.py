@@ -1,9 +1,12 @@
-"""A sink must not be one of the files that the run reads: its source, a hierarchy, or the policy itself; nor one that the next run would."""
+"""A sink must not be one of the files that the run reads: its source, those of hierarchies and masks, or the policy itself.
+
+Nor may it be one that the next run would read.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -15,13 +18,22 @@ from sfumato.policy.load import Loaded
 
 if TYPE_CHECKING:
     from sfumato.core.interfaces import HierarchyBuilder, Sink, Source
+    from sfumato.core.mask import Mask
+    from sfumato.core.masked_column import MaskedColumn
 
 
-def own_files(loaded: Loaded, source: Source | None, sink: Sink | None, hierarchies: Mapping[str, HierarchyBuilder | None]) -> list[Mistake]:
+def own_files(
+    loaded: Loaded,
+    source: Source | None,
+    sink: Sink | None,
+    hierarchies: Mapping[str, HierarchyBuilder | None],
+    masks: Mapping[str, MaskedColumn | None],
+) -> list[Mistake]:
     """Return the mistake of a sink that would write over a file that is read."""
     if sink is None:
         return []
-    read, targets = _read(loaded, source, hierarchies), written(sink)
+    steps = [step for mask in masks.values() if mask is not None for step in (*mask.steps, *mask.otherwise)]
+    read, targets = _read(loaded, source, [*hierarchies.values(), *steps]), written(sink)
     line = loaded.lines.at(("sink",))
     if any(_same_file(target, path) or _is_inside(path, target) for target in targets for path in read):
         return [Mistake("sink", "would write over a file that the run reads", "sink-is-source", "name another file", line)]
@@ -31,9 +43,9 @@ def own_files(loaded: Loaded, source: Source | None, sink: Sink | None, hierarch
     return []
 
 
-def _read(loaded: Loaded, source: Source | None, hierarchies: Mapping[str, HierarchyBuilder | None]) -> list[str]:
+def _read(loaded: Loaded, source: Source | None, components: Sequence[HierarchyBuilder | Mask | None]) -> list[str]:
     read = [*_places(source), *_files(source)]
-    read += [path for builder in hierarchies.values() if (path := getattr(builder, "path", None))]
+    read += [path for component in components if (path := getattr(component, "path", None))]
     return [*read, str(loaded.folder / loaded.name)] if loaded.folder is not None else read
 
 

@@ -1,6 +1,6 @@
 """From a policy to its components, and everything that can be said against it without looking at the data.
 
-The files of its hierarchies are read: they are the policy's, not the data's.
+The files of its hierarchies and masks are read: they are the policy's, not the data's.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def resolve(loaded: Loaded, needs: Sequence[str] = ()) -> Resolved:
     sink = finder.optional("sinks", policy.sink, ("sink",))
     ladders, broken = read_ladders(loaded, hierarchies)
     finder.mistakes += broken
-    finder.mistakes += own_files(loaded, source, sink, hierarchies)
+    finder.mistakes += own_files(loaded, source, sink, hierarchies, masks)
     Checks(loaded, promises, masks, finder.mistakes).run(needs)
     if finder.mistakes:
         raise PolicyError(finder.mistakes, name=loaded.name)

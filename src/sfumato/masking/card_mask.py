@@ -1,0 +1,49 @@
+"""Card mask: the number of a payment card is masked but for its last digits."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import pyarrow as pa
+from pydantic import Field
+
+from sfumato.core.checksums import luhn, matches
+from sfumato.core.code_points import CodePoints, MaskCharacter
+from sfumato.core.mask import Card, MaskContext, Operation, text_of
+
+_NUMBER = "^[0-9]([ -]?[0-9]){11,18}$"
+
+
+class CardMask(Operation):
+    """Masks a card number of 12 to 19 digits; what fails the check of Luhn it cannot take.
+
+    Spaces and hyphens stay. No more than the first six and the last four digits can be kept: of a number that is displayed PCI DSS (requirement 3.4)
+    allows the issuer's part and the last four.
+
+    >>> from sfumato.core.mask import MaskContext
+    >>> numbers = pa.RecordBatch.from_pydict({"card": ["4111 1111 1111 1111", "4111 1111 1111 1112"]})
+    >>> CardMask().apply(numbers, MaskContext("card")).to_pylist()
+    ['**** **** **** 1111', None]
+    """
+
+    card: ClassVar[Card] = Card(
+        deterministic=True,
+        reversible=False,
+        uniqueness="lossy",
+        changes_type=True,
+        nulls="kept",
+        scope="value",
+        reveals="The digits that are kept, the first six of which tell the issuer, how many there are and how they are written.",
+    )
+
+    character: MaskCharacter = "*"
+    keep_first: Annotated[int, Field(ge=0, le=6, description="how many digits at the beginning stay")] = 0
+    keep_last: Annotated[int, Field(ge=0, le=4, description="how many digits at the end stay")] = 4
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the numbers masked."""
+        texts = text_of(columns, context)
+        points = CodePoints.of(texts)
+        counted = ~points.among(" -")
+        valid = matches(texts, _NUMBER) & luhn(points.only(counted).text())
+        return points.masked(points.ends(counted, self.keep_first, self.keep_last), self.character).text(valid)

@@ -1,0 +1,110 @@
+"""Choice: every value becomes one of a given few, by chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, model_validator
+
+from sfumato.core.draws import draws, fractions
+from sfumato.core.files import PolicyPath
+from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.policy_files import lines_of
+from sfumato.errors import DataError
+
+
+def _texts(given: Any) -> Any:
+    """Return a list of texts; whole numbers are taken as they are written."""
+    if not isinstance(given, list):
+        return given
+    if any(isinstance(one, bool) or not isinstance(one, str | int) for one in given):
+        raise ValueError("needs texts or whole numbers; put other values in quotes")
+    return [str(one) for one in given]
+
+
+class Choice(Operation):
+    """Replaces every value by one of a list in the policy or in a file, one a line, each as likely as any other or by ``weights``.
+
+    Chance comes from the operating system; with a ``key`` the choice is a function of the value, so that equal values stay equal. Missing values stay
+    missing unless the policy says ``on_null: generate``; under a key they all become the same.
+
+    >>> from sfumato.core.mask import MaskContext
+    >>> towns = pa.RecordBatch.from_pydict({"town": ["Bremen", "Bonn"]})
+    >>> set(Choice(values=["here", "there"]).apply(towns, MaskContext("town")).to_pylist()) <= {"here", "there"}
+    True
+    """
+
+    values: Annotated[list[str] | None, BeforeValidator(_texts), Field(min_length=1, description="the values of which one is chosen")] = None
+    path: Annotated[PolicyPath | None, Field(min_length=1, description="a file with one value a line, instead of a list")] = None
+    weights: Annotated[list[float | int] | None, Field(description="how likely each value of the list is beside the others; none: all alike")] = None
+    key: Annotated[str | None, Field(min_length=1, description="the key under which the choice is a function of the value")] = None
+    domain: Annotated[str | None, Field(description="the pseudonym domain of the key; none: the view's own")] = None
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Choice:
+        if (self.values is None) == (self.path is None):
+            raise ValueError("needs a list of values or the path of a file, one of them")
+        if self.weights is None:
+            return self
+        if self.values is None or len(self.weights) != len(self.values):
+            raise ValueError("weights: needs one for each value of a list")
+        if not all(math.isfinite(weight) and weight > 0 for weight in self.weights):
+            raise ValueError("weights: must be more than 0")
+        return self
+
+    @property
+    def card(self) -> Card:  # type: ignore[override]
+        """What it does; without a key chance decides."""
+        return Card(
+            deterministic=self.key is not None,
+            reversible=False,
+            uniqueness="lossy",
+            changes_type=True,
+            nulls="kept",
+            scope="value",
+            generates=True,
+            reveals="Nothing of the value." if self.key is None else "That rows with different results had different values.",
+        )
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """The key, where one is named."""
+        return () if self.key is None else (self.key,)
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return one of the values for every row."""
+        texts = text_of(columns, context)
+        secret = context.key(self.key, self.domain) if self.key is not None else None
+        drawn = fractions(draws(texts, np.ones(len(texts), np.int64), secret, "choice"))
+        # the last bound is 1 but for rounding, and every fraction is below 1
+        places = np.searchsorted(self._bounds[:-1], drawn, side="right")
+        return self._values.take(pa.array(places))
+
+    def read_files(self) -> None:
+        """Read the values where they stand in a file, so that what is wrong with it is told with the policy."""
+        _ = self._values
+
+    @cached_property
+    def _values(self) -> pa.Array:
+        """The values to choose from; a file is read once, so that all rows see the same."""
+        found = self.values if self.path is None else lines_of(self.path, self._broken)
+        if not found:
+            raise self._broken("", "has no lines", "write one value a line")
+        return pa.array(found, pa.string())
+
+    @property
+    def _bounds(self) -> NDArray[np.float64]:
+        weights = np.ones(len(self._values)) if self.weights is None else np.array(self.weights, np.float64)
+        # by the largest first: the sum of very large ones would be none
+        shares = weights / weights.max()
+        bounds: NDArray[np.float64] = np.cumsum(shares) / shares.sum()
+        return bounds
+
+    def _broken(self, place: str, what: str, hint: str) -> DataError:
+        return DataError(f"list of values {self.path}{place} {what}", code="mask-file", hint=hint)

@@ -1,0 +1,60 @@
+"""Postcode mask: the first characters of a postcode stay, which tell the region."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from sfumato.core.checksums import matches
+from sfumato.core.code_points import CodePoints, MaskCharacter
+from sfumato.core.mask import Card, MaskContext, Operation, text_of
+
+_ANY = "^[0-9A-Za-z]([ -]?[0-9A-Za-z]){1,9}$"
+_UNITED_KINGDOM = "^([A-Za-z]{1,2}[0-9][0-9A-Za-z]? ?[0-9][A-Za-z]{2}|(?i:GIR) ?0(?i:AA))$"
+_INWARD = 3
+
+
+class PostcodeMask(Operation):
+    """Masks a postcode of letters and digits but for its beginning; the forms of countries are not checked.
+
+    With ``outward`` it is one of the United Kingdom, of which all but the last three characters stay, and anything else it cannot take. Few people
+    may live behind a few characters: the quasi-identifier ``zip`` with the hierarchy ``prefix`` and a promise is safer than a mask.
+
+    >>> from sfumato.core.mask import MaskContext
+    >>> codes = pa.RecordBatch.from_pydict({"code": ["28462", "SW1A 1AA"]})
+    >>> PostcodeMask().apply(codes, MaskContext("code")).to_pylist()
+    ['28***', 'SW** ***']
+    """
+
+    card: ClassVar[Card] = Card(
+        deterministic=True,
+        reversible=False,
+        uniqueness="lossy",
+        changes_type=True,
+        nulls="kept",
+        scope="value",
+        reveals="The region that the first characters tell, and how a postcode is written.",
+    )
+
+    character: MaskCharacter = "*"
+    keep_first: Annotated[int, Field(ge=0, description="how many letters and digits at the beginning stay")] = 2
+    outward: Annotated[bool, Field(description="whether the outward part of a postcode of the United Kingdom stays")] = False
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> PostcodeMask:
+        if self.outward and "keep_first" in self.model_fields_set:
+            raise ValueError("takes keep_first or outward: both say how much stays")
+        return self
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the postcodes masked."""
+        texts = text_of(columns, context)
+        points = CodePoints.of(texts)
+        counted = ~points.among(" -")
+        _, total = points.numbers(counted)
+        first = np.maximum(total - _INWARD, 0) if self.outward else np.full(len(texts), self.keep_first, np.int64)
+        valid = matches(texts, _UNITED_KINGDOM if self.outward else _ANY)
+        return points.masked(points.ends(counted, first, 0), self.character).text(valid)

@@ -1,0 +1,54 @@
+"""URL mask: what follows the host of an address on the web is masked, and so is the user before it."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field
+
+from sfumato.core.code_points import MaskCharacter
+from sfumato.core.mask import Card, MaskContext, Operation, text_of
+
+_NUMBER_SHOWN = 3
+_ADDRESS = (
+    r"(?s)^(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^/?#\\]*@)?"
+    r"(?P<host>[^/?#@:\\\s\[\]]+|\[[0-9A-Fa-f:.]+\])(?P<port>:[0-9]*)?(?P<rest>[/?#].*)?$"
+)
+
+
+class UrlMask(Operation):
+    """Keeps scheme, host and port of an address (RFC 3986); path, query and fragment become one mask, and so does the user.
+
+    Masks have one length, so that nothing is seen of what they hide. What has no scheme with ``://`` and no host it cannot take. A host may name a
+    person, ``ada.example.org``: mask it with ``keep_host: false``.
+
+    >>> from sfumato.core.mask import MaskContext
+    >>> pages = pa.RecordBatch.from_pydict({"page": ["https://ada:pw@example.org:8080/me?id=7", "http://example.org/"]})
+    >>> UrlMask().apply(pages, MaskContext("page")).to_pylist()
+    ['https://***@example.org:8080/***', 'http://example.org/']
+    """
+
+    card: ClassVar[Card] = Card(
+        deterministic=True,
+        reversible=False,
+        uniqueness="lossy",
+        changes_type=True,
+        nulls="kept",
+        scope="value",
+        reveals="Scheme and port, the host where it is kept, and whether there was a user and whether anything followed the host.",
+    )
+
+    character: MaskCharacter = "*"
+    keep_host: Annotated[bool, Field(description="whether the host stays")] = True
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the addresses masked."""
+        parts = pc.extract_regex(text_of(columns, context), _ADDRESS)
+        scheme, user, host, port, rest = (pc.struct_field(parts, name) for name in ("scheme", "user", "host", "port", "rest"))
+        mask = self.character * _NUMBER_SHOWN
+        user = pc.if_else(pc.equal(user, ""), "", f"{mask}@")
+        host = host if self.keep_host else pc.if_else(pc.equal(host, ""), "", mask)
+        rest = pc.if_else(pc.is_in(rest, value_set=pa.array(["", "/"])), rest, f"/{mask}")
+        return pc.if_else(parts.is_valid(), pc.binary_join_element_wise(scheme, user, host, port, rest, ""), pa.scalar(None, pa.string()))
