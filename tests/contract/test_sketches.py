@@ -21,11 +21,9 @@ from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import (
     AttachPlan,
-    Card,
     ClassPlan,
     CountPlan,
     Dictionary,
-    MaskContext,
     MaskPlan,
     Progress,
     Promise,
@@ -36,6 +34,7 @@ from sfumato.core.interfaces import (
     StreamSearch,
     StreamSession,
 )
+from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.core.problem import Problem
 from sfumato.core.publication import Publication
 from sfumato.core.quiet import Quiet
@@ -130,7 +129,7 @@ def test_two_sensitive_columns_are_checked_jointly_by_a_promise_from_elsewhere()
 # --- a mask that reads a second column ----------------------------------------------------------------------------------
 
 
-class Greeting(Settings):
+class Greeting(Operation):
     """Masks a name by the sex in another column."""
 
     card: ClassVar[Card] = Card(True, False, "lossy", changes_type=False, nulls="masked", scope="row", engines=("arrow",))

@@ -28,7 +28,7 @@ def singling_out(plan: Plan, attached: Occurrences) -> list[str]:
     for name in _shown(plan):
         distinct, once = attached.occurrences(name)
         if once * 2 > distinct:
-            _refuse_unless_accepted(plan, name, distinct)
+            refuse_unless_accepted(plan, name, distinct)
             found.append(name)
     return found
 
@@ -44,12 +44,13 @@ def _hidden(plan: Plan, name: str) -> bool:
     return mask is not None and (mask.card.uniqueness != "preserved" or mask.card.keyed)
 
 
-def _refuse_unless_accepted(plan: Plan, name: str, distinct: int) -> None:
+def refuse_unless_accepted(plan: Plan, name: str, distinct: int) -> None:
+    """Refuse a column most of whose published values occur once, unless it is sensitive or the policy accepts it."""
     column = plan.resolved.policy.columns[name]
     if column.role == "sensitive" or "singling_out" in (*column.accept, *plan.resolved.policy.accept):
         return
     raise PromiseError(
-        f"column {name} is published as it is, and most of its {distinct} values occur once: it singles people out",
+        f"most of the {distinct} values of column {name} that would be published occur once: it singles people out",
         code="singling-out",
         hint=f"{_instead(column)}, or say accept: singling_out in columns.{name}",
     )

@@ -48,7 +48,7 @@ class CharacterMask(Operation):
         return self
 
     @property
-    def card(self) -> Card:  # type: ignore[override]
+    def card(self) -> Card:
         """What it does; what is skipped is looked for in Arrow batches only."""
         hidden = "how long it is and " if self.length is None else ""
         return Card(

@@ -59,7 +59,7 @@ class Choice(Operation):
         return self
 
     @property
-    def card(self) -> Card:  # type: ignore[override]
+    def card(self) -> Card:
         """What it does; without a key chance decides."""
         return Card(
             deterministic=self.key is not None,

@@ -59,7 +59,7 @@ class MapValues(Operation):
         return self
 
     @property
-    def card(self) -> Card:  # type: ignore[override]
+    def card(self) -> Card:
         """What it does; of a file nobody knows before it is read whether two values become one."""
         new = None if self.mapping is None else list(self.mapping.values())
         lossy = self.default is not None or (new is not None and len(set(new)) < len(new))

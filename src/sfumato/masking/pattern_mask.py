@@ -60,7 +60,7 @@ class PatternMask(Operation):
         return value
 
     @property
-    def card(self) -> Card:  # type: ignore[override]
+    def card(self) -> Card:
         """What it does; where chance decides one value may become several."""
         return Card(
             deterministic=self.key is not None or not self._random,

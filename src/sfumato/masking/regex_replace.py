@@ -52,7 +52,7 @@ class RegexReplace(Operation):
         return self
 
     @property
-    def card(self) -> Card:  # type: ignore[override]
+    def card(self) -> Card:
         """What it does; values in which nothing is found may be emptied on purpose."""
         passed = " Values in which it finds nothing are shown whole." if self.unmatched == "keep" else ""
         return Card(

@@ -42,7 +42,7 @@ class ShuffleCharacters(Operation):
     domain: Annotated[str | None, Field(description="the pseudonym domain of the key; none: the view's own")] = None
 
     @property
-    def card(self) -> Card:  # type: ignore[override]
+    def card(self) -> Card:
         """What it does; without a key chance decides."""
         return Card(
             deterministic=self.key is not None,

@@ -1,0 +1,49 @@
+"""Masked columns as they were written: whether they single people out, and whether those that must be unique still are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.interfaces import MaskPlan, Staged
+from sfumato.core.quiet import Quiet
+from sfumato.core.reading import CodedColumn, read
+from sfumato.engine.plan import Plan
+from sfumato.engine.singling_out import refuse_unless_accepted
+from sfumato.errors import DataError
+
+
+def unique_columns(plan: Plan) -> list[str]:
+    """Return the masked columns that must have as many values as before."""
+    return [name for name in plan.masked if plan.resolved.policy.columns[name].unique]
+
+
+def check_masked(plan: Plan, masks: MaskPlan, staged: Staged, originals: Mapping[str, NDArray[np.uint64]]) -> None:
+    """Refuse a release whose masked columns single people out unless that is accepted, or make one value of several that must stay apart.
+
+    ``originals`` are fingerprints of what the published rows had in columns that must stay unique.
+    """
+    names = [name for name in masks.masks if plan.resolved.promises or name in originals]
+    if not names:
+        return
+    columns = read(staged.written, names, {}, Quiet()).columns
+    for name, column in columns.items():
+        if name in originals:
+            _refuse_joined(name, column, originals[name])
+        counts = column.counts()[:-1]
+        distinct = int((counts > 0).sum())
+        if plan.resolved.promises and int((counts == 1).sum()) * 2 > distinct:
+            refuse_unless_accepted(plan, name, distinct)
+
+
+def _refuse_joined(name: str, column: CodedColumn, originals: NDArray[np.uint64]) -> None:
+    _, before = np.unique(originals, return_inverse=True)
+    pairs = np.unique(before.astype(np.int64) * (len(column.values) + 1) + column.codes + 1)
+    if len(pairs) != len(np.unique(column.codes)):
+        raise DataError(
+            f"column {name} must stay unique, and its mask made one value of several; nothing has been published",
+            code="mask-not-unique",
+            hint=f"encrypt or tokenise it, or say unique: false in columns.{name}",
+        )
