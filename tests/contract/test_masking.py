@@ -30,6 +30,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "character_mask": {"keep_first": 1, "keep_last": 2},
     "choice": {"values": ["one", "two", "three"], "weights": [1, 2, 0.5], "key": "main"},
     "entity_tag": {"kind": "PERSON"},
+    "expression": {"sql": "upper(value) || '!'", "same_again": True},
     "map_values": {"mapping": {"A": "surgery", "B": "surgery", "": "none", "語": "🙂"}},
     "national_id_mask": {"kind": "us_ssn"},
     "pattern_mask": {"pattern": r"ONLUAC-X\O", "key": "main"},

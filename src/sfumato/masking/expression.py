@@ -1,0 +1,121 @@
+"""Expression: the way out for what no other operation does, an expression of SQL over the columns of a row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import pyarrow as pa
+from pydantic import Field, field_validator
+
+from sfumato.core.canonical import ValueType
+from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.errors import DataError
+
+if TYPE_CHECKING:
+    import duckdb
+
+# what needs more than one row, or more than the row
+_REFUSED = ("WINDOW", "SUBQUERY", "PARAMETER")
+
+
+class Expression(Operation):
+    """Computes a value from the row by an expression of DuckDB: ``upper(left(name, 1)) || '.'``.
+
+    The column goes by its own name, others must be named in ``columns``; all are text where the source is. Nothing can be read or written from it:
+    no files, no other tables, no network. Windows, aggregates and subqueries are refused: an expression sees one row. Say ``same_again: true``
+    only where it always gives the same for the same row.
+    """
+
+    sql: Annotated[str, Field(min_length=1, max_length=10_000, description="the expression")]
+    columns: Annotated[list[str], Field(description="other columns that it names")] = []
+    same_again: Annotated[bool, Field(description="whether the same row always gives the same value")] = False
+
+    @field_validator("sql")
+    @classmethod
+    def _is_expression(cls, value: str) -> str:
+        _refuse_no_expression(value)
+        return value
+
+    @property
+    def card(self) -> Card:
+        """What it does hangs on the expression."""
+        return Card(
+            deterministic=self.same_again,
+            reversible=False,
+            uniqueness="lossy" if not self.same_again else "not guaranteed",
+            changes_type=True,
+            nulls="kept",
+            scope="row" if self.columns else "value",
+            empties=True,
+            reveals="Whatever the expression lets through: nobody but its author knows.",
+        )
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The other columns."""
+        return self.columns
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Nobody has looked at the expression."""
+        return ["an expression lets through what its author lets through; nothing is known of it here"]
+
+    def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
+        """Return nothing: whether the expression fits is known where the types of all its columns are."""
+        del kind, declared
+        return None
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return the value of the expression as text; a missing one where it has none."""
+        import duckdb
+
+        table = pa.Table.from_batches([columns.select(list(dict.fromkeys([context.column, *self.columns])))])
+        with closed_connection() as connection:
+            connection.register("rows", table)
+            try:
+                found = connection.sql(f"SELECT CAST(({self.sql}\n) AS VARCHAR) AS value FROM rows").to_arrow_table()  # noqa: S608 - the policy's own
+            except duckdb.Error:
+                # its own words may quote a value
+                raise _not_computed(context.column) from None
+        if found.num_rows != columns.num_rows:
+            raise _not_computed(context.column)
+        chunks = found.column("value").chunks
+        return pa.concat_arrays(chunks).cast(pa.string()) if chunks else pa.array([], pa.string())
+
+
+def _not_computed(column: str) -> DataError:
+    return DataError(
+        f"column {column}: the expression of its mask cannot be computed",
+        code="mask-expression",
+        hint="look at the names and types of its columns; texts that may be no numbers need TRY_CAST, and an expression sees one row",
+    )
+
+
+def closed_connection() -> duckdb.DuckDBPyConnection:
+    """Return a database of nothing, from which nothing can be reached."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET threads = 1")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _refuse_no_expression(sql: str) -> None:
+    """Raise a ValueError where a text is no expression over one row."""
+    with closed_connection() as connection:
+        query = f"SELECT ({sql}\n) AS value FROM rows"  # noqa: S608 - only parsed
+        parsed = json.loads(connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()[0][0])
+    if parsed.get("error") or len(parsed.get("statements", [])) != 1:
+        raise ValueError("is no expression of SQL")
+    node = parsed["statements"][0]["node"]
+    if node.get("type") != "SELECT_NODE" or len(node.get("select_list", [])) != 1 or node.get("from_table", {}).get("table_name") != "rows":
+        raise ValueError("is no single expression of SQL")
+    text = json.dumps(node["select_list"])
+    if any(f'"class": "{refused}"' in text for refused in _REFUSED) or any(
+        node.get(part) for part in ("where_clause", "group_expressions", "having", "qualify")
+    ):
+        raise ValueError("looks beyond its row: windows, subqueries and parameters are not known here")
