@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -142,7 +142,12 @@ class Cautious(Protocol):
 class Operation(Settings):
     """What most masks have in common: they read no other column, need no key, and keep or make text."""
 
-    card: ClassVar[Card]
+    if TYPE_CHECKING:
+        # an attribute of the class, or a property where it depends on the settings
+        @property
+        def card(self) -> Card:
+            """What it does."""
+            ...
 
     @property
     def reads(self) -> Sequence[str]:

@@ -65,7 +65,7 @@ class Hash(Operation):
         return size * 2 if self.output == "hex" else -(-size * 4 // 3)
 
     @property
-    def card(self) -> Card:  # type: ignore[override]
+    def card(self) -> Card:
         """What it does: how much can be learnt hangs on the key."""
         same = "Which rows have the same value, and how often each occurs"
         return Card(

@@ -65,7 +65,7 @@ class Tokenise(Operation):
         return TokenRange(start, self.step, size if size is not None else most if ordered else min(most, _TEN_DIGITS), ordered)
 
     @property
-    def card(self) -> Card:  # type: ignore[override]
+    def card(self) -> Card:
         """What it does: a sequence tells more."""
         same = "Which rows have the same value, and how often each occurs"
         return Card(
