@@ -128,7 +128,7 @@ def _released(release: Any, changing: list[str]) -> str:
     promises = "; ".join(f"{promise.promise} asked {promise.asked:g}, measured {promise.measured:.4g}" for promise in release.record.promises)
     table = release.table
     for name in changing:
-        alike = f"{os.path.commonprefix(table[name].to_pylist())}..."
+        alike = f"{os.path.commonprefix(table[name].to_pylist())}..."  # noqa: RUF071 - texts, not paths
         table = table.set_column(table.column_names.index(name), name, [[alike] * table.num_rows])
     # the order within a class can be random where a mask is at work: here it would only be noise
     texts = sorted(["" if value is None else str(value) for value in row.values()] for row in table.to_pylist())
