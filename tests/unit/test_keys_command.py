@@ -146,6 +146,50 @@ def test_a_damaged_or_open_key_file_is_not_added_to_and_not_told(say: Say, tmp_p
     assert path.read_text() == content
 
 
+# --- run ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "status", "error"),
+    [
+        (None, 0o600, 5, "main.key is not there [file-missing]"),
+        ("k1:AAAAcanaryAA\n", 0o600, 2, "key main: the key on line 1 has 9 bytes, and 32 are needed [key-short]"),
+        ("canary\n", 0o600, 2, "key main: line 1 is not of the form id:base64 [key-unreadable]"),
+        (f"k1:{'A' * 43}=\n", 0o604, 2, "key main: others may read "),
+    ],
+)
+def test_a_run_without_a_good_key_publishes_nothing(
+    say: Say, tmp_path: Path, write_policy: Callable[..., Path], content: str | None, mode: int, status: int, error: str
+) -> None:
+    if content is not None:
+        (tmp_path / "main.key").write_text(content)
+        (tmp_path / "main.key").chmod(mode)
+    policy = {"source": "data.csv", "keys": {"main": {"file": "main.key"}}, "columns": {"name": COLUMNS["name"]}, "sink": "release.csv"}
+    ended, printed, told = say("run", write_policy(policy, "name\nAnn Canary\n"))
+    assert (ended, printed) == (status, "")
+    assert error in told
+    assert "anary" not in told
+    assert "AAAA" not in told
+    assert not (tmp_path / "release.csv").exists()
+
+
+@pytest.mark.parametrize("broken", ["full", "truncated"])
+def test_a_run_whose_vault_gives_no_tokens_publishes_nothing(say: Say, tmp_path: Path, write_policy: Callable[..., Path], broken: str) -> None:
+    column = {"role": "identifier", "mask": {"tokenise": {"vault": "my.vault", "start": 1, "size": 2}}}
+    path = write_policy({"source": "data.csv", "columns": {"name": column}, "sink": "release.csv"}, "name\nAnn Canary\nBo Canary\n")
+    assert say("run", path)[0] == 0
+    (tmp_path / "release.csv").unlink()
+    if broken == "full":
+        (tmp_path / "data.csv").write_text("name\nAnn Canary\nCy Canary\n")
+    else:
+        (tmp_path / "my.vault").write_bytes((tmp_path / "my.vault").read_bytes()[:6000])
+    ended, printed, told = say("run", path)
+    assert (ended, printed) == ((6, "") if broken == "full" else (5, ""))
+    assert ("[vault-full]" if broken == "full" else "[vault-damaged]") in told
+    assert "Canary" not in told
+    assert not (tmp_path / "release.csv").exists()
+
+
 # --- reveal -------------------------------------------------------------------------------------------------------------
 
 
