@@ -114,13 +114,15 @@ def _example(kind: str, name: str) -> str:
             with mock.patch.dict(os.environ, _KEY):
                 release: Any = sfumato.run(folder / "policy.yaml")
             told = f"```yaml\n{text}```"
+            changing = re.findall(r"(?m)^# made anew by every run: (.*)$", text)
         else:
             values: dict[str, Any] = {}
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(text, program.name, "exec"), values)  # noqa: S102 - our own examples
             release = values["release"]
             told = f"```python\n{text}```"
-        return f"{told}\n\n{_released(release)}"
+            changing = []
+        return f"{told}\n\n{_released(release, changing)}"
 
 
 def _shell(line: str) -> str:
@@ -130,9 +132,13 @@ def _shell(line: str) -> str:
     return "".join(f"{shown}\n" for shown in done.stdout.splitlines()[:_ROWS])
 
 
-def _released(release: Any) -> str:
+def _released(release: Any, changing: list[str]) -> str:
+    """Return some rows of a release; of columns that another run would make otherwise only what all their values have in common."""
     promises = "; ".join(f"{promise.promise} asked {promise.asked:g}, measured {promise.measured:.4g}" for promise in release.record.promises)
     table = release.table
+    for name in changing:
+        alike = f"{os.path.commonprefix(table[name].to_pylist())}..."  # noqa: RUF071 - texts, not paths
+        table = table.set_column(table.column_names.index(name), name, [[alike] * table.num_rows])
     # the order within a class can be random where a mask is at work: here it would only be noise
     texts = sorted(["" if value is None else str(value) for value in row.values()] for row in table.to_pylist())
     places = sorted({place * len(texts) // _ROWS for place in range(_ROWS)})
@@ -175,6 +181,8 @@ def _write(table: pa.Table, folder: Path) -> None:
     for file in EXAMPLES.iterdir():
         if file.is_file() and file.name != "people.csv":
             (folder / file.name).write_bytes(file.read_bytes())
+            # keys are refused where others may read them
+            (folder / file.name).chmod(0o600)
 
 
 def _write_workbook(table: pa.Table, path: Path) -> None:

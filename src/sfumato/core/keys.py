@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from sfumato.core.files import file_errors
 from sfumato.core.settings import Settings
@@ -40,27 +40,21 @@ class KeySource(Settings):
     file: Annotated[str | None, Field(min_length=1, description="the file that holds it, which nobody else may read")] = None
     command: Annotated[list[str] | None, Field(min_length=1, description="the command that prints it, and its arguments")] = None
 
-    @field_validator("file")
-    @classmethod
-    def _beside_the_policy(cls, value: str | None, info: ValidationInfo) -> str | None:
-        folder = (info.context or {}).get("folder")
-        return value if value is None or folder is None else str(Path(folder) / value)
-
     @model_validator(mode="after")
     def _one(self) -> KeySource:
         if sum(way is not None for way in (self.environment, self.file, self.command)) != 1:
             raise ValueError("needs one of environment, file, command")
         return self
 
-    def read(self, name: str) -> tuple[Key, ...]:
-        """Return the keys, the current one first."""
+    def read(self, name: str, folder: Path | None = None) -> tuple[Key, ...]:
+        """Return the keys, the current one first; a relative path starts from the folder, that of the policy."""
         if self.environment is not None:
             text = os.environ.get(self.environment, "")
             if not text:
                 raise _missing(name, f"the variable {self.environment} is not set", f"export {self.environment}=$(cat key), or name a file")
             return parse_keys(text, name)
         if self.file is not None:
-            return parse_keys(_private_text(self.file, name), name)
+            return parse_keys(_private_text(str((folder or Path()) / self.file), name), name)
         return parse_keys(_printed(self.command or [], name), name)
 
 

@@ -73,8 +73,7 @@ class MaskedColumn:
             if self.when is not None
             else tuple(engine for engine in cards[0].engines if all(engine in card.engines for card in cards)),
             generates=self.steps[0].card.generates,
-            # the rows of another branch are as open as its masks leave them
-            keyed=all(any(step.card.keyed for step in steps) for steps in ([self.steps] if self.when is None else [self.steps, self.otherwise])),
+            keyed=all(any(step.card.keyed for step in steps) for steps in self._branches),
             reveals=" ".join(dict.fromkeys(card.reveals for card in cards if card.reveals)),
         )
 
@@ -94,6 +93,15 @@ class MaskedColumn:
     def warnings(self) -> Sequence[str]:
         """What somebody who approves a release should know of the operations."""
         return tuple(dict.fromkeys(words for step in (*self.steps, *self.otherwise) if isinstance(step, Cautious) for words in step.warnings))
+
+    @property
+    def hides(self) -> bool:
+        """Whether who knows a value cannot find its row by what it becomes, in any branch; rows that a condition leaves as they are can be found."""
+        return all(any(step.card.keyed or step.card.uniqueness != "preserved" for step in steps) for steps in self._branches)
+
+    @property
+    def _branches(self) -> Sequence[Sequence[Mask]]:
+        return [self.steps] if self.when is None else [self.steps, self.otherwise]
 
     @property
     def drops(self) -> bool:

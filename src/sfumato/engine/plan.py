@@ -189,9 +189,9 @@ def _refuse_misfits(plan: Plan) -> None:
 
 def with_keys(plans: Plans) -> Plans:
     """Return the plans with the keys that their masks need, each read once."""
-    policy = next(iter(plans.views.values())).resolved.policy
+    resolved = next(iter(plans.views.values())).resolved
     needed = dict.fromkeys(key for plan in plans.views.values() for mask in plan.resolved.masks.values() for key in mask.keys)
-    keys = Keys({name: policy.keys[name].read(name) for name in needed})
+    keys = resolved.keys(needed)
     return replace(plans, views={name: replace(plan, keys=keys) for name, plan in plans.views.items()}) if needed else plans
 
 

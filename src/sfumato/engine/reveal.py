@@ -12,7 +12,6 @@ import pyarrow as pa
 from sfumato.core import audit, envelope
 from sfumato.core.canonical import as_text
 from sfumato.core.interfaces import Sink, Source
-from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext, Reversible
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.engine.plan import AnyPolicy, named_view
@@ -63,8 +62,7 @@ class _Revealing:
     def __init__(self, resolved: Resolved, view: str, request: Request) -> None:
         self._column = request.column
         self._mask = _reversible(resolved, request.column)
-        known = resolved.policy.keys
-        keys = Keys({name: known[name].read(name) for name in self._mask.keys})
+        keys = resolved.keys(self._mask.keys)
         if request.key_id is not None:
             keys = keys.preferring(request.key_id)
         self._context = MaskContext(request.column, view, keys, resolved.policy.columns[request.column].type)
@@ -138,7 +136,7 @@ def _reversible(resolved: Resolved, column: str) -> MaskedColumn:
     raise UsageError(
         f"column {column}: {words}",
         code="reveal-irreversible",
-        hint="only encrypt, deterministic_encrypt, format_preserving_encrypt and tokenise can be undone",
+        hint="encrypt, deterministic_encrypt, format_preserving_encrypt and tokenise can be undone",
     )
 
 

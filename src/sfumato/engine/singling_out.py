@@ -35,13 +35,9 @@ def singling_out(plan: Plan, attached: Occurrences) -> list[str]:
 
 def _shown(plan: Plan) -> list[str]:
     """Return the columns whose values a reader who knows them can tell apart as in the source."""
+    masks = plan.resolved.masks
     generalised = set(plan.quasi_identifiers)
-    return [name for name in plan.published if name not in generalised and not _hidden(plan, name)]
-
-
-def _hidden(plan: Plan, name: str) -> bool:
-    mask = plan.resolved.masks.get(name)
-    return mask is not None and (mask.card.uniqueness != "preserved" or mask.card.keyed)
+    return [name for name in plan.published if name not in generalised and not (name in masks and masks[name].hides)]
 
 
 def refuse_unless_accepted(plan: Plan, name: str, distinct: int) -> None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from sfumato.core import envelope
+from sfumato.core.canonical import ValueType
 from sfumato.core.cipher_library import refuse_missing_library
 from sfumato.core.keys import Key, derived_key
 from sfumato.core.mask import MaskContext, Operation
@@ -31,6 +32,11 @@ class Sealed(Operation):
     def keys(self) -> Sequence[str]:
         """The key."""
         return (self.key,)
+
+    def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
+        """Say before anything is read that the library is missing; columns of every type fit."""
+        refuse_missing_library()
+        return super().misfit(kind, declared)
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the encrypted values, under the current key."""

@@ -13,6 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
+from sfumato.core.canonical import ValueType
+from sfumato.core.cipher_library import refuse_missing_library
 from sfumato.core.ff1 import FF1
 from sfumato.core.keys import derived_key
 from sfumato.core.mask import Card, MaskContext, Operation
@@ -77,6 +79,11 @@ class FormatPreservingEncrypt(Operation):
     def keys(self) -> Sequence[str]:
         """The key."""
         return (self.key,)
+
+    def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
+        """Say before anything is read that the library is missing; columns of every type fit."""
+        refuse_missing_library()
+        return super().misfit(kind, declared)
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the encrypted values; null for one with other characters, or with too few."""

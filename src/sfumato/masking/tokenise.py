@@ -11,6 +11,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from sfumato.core import places
+from sfumato.core.canonical import ValueType
 from sfumato.core.cipher_library import refuse_missing_library
 from sfumato.core.files import PolicyPath
 from sfumato.core.keys import derived_key
@@ -88,6 +89,11 @@ class Tokenise(Operation):
     def warnings(self) -> Sequence[str]:
         """Tokens that are counted up tell an order."""
         return () if self.order == "random" else ("tokens in sequence show which values came first",)
+
+    def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
+        """Say before anything is read that the library is missing; columns of every type fit."""
+        refuse_missing_library()
+        return super().misfit(kind, declared)
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
         """Return text, or whole numbers."""

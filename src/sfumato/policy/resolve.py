@@ -5,13 +5,15 @@ The files of its hierarchies and masks are read: they are the policy's, not the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from sfumato.core.keys import Keys
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import key_text, mistakes_of
 from sfumato.errors import Mistake, PolicyError, UsageError
@@ -46,6 +48,11 @@ class Resolved:
     masks: Mapping[str, MaskedColumn]
     name: str
     lines: Lines
+    folder: Path | None = None
+
+    def keys(self, names: Iterable[str]) -> Keys:
+        """Return some of the keys that the policy names, each read from where it says."""
+        return Keys({name: self.policy.keys[name].read(name, self.folder) for name in names})
 
     def columns(self, *roles: str) -> list[str]:
         """Return the columns of some roles, in the policy's order."""
@@ -78,6 +85,7 @@ def resolve(loaded: Loaded, needs: Sequence[str] = ()) -> Resolved:
         masks={name: mask for name, mask in masks.items() if mask is not None},
         name=loaded.name,
         lines=loaded.lines,
+        folder=loaded.folder,
     )
 
 

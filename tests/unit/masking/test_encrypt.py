@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import sfumato
 from sfumato.core import envelope
 from sfumato.core.keys import Key, Keys
 from sfumato.core.mask import MaskContext
@@ -124,6 +125,18 @@ def test_without_the_library_the_install_line_is_told(kind: Any, monkeypatch: py
     with pytest.raises(UnreachableError) as caught:
         kind(key="main").apply(batch("Ann"), context())
     assert str(caught.value) == "encryption and tokens need the library cryptography [masking-missing]\n  try: pip install 'sfumato[masking]'"
+
+
+@pytest.mark.parametrize("name", ["encrypt", "deterministic_encrypt", "format_preserving_encrypt", "tokenise"])
+def test_the_missing_library_is_told_before_anything_is_read(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    policy = {
+        "columns": {"v": {"role": "identifier", "mask": {name: {} if name == "tokenise" else {"key": "main"}}}},
+        "keys": {"main": {"file": "none"}},
+    }
+    with pytest.raises(UnreachableError) as caught:
+        sfumato.plan(policy, pa.table({"v": ["Ann"]}))
+    assert caught.value.code == "masking-missing"
 
 
 def test_the_three_ciphers_and_the_pseudonyms_of_a_domain_use_keys_of_their_own() -> None:

@@ -1,0 +1,333 @@
+"""The commands ``keys`` and ``reveal``, as a user calls them, within the process."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from sfumato.cli.app import run_command
+from sfumato.core.keys import parse_keys
+
+Say = Callable[..., tuple[int, str, str]]
+PEOPLE = [("p1", "Ann Canary", "4111-1111-1111-1111", "Rome"), ("p2", "", "5500-0000-0000-0004", "Rome"), ("p3", "日本 🙂", "", "Pisa")]
+COLUMNS: dict[str, Any] = {
+    "id": {"role": "identifier", "mask": {"tokenise": {"vault": "my.vault"}}},
+    "name": {"role": "identifier", "mask": {"encrypt": {"key": "main"}}},
+    "card": {"role": "identifier", "mask": {"format_preserving_encrypt": {"key": "main", "keep": "-"}}, "on_invalid": "remove"},
+    "town": {"role": "other", "mask": ["keep", {"deterministic_encrypt": {"key": "main", "domain": "towns"}}]},
+}
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Say:
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        status = run_command([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture
+def audit(installation: Path) -> Path:
+    path = installation / "audit" / "reveals.jsonl"
+    path.unlink(missing_ok=True)
+    return path
+
+
+@pytest.fixture
+def released(tmp_path: Path, write_policy: Callable[..., Path], say: Say) -> Path:
+    """A policy that has been run: its release is ``release.csv`` beside it."""
+    say("keys", "new", "--id", "k1", "--output", tmp_path / "main.key")
+    rows = "id,name,card,town\n" + "".join(f'{one},"{name}",{card},{town}\n' for one, name, card, town in PEOPLE)
+    policy = {"source": "data.csv", "keys": {"main": {"file": "main.key"}}, "columns": COLUMNS, "sink": "release.csv"}
+    path = write_policy(policy, rows)
+    status, _, error = say("run", path)
+    assert status == 0, error
+    return path
+
+
+def reveal(say: Say, policy: Path, column: str, *more: str | Path, output: str = "revealed.csv", source: str = "release.csv") -> tuple[int, str, str]:
+    folder = policy.parent
+    return say("reveal", policy, "--column", column, "--input", folder / source, "--output", folder / output, "--purpose", "case 17", *more)
+
+
+def columns(path: Path) -> dict[str, list[str | None]]:
+    options = pa.csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False, column_types=dict.fromkeys(COLUMNS, pa.string()))
+    table = pa.csv.read_csv(path, convert_options=options)
+    return {name: table[name].to_pylist() for name in table.column_names}
+
+
+# --- keys ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_key_is_printed_as_a_policy_reads_it(say: Say) -> None:
+    status, printed, _ = say("keys", "new", "--id", "spring")
+    assert status == 0
+    (key,) = parse_keys(printed, "main")
+    assert (key.id, len(key.secret)) == ("spring", 32)
+    told = json.loads(say("keys", "new", "--format", "json")[1])
+    assert told["key"].startswith(f"{told['id']}:")
+
+
+def test_a_new_key_in_a_file_is_private_and_not_printed(say: Say, tmp_path: Path) -> None:
+    path = tmp_path / "main.key"
+    status, printed, error = say("keys", "new", "--id", "k1", "-o", path)
+    assert (status, error) == (0, "")
+    assert printed == f"the key k1 is in {path}, which only you may read; without it nothing that it encrypts can be revealed\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert parse_keys(path.read_text(), "main")[0].id == "k1"
+
+
+def test_a_key_file_is_never_replaced(say: Say, tmp_path: Path) -> None:
+    path = tmp_path / "main.key"
+    say("keys", "new", "-o", path)
+    before = path.read_bytes()
+    status, _, error = say("keys", "new", "-o", path)
+    assert status == 2
+    assert error == f"{path} is there already [output-exists]\n  try: name another file, or: sfumato keys add {path}\n"
+    assert path.read_bytes() == before
+
+
+def test_an_id_that_is_none_is_refused(say: Say) -> None:
+    status, printed, error = say("keys", "new", "--id", "my key")
+    assert (status, printed) == (2, "")
+    assert error == (
+        "the id of a key has letters, digits, points, hyphens and underscores, 63 at most, and begins with a letter or digit [key-name]\n"
+        "  try: --id 2026-01\n"
+    )
+
+
+def test_a_folder_that_is_not_there_is_told(say: Say, tmp_path: Path) -> None:
+    status, _, error = say("keys", "new", "-o", tmp_path / "no" / "main.key")
+    assert status == 5
+    assert error.startswith(f"the folder {tmp_path / 'no'} is not there [file-missing]")
+
+
+def test_an_added_key_comes_first_and_the_older_ones_stay(say: Say, tmp_path: Path) -> None:
+    path = tmp_path / "main.key"
+    say("keys", "new", "--id", "k1", "-o", path)
+    old = path.read_text()
+    status, printed, _ = say("keys", "add", path, "--id", "k2")
+    assert (status, printed) == (0, f"the key k2 is the one in use of {path} from now on; k1 still undoes what it made\n")
+    assert path.read_text().endswith(old)
+    assert json.loads(say("keys", "add", path, "--id", "k3", "--format", "json")[1]) == {"id": "k3", "file": str(path)}
+    assert [key.id for key in parse_keys(path.read_text(), "main")] == ["k3", "k2", "k1"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    status, _, error = say("keys", "add", path, "--id", "k1")
+    assert (status, error) == (2, f"{path} has a key with the id k1 already [key-twice]\n  try: --id with another one, or none\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "code"),
+    [
+        ("k1:AAAA\n", 0o600, "key-short"),
+        ("canary\n", 0o600, "key-unreadable"),
+        ("", 0o600, "key-unreadable"),
+        (f"k1:{'A' * 43}=\n", 0o644, "key-permission"),
+    ],
+)
+def test_a_damaged_or_open_key_file_is_not_added_to_and_not_told(say: Say, tmp_path: Path, content: str, mode: int, code: str) -> None:
+    path = tmp_path / "main.key"
+    path.write_text(content)
+    path.chmod(mode)
+    status, printed, error = say("keys", "add", path)
+    assert (status, printed) == (2, "")
+    assert f"[{code}]" in error
+    assert "canary" not in error
+    assert "AAAA" not in error
+    assert path.read_text() == content
+
+
+# --- run ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "status", "error"),
+    [
+        (None, 0o600, 5, "main.key is not there [file-missing]"),
+        ("k1:AAAAcanaryAA\n", 0o600, 2, "key main: the key on line 1 has 9 bytes, and 32 are needed [key-short]"),
+        ("canary\n", 0o600, 2, "key main: line 1 is not of the form id:base64 [key-unreadable]"),
+        (f"k1:{'A' * 43}=\n", 0o604, 2, "key main: others may read "),
+    ],
+)
+def test_a_run_without_a_good_key_publishes_nothing(
+    say: Say, tmp_path: Path, write_policy: Callable[..., Path], content: str | None, mode: int, status: int, error: str
+) -> None:
+    if content is not None:
+        (tmp_path / "main.key").write_text(content)
+        (tmp_path / "main.key").chmod(mode)
+    policy = {"source": "data.csv", "keys": {"main": {"file": "main.key"}}, "columns": {"name": COLUMNS["name"]}, "sink": "release.csv"}
+    ended, printed, told = say("run", write_policy(policy, "name\nAnn Canary\n"))
+    assert (ended, printed) == (status, "")
+    assert error in told
+    assert "anary" not in told
+    assert "AAAA" not in told
+    assert not (tmp_path / "release.csv").exists()
+
+
+@pytest.mark.parametrize("broken", ["full", "truncated"])
+def test_a_run_whose_vault_gives_no_tokens_publishes_nothing(say: Say, tmp_path: Path, write_policy: Callable[..., Path], broken: str) -> None:
+    column = {"role": "identifier", "mask": {"tokenise": {"vault": "my.vault", "start": 1, "size": 2}}}
+    path = write_policy({"source": "data.csv", "columns": {"name": column}, "sink": "release.csv"}, "name\nAnn Canary\nBo Canary\n")
+    assert say("run", path)[0] == 0
+    (tmp_path / "release.csv").unlink()
+    if broken == "full":
+        (tmp_path / "data.csv").write_text("name\nAnn Canary\nCy Canary\n")
+    else:
+        (tmp_path / "my.vault").write_bytes((tmp_path / "my.vault").read_bytes()[:6000])
+    ended, printed, told = say("run", path)
+    assert (ended, printed) == ((6, "") if broken == "full" else (5, ""))
+    assert ("[vault-full]" if broken == "full" else "[vault-damaged]") in told
+    assert "Canary" not in told
+    assert not (tmp_path / "release.csv").exists()
+
+
+# --- reveal -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("column", "place"), [("id", 0), ("name", 1), ("card", 2), ("town", 3)])
+def test_a_masked_column_is_revealed_and_all_others_stay(say: Say, released: Path, column: str, place: int) -> None:
+    status, printed, error = reveal(say, released, column)
+    folder = released.parent
+    assert (status, error) == (0, "")
+    before, after = columns(folder / "release.csv"), columns(folder / "revealed.csv")
+    number = sum(value is not None for value in before[column])
+    assert printed == f"{number} values of {column} in {folder / 'revealed.csv'}, which only you may read; the audit says so\n"
+    expected = [person[place] or (None if column == "card" else "") for person in PEOPLE]
+    assert sorted(after[column], key=str) == sorted(expected, key=str)
+    assert {name: values for name, values in after.items() if name != column} == {name: values for name, values in before.items() if name != column}
+    assert stat.S_IMODE((folder / "revealed.csv").stat().st_mode) == 0o600
+
+
+def test_the_audit_says_who_what_and_why_and_no_value(say: Say, released: Path, audit: Path) -> None:
+    told = json.loads(reveal(say, released, "name", "--format", "json")[1])
+    reveal(say, released, "id", output="again.csv")
+    first, second = (json.loads(line) for line in audit.read_text(encoding="utf-8").splitlines())
+    assert told == {"file": str(released.parent / "revealed.csv"), "column": "name", "rows": 3, "keys": ["k1"], "audit": str(audit)}
+    assert set(first) == {"time", "user", "policy", "view", "column", "purpose", "rows", "keys", "outcome"}
+    assert [first[key] for key in ("view", "column", "purpose", "rows", "keys", "outcome")] == ["default", "name", "case 17", 3, ["k1"], "revealed"]
+    assert first["policy"] == json.loads((released.parent / "release.csv.record.json").read_text())["policy"]
+    assert (second["column"], second["keys"]) == ("id", [])
+    assert "Canary" not in audit.read_text(encoding="utf-8")
+    assert stat.S_IMODE(audit.stat().st_mode) == 0o600
+
+
+def failed(say: Say, policy: Path, column: str, *more: str | Path, **others: str) -> str:
+    status, printed, error = reveal(say, policy, column, *more, **others)
+    assert status
+    assert printed == ""
+    assert "Canary" not in error
+    assert sorted(file.name for file in policy.parent.iterdir() if "revealed" in file.name) == []
+    return error
+
+
+def test_values_that_are_no_ciphertexts_are_counted_and_written_to_the_audit(say: Say, released: Path, audit: Path) -> None:
+    folder = released.parent
+    text = (folder / "release.csv").read_text(encoding="utf-8")
+    (folder / "release.csv").write_text(text.replace("s1.k1.", "s1.k1.A", 1) + "x,Ann Canary,,\n", encoding="utf-8")
+    assert failed(say, released, "name") == (
+        "column name: 2 rows with what encrypt has not made, or not for this policy and view; nothing was written [reveal-invalid]\n"
+        "  try: the file, the column, the view and the domain as they were when it was masked\n"
+    )
+    assert [json.loads(line)["outcome"] for line in audit.read_text().splitlines()] == ["reveal-invalid"]
+
+
+def test_a_key_of_another_id_is_told(say: Say, released: Path) -> None:
+    path = released.parent / "main.key"
+    path.unlink()
+    say("keys", "new", "--id", "k9", "-o", path)
+    assert (
+        failed(say, released, "name") == "key main: there is none with the id k1, only k9 [key-id]\n  try: add the older key below the current one\n"
+    )
+
+
+def test_another_key_of_the_same_id_reveals_nothing(say: Say, released: Path) -> None:
+    path = released.parent / "main.key"
+    path.unlink()
+    say("keys", "new", "--id", "k1", "-o", path)
+    assert "[reveal-invalid]" in failed(say, released, "name")
+
+
+def test_a_missing_key_is_told(say: Say, released: Path) -> None:
+    (released.parent / "main.key").unlink()
+    assert "main.key is not there [file-missing]" in failed(say, released, "name")
+
+
+def test_a_key_that_everybody_may_read_is_refused(say: Say, released: Path) -> None:
+    (released.parent / "main.key").chmod(0o644)
+    assert "[key-permission]" in failed(say, released, "name")
+
+
+def test_after_a_new_key_old_values_are_revealed(say: Say, released: Path) -> None:
+    say("keys", "add", released.parent / "main.key", "--id", "k2")
+    assert reveal(say, released, "name")[0] == 0
+    # digits do not say their key
+    assert reveal(say, released, "card", "--key-id", "k1", output="cards.csv")[0] == 0
+    assert "4111-1111-1111-1111" in (released.parent / "cards.csv").read_text()
+    assert "[key-id]" in failed_elsewhere(say, released)
+
+
+def failed_elsewhere(say: Say, policy: Path) -> str:
+    return reveal(say, policy, "card", "--key-id", "k3", output="others.csv")[2]
+
+
+def test_a_file_that_is_there_is_never_replaced(say: Say, released: Path) -> None:
+    (released.parent / "there.csv").write_text("mine")
+    status, _, error = reveal(say, released, "name", output="there.csv")
+    assert (status, error) == (2, f"{released.parent / 'there.csv'} is there already [output-exists]\n  try: name another file\n")
+    assert (released.parent / "there.csv").read_text() == "mine"
+
+
+def test_a_column_that_is_not_masked_or_not_in_the_file_is_told(say: Say, released: Path) -> None:
+    assert failed(say, released, "nme") == "the policy does not mask the column nme [reveal-column]\n  try: name\n"
+    (released.parent / "other.csv").write_text("x\n1\n")
+    assert failed(say, released, "name", source="other.csv") == "the input has no column name [column-unknown]\n  try: only x is known\n"
+
+
+def test_nothing_is_revealed_for_no_purpose(say: Say, released: Path) -> None:
+    folder = released.parent
+    asked = ("--column", "name", "--input", folder / "release.csv", "--output", folder / "revealed.csv")
+    status, _, error = say("reveal", released, *asked, "--purpose", " ")
+    assert (status, error) == (2, "nothing says what the values are for [reveal-purpose]\n  try: --purpose 'recall of a device, case 17'\n")
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ({"role": "other", "mask": {"hash": {"key": "main"}}}, "hash cannot be undone"),
+        ({"role": "other", "mask": [{"constant": {}}, {"encrypt": {"key": "main"}}]}, "constant cannot be undone"),
+        (
+            {"role": "other", "mask": {"encrypt": {"key": "main"}}, "when": {"column": "id", "equals": "p1"}},
+            "masks only some rows, and no row says which",
+        ),
+    ],
+)
+def test_what_cannot_be_undone_is_told(say: Say, released: Path, write_policy: Callable[..., Path], column: dict[str, Any], words: str) -> None:
+    policy = {"source": "data.csv", "keys": {"main": {"file": "main.key"}}, "columns": {**COLUMNS, "name": column}, "sink": "release.csv"}
+    assert failed(say, write_policy(policy), "name") == (
+        f"column name: {words} [reveal-irreversible]\n  try: encrypt, deterministic_encrypt, format_preserving_encrypt and tokenise can be undone\n"
+    )
+
+
+def test_a_view_reveals_what_it_masked(say: Say, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+    say("keys", "new", "--id", "k1", "--output", tmp_path / "main.key")
+    policy = {
+        "source": "data.csv",
+        "keys": {"main": {"file": "main.key"}},
+        "columns": {"name": {"role": "identifier", "mask": {"deterministic_encrypt": {"key": "main"}}}},
+        "views": {"doctor": {"sink": "release.csv"}, "nurse": {"sink": "nurse.csv"}},
+    }
+    path = write_policy(policy, "name\nAnn Canary\n")
+    assert say("run", path)[0] == 0
+    assert "[view-unknown]" in failed(say, path, "name")
+    assert "[reveal-invalid]" in failed(say, path, "name", "--view", "nurse")
+    assert reveal(say, path, "name", "--view", "doctor")[0] == 0
+    assert (tmp_path / "revealed.csv").read_text() == "name\nAnn Canary\n"
