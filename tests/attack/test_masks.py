@@ -12,7 +12,7 @@ from sfumato.errors import DataError
 POLICY = """
 source: people.csv
 columns:
-  contact: {{role: identifier, mask: {mask}}}
+  contact: {{role: identifier, mask: {mask}, accept: singling_out}}
   age: {{role: quasi_identifier}}
 promises:
   - k_anonymity: {{k: 2}}

@@ -100,6 +100,11 @@ class MaskedColumn:
         return all(any(step.card.keyed or step.card.uniqueness != "preserved" for step in steps) for steps in self._branches)
 
     @property
+    def is_plain_to_see(self) -> bool:
+        """Whether who knows a value can work out what it becomes, in some branch: no key and no chance is in it."""
+        return any(all(step.card.deterministic and not step.card.keyed for step in steps) for steps in self._branches)
+
+    @property
     def _branches(self) -> Sequence[Sequence[Mask]]:
         return [self.steps] if self.when is None else [self.steps, self.otherwise]
 

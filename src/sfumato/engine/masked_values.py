@@ -34,7 +34,7 @@ def check_masked(plan: Plan, masks: MaskPlan, staged: Staged, originals: Mapping
             _refuse_joined(name, column, originals[name])
         counts = column.counts()[:-1]
         distinct = int((counts > 0).sum())
-        if plan.resolved.promises and int((counts == 1).sum()) * 2 > distinct:
+        if plan.resolved.promises and plan.resolved.masks[name].is_plain_to_see and int((counts == 1).sum()) * 2 > distinct:
             refuse_unless_accepted(plan, name, distinct)
 
 
