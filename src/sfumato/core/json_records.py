@@ -155,9 +155,20 @@ def column(values: list[Any], kind: Kind) -> pa.Array:
     """Return the values of one field as a column; of a mixed field as text."""
     if kind == "text":
         values = [None if value is None else _text(value) for value in values]
+    elif kind == "list":
+        values = [None if value is None else json_text(value) for value in values]
     elif kind == "number":
         values = [None if value is None else float(value) for value in values]
     return pa.array(values, arrow_type(kind))
+
+
+def json_text(value: Any) -> str:
+    """Return a value as JSON, in the one form in which lists are held as text.
+
+    >>> json_text([{"a": 1}, "ö"])
+    '[{"a":1},"ö"]'
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _text(value: Any) -> str:

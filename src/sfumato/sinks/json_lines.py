@@ -26,6 +26,7 @@ class JsonLines(Settings):
 
     path: Annotated[PolicyPath, Field(description="the file, relative to the policy")]
     separator: Annotated[str, Field(min_length=1, max_length=1, description="what stands between the steps of a path")] = "."
+    lists: Annotated[list[str], Field(description="columns whose texts are lists or objects in JSON, and are written as such")] = []
     compression: Annotated[Compression, Field(description="how the file is compressed; by the ending of its name where nothing is said")] = "infer"
 
     def places(self) -> Sequence[str]:
@@ -45,12 +46,12 @@ class JsonLinesWriter(TextWriter):
         self._sink = sink
         self._names = grouped(schema.names, sink.separator)
         self._templates = templates(self._names, sink.separator)
-        self._fields = {name: kind_of(schema.field(name).type) for name in self._names}
+        self._fields = {name: "list" if name in sink.lists else kind_of(schema.field(name).type) for name in self._names}
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write further rows."""
         *befores, end = self._templates
-        columns = [_tokens(batch.column(name)) for name in self._names]
+        columns = [_texts(batch.column(name)) if name in self._sink.lists else _tokens(batch.column(name)) for name in self._names]
         lines: list[str] = []
         for values in zip(*columns, strict=True):
             for before, value in zip(befores, values, strict=True):
@@ -62,12 +63,21 @@ class JsonLinesWriter(TextWriter):
         """Sync the file and return the source that reads it back."""
         self._end()
         source: Any = find("sources", "json_lines")(
-            path=str(self._file.path), separator=self._sink.separator, fields=self._fields, compression=self._compression
+            path=str(self._file.path),
+            separator=self._sink.separator,
+            lists="text",
+            fields=self._fields,
+            compression=self._compression,
         )
         if all(nests(name, self._names, self._sink.separator) for name in self._names):
             source.remember(self._fields)
         written: Source = source
         return written
+
+
+def _texts(column: pa.Array) -> list[str]:
+    """Return texts that are JSON already."""
+    return ["null" if text is None else text for text in as_text(column).to_pylist()]
 
 
 def _tokens(column: pa.Array) -> list[str]:

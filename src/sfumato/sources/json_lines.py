@@ -46,8 +46,12 @@ class JsonLines(TableFiles):
     """
 
     separator: Annotated[str, Field(min_length=1, max_length=1, description="what stands between the steps of a path")] = "."
+    lists: Annotated[
+        Literal["refuse", "text"],
+        Field(description="what becomes of fields whose values are lists, if they are not removed: the run stops, or they are read as text in JSON"),
+    ] = "refuse"
     fields: Annotated[
-        dict[str, Literal["integer", "number", "boolean", "text"]],
+        dict[str, Literal["integer", "number", "boolean", "text", "list"]],
         Field(description="fields that are columns even where no line has them, and their types"),
     ] = {}
     compression: Annotated[Compression, Field(description="how the file is compressed; by the ending of its name where nothing is said")] = "infer"
@@ -70,17 +74,17 @@ class JsonLines(TableFiles):
         shape = self._shape()
         kinds = shape.kinds
         nested = [name for name in columns if kinds[name] == "list"]
-        if nested:
+        if nested and self.lists == "refuse":
             raise DataError(
                 f"{self.path} has fields whose values are lists: {', '.join(nested)}",
                 code="column-nested",
-                hint="give them the role identifier, which removes them, or flatten them into fields of their own",
+                hint="give them the role identifier, which removes them, or say lists: text in the source, and mask them with nested",
             )
         schema = pa.schema([(name, arrow_type(kinds[name])) for name in columns])
         before = self.state()
         for part in self.parts():
             with unchanged(part.path):
-                for arrays, rows in part._columns({name: kinds[name] for name in columns}, shape.plain):
+                for arrays, rows in part._columns({name: kinds[name] for name in columns}, shape.plain and not nested):
                     # a batch of no columns has its number of rows all the same
                     yield pa.record_batch(arrays, schema=schema) if arrays else pa.record_batch([pa.nulls(rows)], names=[""]).select([])
         if self.state() != before:

@@ -1,0 +1,71 @@
+"""Paths into documents of JSON: ``$.phones[*].number``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+Step = str | int | None
+_STEP = re.compile(r"""\.(?P<name>[^.\[\]"]+)|\[(?P<number>[0-9]{1,9})\]|\[(?P<every>\*)\]|\["(?P<quoted>[^"]*)"\]""")
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a value stands: in an object by its name, or in a list by its number."""
+
+    holder: Any
+    step: Any
+
+    @property
+    def value(self) -> Any:
+        """The value that stands there."""
+        return self.holder[self.step]
+
+    def put(self, value: Any) -> None:
+        """Put another value there."""
+        self.holder[self.step] = value
+
+
+@cache
+def steps_of(path: str) -> tuple[Step, ...]:
+    """Return the steps of a path, None for every element; raise a ValueError where it is none.
+
+    >>> steps_of('$.phones[*]["a.b"][0]')
+    ('phones', None, 'a.b', 0)
+    """
+    steps: list[Step] = []
+    place = 1
+    while path[:1] == "$" and place < len(path):
+        found = _STEP.match(path, place)
+        if found is None:
+            break
+        name = found["name"] if found["name"] is not None else found["quoted"]
+        steps.append(None if found["every"] else int(found["number"]) if found["number"] is not None else name)
+        place = found.end()
+    if not steps or place < len(path):
+        raise ValueError('has a path that is none: write it as in $.phones[*].number, or $["a name"][0]')
+    return tuple(steps)
+
+
+def places_of(document: Any, steps: Sequence[Step]) -> Iterator[Place]:
+    """Yield the places to which a path leads; none where it does not go on. What is an object or a list itself is no value.
+
+    >>> [place.value for place in places_of({"a": [{"b": 1}, {"b": 2}, {}]}, steps_of("$.a[*].b"))]
+    [1, 2]
+    """
+    step, rest = steps[0], steps[1:]
+    if step is None:
+        inner: Sequence[Any] = range(len(document)) if isinstance(document, list) else []
+    elif isinstance(step, int):
+        inner = [step] if isinstance(document, list) and step < len(document) else []
+    else:
+        inner = [step] if isinstance(document, dict) and step in document else []
+    for each in inner:
+        place = Place(document, each)
+        if rest:
+            yield from places_of(place.value, rest)
+        elif not isinstance(place.value, dict | list):
+            yield place
