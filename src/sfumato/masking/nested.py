@@ -69,7 +69,7 @@ class Nested(Operation):
         documents = [_parsed(text) for text in as_text(columns.column(context.column)).to_pylist()]
         found = [self._places(document) if document is not None else None for document in documents]
         for path, masks in self.paths.items():
-            self._mask(path, masks, documents, found, context)
+            self._mask(path, masks, found, context)
         told = [None if document is None or where is None else json_text(document) for document, where in zip(documents, found, strict=True)]
         return pa.array(told, pa.string())
 
@@ -89,7 +89,7 @@ class Nested(Operation):
         return found
 
     @staticmethod
-    def _mask(path: str, masks: Sequence[Mask], documents: Sequence[Any], found: list[Any], context: MaskContext) -> None:
+    def _mask(path: str, masks: Sequence[Mask], found: list[Any], context: MaskContext) -> None:
         places = [(row, place) for row, where in enumerate(found) if where is not None for place in where[path]]
         values = [place.value for _, place in places]
         plain = pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values], pa.string())
