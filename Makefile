@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast lint format check docs benchmark benchmark-peers lock clean
+.PHONY: demo test test-fast lint format check docs benchmark benchmark-masks benchmark-peers lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -35,6 +35,9 @@ docs: $(VENV)/.dev
 benchmark:
 	@$(MAKE) --no-print-directory VENV=.venv-benchmark .venv-benchmark/.core
 	.venv-benchmark/bin/python benchmarks/road.py
+
+benchmark-masks: $(VENV)/.dev
+	$(BIN)/python benchmarks/masks.py
 
 # The folder of adult.csv and its hierarchies. Each package gets an environment of its own in benchmarks/environments.
 ADULT ?= ../shared/data/adult

@@ -1,0 +1,83 @@
+"""Masks: rows per second of processor time, a million rows each, the best of several passes; and what is asked of each.
+
+``make benchmark-masks`` prints the table. Distinct values unless it is said otherwise: with many rows of few values the engine masks each value once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core.keys import Key, Keys
+from sfumato.core.mask import MaskContext
+from sfumato.core.masked_column import MaskedColumn
+from sfumato.registry import find
+
+KEYS = Keys({"main": (Key("k1", bytes(range(32))),)})
+PASSES = 3
+
+
+def columns(rows: int) -> dict[str, pa.Array]:
+    """Return the columns that are masked."""
+    chance = np.random.default_rng(2026)
+    numbers = chance.integers(10**15, 10**16, rows)
+    return {
+        "digits": pa.array(numbers.astype(str)),
+        "names": pa.array([f"person {number}" for number in range(rows)]),
+        "few": pa.array(np.array([f"person {number}" for number in range(2000)])[chance.integers(0, 2000, rows)]),
+        "mail": pa.array([f"person.{number}@mail{number % 97}.example.org" for number in range(rows)]),
+        "ages": pa.array(chance.integers(0, 100, rows)),
+        "pay": pa.array(chance.normal(3000, 500, rows)),
+    }
+
+
+# what is asked of an operation, in millions of rows a second of processor time; None where nothing is
+GOALS: list[tuple[str, str, dict[str, Any], str, float | None]] = [
+    ("hash, keyed", "hash", {"key": "main"}, "names", 0.7),
+    ("hash, keyed, 2,000 values", "hash", {"key": "main"}, "few", None),
+    ("format-preserving, 16 digits", "format_preserving_encrypt", {"key": "main"}, "digits", 1.0),
+    ("last four", "character_mask", {"keep_last": 4}, "digits", 8.0),
+    ("regular expression", "regex_replace", {"pattern": "@.*$", "replacement": "@example.com"}, "mail", 1.0),
+    ("bucket labels", "generalise", {"size": 10}, "ages", 50.0),
+    ("fake names", "fake", {"kind": "name"}, "names", 1.0),
+    ("shuffle", "shuffle", {}, "names", 20.0),
+    ("noise", "noise", {"amount": 100.0}, "pay", None),
+    ("e-mail", "email_mask", {}, "mail", None),
+    ("encrypt", "encrypt", {"key": "main"}, "names", None),
+    ("deterministic encrypt", "deterministic_encrypt", {"key": "main"}, "names", None),
+    ("microaggregate, k = 5", "microaggregate", {"k": 5}, "pay", None),
+    ("average", "aggregate", {"function": "average"}, "pay", None),
+    ("redact", "redact", {}, "mail", None),
+]
+
+
+def main() -> None:
+    """Print one line an operation."""
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("--rows", type=int, default=1_000_000)
+    rows = arguments.parse_args().rows
+    given = columns(rows)
+    print("| operation | million rows a second of processor time | asked |\n|---|---|---|")
+    for name, operation, settings, column, goal in GOALS:
+        mask = MaskedColumn("value", [find("masking", operation)(**settings)])
+        batch = pa.RecordBatch.from_arrays([given[column]], names=["value"])
+        context = MaskContext("value", keys=KEYS, people=5)
+        mask.apply(batch.slice(0, 10_000), context)
+        best = min(seconds(lambda mask=mask, batch=batch, context=context: mask.apply(batch, context)) for _ in range(PASSES))
+        print(f"| {name} | {rows / best / 1e6:.2f} | {goal if goal is not None else '–'} |", flush=True)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """Return the processor time that some work takes."""
+    started = time.process_time()
+    work()
+    return max(1e-9, time.process_time() - started)
+
+
+if __name__ == "__main__":
+    main()
