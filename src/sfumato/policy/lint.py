@@ -12,6 +12,7 @@ from sfumato.policy.resolve import Resolved
 
 if TYPE_CHECKING:
     from sfumato.core.mask import Mask
+    from sfumato.core.masked_column import MaskedColumn
 
 # names by which columns are called that together single people out, in the languages of those who ask most
 _TELLING = re.compile(
@@ -38,6 +39,10 @@ def _of_view(name: str, view: Resolved) -> Iterator[Mistake]:
     for column, mask in view.masks.items():
         for words in mask.warnings:
             yield warning(column, "mask", words, code="lint-mask", hint="another operation or setting, if somebody could mind")
+        for other in _told_by(mask):
+            if other in view.masks or (other in policy.columns and policy.columns[other].role == "identifier"):
+                words = f"what it shows depends on {other}, which is masked or removed: rows that differ there may be told apart by it"
+                yield warning(column, "mask", words, code="lint-group-shown", hint="groups and conditions by columns that are published as they are")
         if policy.subject is not None and any(_is_noise(step) for step in mask.steps):
             words = f"one person has many rows, and the noise of all of them averages out: {policy.subject} says whose they are"
             yield warning(column, "mask", words, code="lint-noise-averages", hint="noise with a key, or one value a person before the noise")
@@ -45,6 +50,13 @@ def _of_view(name: str, view: Resolved) -> Iterator[Mistake]:
         if entry.role == "other" and column not in view.masks and view.promises and _TELLING.search(column):
             words = "is published as it is, and by its name people could be known by it"
             yield warning(column, "role", words, code="lint-left-in-clear", hint="role: quasi_identifier, or a mask")
+
+
+def _told_by(mask: MaskedColumn) -> list[str]:
+    """Return the other columns whose values may be seen in what a mask makes: by which values are grouped, or on which a condition looks."""
+    grouped = [name for step in (*mask.steps, *mask.otherwise) if step.component_name() in ("aggregate", "microaggregate") for name in step.reads]
+    asked = mask.when.reads if mask.when is not None else ()
+    return [name for name in dict.fromkeys([*grouped, *asked]) if name != mask.column]
 
 
 def _is_noise(step: Mask) -> bool:

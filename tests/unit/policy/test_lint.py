@@ -1,0 +1,75 @@
+"""What a policy may say and should not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.policy.lint import lint
+from sfumato.policy.load import load
+from sfumato.policy.views import resolve_views
+
+KEYS = {"main": {"environment": "SFUMATO_KEY"}}
+
+
+def warned(columns: dict[str, Any], **others: Any) -> list[tuple[str, str]]:
+    return [(warning.code, warning.key) for warning in lint(resolve_views(load({"columns": columns, "keys": KEYS, **others})).views)]
+
+
+def other(mask: Any, **more: Any) -> dict[str, Any]:
+    return {"role": "other", "mask": mask, **more}
+
+
+def test_a_hash_without_a_key_is_warned_of() -> None:
+    assert warned({"pid": other({"hash": {"unkeyed": "sha256"}})}) == [("lint-mask", "columns.pid.mask")]
+    assert warned({"pid": other({"hash": {"key": "main"}})}) == []
+
+
+def test_groups_by_what_is_not_shown_are_warned_of() -> None:
+    pay = other({"aggregate": {"function": "average", "by": ["ward"]}})
+    assert warned({"pay": pay, "ward": {"role": "other"}}) == []
+    assert warned({"pay": pay, "ward": other("constant")}) == [("lint-group-shown", "columns.pay.mask")]
+    assert warned({"pay": pay, "ward": {"role": "identifier"}}) == [("lint-group-shown", "columns.pay.mask")]
+    assert warned({"pay": other("empty", when={"column": "ward", "equals": "A"}), "ward": other("constant")}) == [("lint-group-shown", "columns.pay.mask")]
+
+
+def test_plain_aggregates_are_warned_of() -> None:
+    assert warned({"pay": other({"aggregate": {"function": "min", "plain": True}})}) == [("lint-mask", "columns.pay.mask")]
+
+
+@pytest.mark.parametrize("name", ["age", "Birth Date", "zip_code", "PLZ", "patient.gender", "geburtsdatum"])
+def test_a_column_that_is_called_like_a_quasi_identifier_is_warned_of(name: str) -> None:
+    columns = {name: {"role": "other"}, "job title x": {"role": "quasi_identifier"}}
+    assert ("lint-left-in-clear", f"columns.{name}.role") in warned(columns, promises=[{"k_anonymity": {"k": 2}}])
+    assert warned({"page": {"role": "other"}, "x": {"role": "quasi_identifier"}}, promises=[{"k_anonymity": {"k": 2}}]) == []
+
+
+def test_a_domain_of_two_audiences_is_warned_of_and_each_view_s_own_is_not() -> None:
+    pid: Callable[[dict[str, Any]], dict[str, Any]] = lambda settings: {"columns": {"pid": other({"hash": {"key": "main", **settings}})}}  # noqa: E731
+    shared = {"a": pid({"domain": "people"}), "b": pid({"domain": "people"})}
+    assert warned({"pid": {"role": "identifier"}, "x": {"role": "other"}}, views=shared) == [("lint-domain-shared", "views")]
+    assert warned({"pid": {"role": "identifier"}, "x": {"role": "other"}}, views={"a": pid({}), "b": pid({})}) == []
+
+
+def test_what_one_view_shuffles_and_another_shows_is_warned_of() -> None:
+    views = {"a": {"columns": {"pay": other("shuffle")}}, "b": {}}
+    assert warned({"pay": {"role": "other"}}, views=views) == [("lint-shuffle-shown", "views.a.columns.pay.mask")]
+
+
+def test_the_command_warns_and_with_strict_refuses(tmp_path: Path, sfumato_command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    (tmp_path / "policy.yaml").write_text("columns:\n  pid: {role: other, mask: {hash: {unkeyed: sha256}}}\n")
+
+    plain = sfumato_command("check", "policy.yaml", cwd=tmp_path)
+    strict = sfumato_command("check", "policy.yaml", "--strict", cwd=tmp_path)
+    as_json = sfumato_command("check", "policy.yaml", "--format", "json", cwd=tmp_path)
+
+    assert plain.returncode == 0
+    assert plain.stdout.startswith("policy.yaml: no mistakes\nwarning: policy.yaml:2 columns.pid.mask: ")
+    assert strict.returncode == 3
+    assert "[lint-mask]" in strict.stderr
+    assert [warning["code"] for warning in json.loads(as_json.stdout)["warnings"]] == ["lint-mask"]
