@@ -129,6 +129,11 @@ class Operation(Settings):
         """No key."""
         return ()
 
+    @property
+    def needs_ladder(self) -> bool:
+        """Whether it looks at the column's own hierarchy."""
+        return False
+
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type: the card names those that are right."""
         known = declared or type_of_arrow(kind)

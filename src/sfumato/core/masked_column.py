@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import WIDE, Card, Mask, MaskContext, Scope, Uniqueness
+from sfumato.core.mask import WIDE, Card, Mask, MaskContext, Operation, Scope, Uniqueness
 from sfumato.errors import DataError, number_of
 
 if TYPE_CHECKING:
@@ -87,6 +87,11 @@ class MaskedColumn:
     def keys(self) -> Sequence[str]:
         """The named keys that operations need."""
         return tuple(dict.fromkeys(name for step in (*self.steps, *self.otherwise) for name in step.keys))
+
+    @property
+    def needs_ladder(self) -> bool:
+        """Whether an operation looks at the column's own hierarchy."""
+        return any(isinstance(step, Operation) and step.needs_ladder for step in (*self.steps, *self.otherwise))
 
     @property
     def drops(self) -> bool:
