@@ -60,7 +60,7 @@ def pages() -> dict[str, str]:
 def _component(kind: str, name: str) -> str:
     component = find(kind, name)
     parts = [
-        f"# {name}\n\n{_with_article(_TITLES.get(kind, kind.removesuffix('s')))} of sfumato. {_module_words(component)}",
+        f"# {name}\n\nA {_TITLES.get(kind, kind.removesuffix('s'))} of sfumato. {_module_words(component)}",
         _plain(inspect.getdoc(component) or ""),
     ]
     if component.model_fields:
@@ -72,10 +72,6 @@ def _component(kind: str, name: str) -> str:
         example = _example(kind, name)
         parts.append(f"## Example\n\n{_CONTACTS if 'contacts.csv' in example else _PEOPLE}\n\n{example}")
     return "\n\n".join(part.strip() for part in parts) + "\n"
-
-
-def _with_article(noun: str) -> str:
-    return f"{'An' if noun[0] in 'aeiou' else 'A'} {noun}"
 
 
 def _module_words(component: Any) -> str:

@@ -54,6 +54,30 @@ VALUES: dict[str, pa.Array] = {
     "postcode_mask": pa.array(["28462", None, "SW1A 1AA", "1234 AB", "28462", "00-950"]),
     "url_mask": pa.array(["https://example.org/a?b=c", None, "ftp://u:p@[2001:db8::1]:21", "http://例え.jp#x", "https://example.org/a?b=c"]),
     "uuid_mask": pa.array(["123e4567-e89b-12d3-a456-426614174000", None, "0" * 32, "F" * 32, "123e4567-e89b-12d3-a456-426614174000"]),
+    "date_jitter": {"days": 30, "hours": 5, "key": "main"},
+    "date_shift": {"by": "person", "key": "main", "days": 30},
+    "fake": {"kind": "name", "locale": "de_DE", "key": "main"},
+    "generalise": {"size": 10},
+    "noise": {"amount": 5, "distribution": "gaussian", "key": "main"},
+    "random_date": {"first": "1990-01-01", "last": "1999-12-31", "key": "main"},
+    "random_number": {"minimum": 1, "maximum": 1000, "key": "main"},
+    "random_text": {"minimum_length": 3, "maximum_length": 9, "alphabet": "abcß日🙂", "key": "main"},
+    "random_uuid": {"key": "main"},
+    "round_number": {"base": 5},
+    "top_bottom_code": {"bottom": 18, "top": 90, "beyond": "label"},
+}
+"""The settings of masks that need some."""
+
+DATES = pa.array(["1984-05-17", None, "2024-05-07T09:51:00Z", "1899-12-31", "1984-05-17", "2024-05-07 09:51:00.25"])
+NUMBERS = pa.array(["17", None, "-4.25", "103.5", "17", "1e3", "0"])
+
+VALUES: dict[str, pa.Array] = {
+    "date_jitter": DATES,
+    "date_shift": DATES,
+    "generalise": NUMBERS,
+    "noise": NUMBERS,
+    "round_number": NUMBERS,
+    "top_bottom_code": NUMBERS,
 }
 """A column that a mask can take, where it cannot take any text: the first and fifth value are the same, the second is missing."""
 

@@ -163,6 +163,11 @@ class Operation(Settings):
     def read_files(self) -> None:
         """Read the files that it names, so that what is wrong with them is told with the policy; here there are none."""
 
+    @property
+    def needs_ladder(self) -> bool:
+        """Whether it looks at the column's own hierarchy."""
+        return False
+
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type: the card names those that are right."""
         known = declared or type_of_arrow(kind)

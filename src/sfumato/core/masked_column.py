@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Scope, Uniqueness
+from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Operation, Scope, Uniqueness
 from sfumato.errors import DataError, number_of
 
 if TYPE_CHECKING:
@@ -107,6 +107,11 @@ class MaskedColumn:
     @property
     def _branches(self) -> Sequence[Sequence[Mask]]:
         return [self.steps] if self.when is None else [self.steps, self.otherwise]
+
+    @property
+    def needs_ladder(self) -> bool:
+        """Whether an operation looks at the column's own hierarchy."""
+        return any(isinstance(step, Operation) and step.needs_ladder for step in (*self.steps, *self.otherwise))
 
     @property
     def drops(self) -> bool:

@@ -30,7 +30,8 @@ from sfumato.registry import find
 class Counted:
     """The ladders, the frequencies over their leaf codes, and the columns that alone may single people out.
 
-    ``every_combination`` has all columns of the count, of which the frequencies of a derived view have only its own.
+    ``every_combination`` has all columns of the count, of which the frequencies of a derived view have only its own. ``mask_ladders`` are those that
+    masks look at.
     """
 
     hierarchies: Mapping[str, Hierarchy]
@@ -43,6 +44,7 @@ class Counted:
     singling_out: Sequence[str]
     nearly: Mapping[str, canonical.ValueType]
     other_forms: Mapping[str, str]
+    mask_ladders: Mapping[str, Hierarchy]
 
 
 def count(plan: Plan, attached: Attached) -> Counted:
@@ -60,7 +62,10 @@ def count(plan: Plan, attached: Attached) -> Counted:
         outside[name] = _strangers(name, column, hierarchies[name], dictionary, encodings[-1])
     ladders = sensitive_ladders(plan, attached.dictionary)
     sensitive = [encode_sensitive(plan, name, attached.dictionary(name).values, ladders) for name in plan.watched]
-    sensitive += [encode_published(plan, name, attached.dictionary(original_of(name)).values) for name in published_names(plan.promises)]
+    mask_ladders = _mask_ladders(plan, attached)
+    sensitive += [
+        encode_published(plan, name, attached.dictionary(original_of(name)).values, mask_ladders) for name in published_names(plan.promises)
+    ]
     count_plan = CountPlan(encodings, sensitive, plan.resolved.policy.subject, _refused(plan, hierarchies, outside))
     frequencies = replace(plan.store.frequencies(attached, count_plan), ladders=ladders)
     refused_rows = attached.rows - frequencies.rows
@@ -72,7 +77,8 @@ def count(plan: Plan, attached: Attached) -> Counted:
             hint="complete the hierarchies, or say on_unknown: generalise",
         )
     nearly, forms = _nearly(plan, attached, hierarchies)
-    return Counted(hierarchies, frequencies, count_plan, frequencies.combinations, outside, refused_rows, attached.rows, singling, nearly, forms)
+    every = frequencies.combinations
+    return Counted(hierarchies, frequencies, count_plan, every, outside, refused_rows, attached.rows, singling, nearly, forms, mask_ladders)
 
 
 def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]) -> tuple[dict[str, canonical.ValueType], dict[str, str]]:
@@ -98,6 +104,15 @@ def sensitive_ladders(plan: Plan, dictionary_of: Callable[[str], Dictionary]) ->
         column, dictionary = plan.resolved.policy.columns[name], dictionary_of(name)
         ladders[name] = build_hierarchy(plan, name, column, dictionary.values, dictionary.counts)
         _strangers(name, column, ladders[name], dictionary, encode(ladders[name], dictionary.values, column.missing))
+    return ladders
+
+
+def _mask_ladders(plan: Plan, attached: Attached) -> dict[str, Hierarchy]:
+    """Return the hierarchies whose levels masks show; values that they do not know are the mask's business."""
+    ladders = {}
+    for name in plan.laddered:
+        dictionary = attached.dictionary(name)
+        ladders[name] = build_hierarchy(plan, name, plan.resolved.policy.columns[name], dictionary.values, dictionary.counts)
     return ladders
 
 

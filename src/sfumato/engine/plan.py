@@ -73,6 +73,11 @@ class Plan:
         return [name for name, mask in self.resolved.masks.items() if not mask.drops]
 
     @property
+    def laddered(self) -> list[str]:
+        """The columns whose masks look at their hierarchies."""
+        return [name for name, mask in self.resolved.masks.items() if mask.needs_ladder]
+
+    @property
     def kept(self) -> list[str]:
         """The columns that leave as they came."""
         return [name for name in self.resolved.columns("sensitive", "other") if name not in self.resolved.masks]

@@ -174,7 +174,7 @@ def in_view(name: str) -> Iterator[None]:
 def _attach_plan(plans: Plans) -> AttachPlan:
     """Return what all views together need of the source."""
     views = list(plans.views.values())
-    coded = dict.fromkeys(name for plan in views for name in [*plan.quasi_identifiers, *plan.watched])
+    coded = dict.fromkeys(name for plan in views for name in [*plan.quasi_identifiers, *plan.watched, *plan.laddered])
     subject = views[0].resolved.policy.subject
     masks = [mask for plan in views for mask in plan.resolved.masks.values()]
     read_by_masks = [name for mask in masks for name in mask.reads]
@@ -218,7 +218,7 @@ def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
         masks={name: plan.resolved.masks[name] for name in plan.masked if name not in plan.quasi_identifiers},
         kept=plan.kept,
         order=plan.published,
-        contexts={name: plan.context(name) for name in plan.masked},
+        contexts={name: plan.context(name, counted.mask_ladders.get(name)) for name in plan.masked},
     )
 
 

@@ -51,10 +51,10 @@ def _refuse_no_order(name: str, values: pa.Array) -> None:
     )
 
 
-def encode_published(plan: Plan, name: str, values: pa.Array) -> Encoding:
+def encode_published(plan: Plan, name: str, values: pa.Array, ladders: Mapping[str, Hierarchy]) -> Encoding:
     """Return the code of what each distinct value of a masked sensitive column becomes."""
     column = original_of(name)
-    masked = plan.resolved.masks[column].apply(pa.RecordBatch.from_arrays([values], names=[column]), plan.context(column))
+    masked = plan.resolved.masks[column].apply(pa.RecordBatch.from_arrays([values], names=[column]), plan.context(column, ladders.get(column)))
     return of_published(name, masked)
 
 

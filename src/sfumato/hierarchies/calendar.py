@@ -7,7 +7,7 @@ are put back the same hour comes twice.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from sfumato.core import canonical
+from sfumato.core.calendar_labels import Stretch as LongStretch
+from sfumato.core.calendar_labels import calendar_labels, clock_text
 from sfumato.core.hierarchy import Hierarchy, Level
 from sfumato.core.settings import Settings
 from sfumato.hierarchies._tree import level_of, tree, wrong_type
@@ -81,17 +83,8 @@ class Calendar(Settings):
     def _level(self, stretch: Stretch, values: pa.Array) -> Level:
         local, offset = self._local(values)
         if stretch in _CLOCK:
-            return level_of(pc.binary_join_element_wise(_written(local, _CLOCK[stretch]), offset, ""))
-        if stretch == "week":
-            parts = pc.iso_calendar(local)
-            year, week = (pc.cast(pc.struct_field(parts, part), pa.string()) for part in ("iso_year", "iso_week"))
-            return level_of(pc.binary_join_element_wise(_padded(year, 4), "-W", _padded(week, 2), ""))
-        if stretch == "quarter":
-            return level_of(pc.binary_join_element_wise(_written(local, "%Y"), "-Q", pc.cast(pc.quarter(local), pa.string()), ""))
-        if stretch == "decade":
-            tens = pc.cast(pc.divide(pc.year(local), 10), pa.string())
-            return level_of(pc.binary_join_element_wise(_padded(tens, 3), "0s", ""))
-        return level_of(_written(local, {"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}[stretch]))
+            return level_of(pc.binary_join_element_wise(clock_text(local, _CLOCK[stretch]), offset, ""))
+        return level_of(calendar_labels(local, cast(LongStretch, stretch)))
 
     def _local(self, values: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Return the values as clocks of the zone show them, and how far these are from UTC, written."""
@@ -103,15 +96,6 @@ class Calendar(Settings):
         seconds = (pc.cast(local, pa.int64()).to_numpy() - pc.cast(instants, pa.int64()).to_numpy()) // 1_000_000
         distinct, places = np.unique(seconds, return_inverse=True)
         return local, pa.array([_offset(int(second)) for second in distinct], pa.string()).take(pa.array(places))
-
-
-def _written(local: pa.Array, pattern: str) -> pa.Array:
-    # whole seconds: with a finer unit, %S writes fractions
-    return pc.strftime(pc.cast(pc.floor_temporal(local, unit="second"), pa.timestamp("s")), format=pattern)
-
-
-def _padded(digits: pa.Array, width: int) -> pa.Array:
-    return pc.utf8_lpad(digits, width=width, padding="0")
 
 
 def _offset(seconds: int) -> str:

@@ -69,7 +69,8 @@ class Checks:
                 )
             if column.missing and column.role != "sensitive":
                 self._say((*place, "missing"), f"is of no use in a column of role {column.role}", "policy-role-key", "leave it out")
-            if column.hierarchy is not None and column.role != "sensitive":
+            mask = self._masks.get(name)
+            if column.hierarchy is not None and column.role != "sensitive" and (mask is None or not mask.needs_ladder):
                 self._say(
                     (*place, "hierarchy"),
                     f"is of no use in a column of role {column.role}",

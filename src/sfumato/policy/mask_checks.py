@@ -53,6 +53,12 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
             "mask", "drop removes the column, and nothing else can be asked of it", code="policy-mask-drop", hint="drop alone, or role: identifier"
         )
     yield from _unreadable(mask)
+    if mask.needs_ladder and column.role == "quasi_identifier":
+        words = f"{mask.component_name()} shows a level of the hierarchy by which the column, a quasi_identifier, is generalised"
+        yield _Wrong("mask", words, code="policy-role-key", hint=f"level: {{minimum: 1}} in columns.{name} in place of the mask")
+    elif mask.needs_ladder and column.hierarchy is None:
+        words = f"{mask.component_name()} shows a level of the column's hierarchy, which has none"
+        yield _Wrong("mask", words, code="policy-hierarchy-missing", hint="hierarchy: {taxonomy: {path: ...}} beside the mask")
     for other in mask.reads:
         if other not in policy.columns:
             hint = suggestion(other, policy.columns)

@@ -35,7 +35,9 @@ def test_groups_by_what_is_not_shown_are_warned_of() -> None:
     assert warned({"pay": pay, "ward": {"role": "other"}}) == []
     assert warned({"pay": pay, "ward": other("constant")}) == [("lint-group-shown", "columns.pay.mask")]
     assert warned({"pay": pay, "ward": {"role": "identifier"}}) == [("lint-group-shown", "columns.pay.mask")]
-    assert warned({"pay": other("empty", when={"column": "ward", "equals": "A"}), "ward": other("constant")}) == [("lint-group-shown", "columns.pay.mask")]
+    assert warned({"pay": other("empty", when={"column": "ward", "equals": "A"}), "ward": other("constant")}) == [
+        ("lint-group-shown", "columns.pay.mask")
+    ]
 
 
 def test_plain_aggregates_are_warned_of() -> None:

@@ -1,0 +1,116 @@
+"""Fake: every value becomes a made-up one of its kind: a name, an address, an account.
+
+The values are those of faker, which ``sfumato[masking]`` brings along. Accounts and cards have right check digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import Field, field_validator, model_validator
+
+from sfumato.core.by_chance import ByChance
+from sfumato.core.draws import below
+from sfumato.core.mask import Card, MaskContext
+from sfumato.core.value_bytes import value_text
+from sfumato.errors import suggestion
+from sfumato.masking._fake_pools import is_known, locales, pool, refuse_missing_library
+
+Kind = Literal[
+    "name",
+    "first_name",
+    "last_name",
+    "email",
+    "user_name",
+    "street_address",
+    "city",
+    "postcode",
+    "country",
+    "company",
+    "job",
+    "phone_number",
+    "iban",
+    "credit_card",
+    "ssn",
+    "license_plate",
+    "ipv4",
+    "ipv6",
+    "mac_address",
+]
+
+
+class Fake(ByChance):
+    """Replaces every value by one of up to 10,000 made-up ones, so that fakes repeat; some may, by chance, be somebody's.
+
+    With a ``key`` the same value always becomes the same fake, with the same version of faker. With ``by`` as well, the values of these columns
+    decide instead: name, first name, last name, e-mail address and user name that are masked ``by`` the same columns under the same key are those
+    of one made-up person; street, town, postcode and country those of one place, whose country is the locale's. Towns and postcodes are not matched
+    by any directory. E-mail addresses follow from the name, at example.org and the like. Missing values stay missing unless the policy says
+    ``on_null: generate``; under a key they all become the same. Cost: a second to make the values, then 60 nanoseconds a value, two microseconds
+    under a key.
+
+    >>> from sfumato.core.mask import MaskContext
+    >>> mail = pa.RecordBatch.from_pydict({"mail": ["ada@lovelace.uk"]})
+    >>> Fake(kind="email").apply(mail, MaskContext("mail"))[0].as_py().split("@")[1].split(".")[0]
+    'example'
+    """
+
+    kind: Annotated[Kind, Field(description="what the values are")]
+    locale: Annotated[str, Field(description="language and country, such as de_DE")] = "en_US"
+    by: Annotated[list[str] | None, Field(min_length=1, description="the columns whose values decide, in place of the column's own")] = None
+
+    @field_validator("locale")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        refuse_missing_library()
+        if value not in locales():
+            raise ValueError(f"is no locale that faker knows; try {suggestion(value, locales())}")
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Fake:
+        refuse_missing_library()
+        if self.by is not None and self.key is None:
+            raise ValueError("takes by only with a key: what belongs together would be picked by chance")
+        if not is_known(self.kind, self.locale):
+            raise ValueError(f"finds no {self.kind} in the locale {self.locale}; another locale, or another kind")
+        return self
+
+    @property
+    def card(self) -> Card:
+        """What it does; without a key chance decides."""
+        return Card(
+            deterministic=self.key is not None,
+            reversible=False,
+            uniqueness="lossy",
+            changes_type=True,
+            nulls="kept",
+            scope="value" if self.by is None else "row",
+            generates=True,
+            reveals="Nothing of the value." if self.key is None else "That rows with different fakes had different values; fakes repeat.",
+        )
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The columns whose values decide."""
+        return tuple(self.by or ())
+
+    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        """Return a made-up value for every row."""
+        made = pool(self.kind, self.locale, self.by is not None)
+        values = columns.column(context.column) if self.by is None else _joined([columns.column(name) for name in self.by])
+        drawn = self.drawn(values, context if self.by is None else MaskContext(context.column, context.view, context.keys))
+        return made.take(pa.array(below(drawn[:, 0], len(made))))
+
+
+def _joined(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return one text for the values of several columns, different where one of them is; missing where one is missing."""
+    texts = [value_text(column) for column in columns]
+    if len(texts) == 1:
+        return texts[0]
+    lengths = [pc.cast(pc.binary_length(text), pa.string()) for text in texts]
+    parts = [part for length, text in zip(lengths, texts, strict=True) for part in (length, pa.scalar(":"), text)]
+    return pc.binary_join_element_wise(*parts, "")

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sfumato.core.keys import Key, Keys
+from sfumato.core.mask import MaskContext
+from sfumato.errors import PolicyError
+from sfumato.masking.fake import Fake
+
+KEYS = Keys({"main": (Key("k1", bytes(range(32))),), "other": (Key("k2", bytes(32)),)})
+
+
+def masked(values: list[Any], others: dict[str, list[Any]] | None = None, **settings: Any) -> list[Any]:
+    mask = Fake(**settings)
+    batch = pa.RecordBatch.from_pydict({"value": pa.array(values, pa.string()), **(others or {})})
+    found = mask.apply(batch, MaskContext("value", keys=KEYS))
+    assert found.type == pa.string()
+    result: list[Any] = found.to_pylist()
+    return result
+
+
+def is_account(text: str) -> bool:
+    """Check an IBAN as ISO 13616 says."""
+    turned = text[4:] + text[:4]
+    return int("".join(str(int(letter, 36)) for letter in turned)) % 97 == 1
+
+
+def is_card(text: str) -> bool:
+    """Check the last digit as Luhn says."""
+    digits = [int(digit) for digit in reversed(text)]
+    return (sum(digits[::2]) + sum(sum(divmod(2 * digit, 10)) for digit in digits[1::2])) % 10 == 0
+
+
+@pytest.mark.parametrize("locale", ["de_DE", "en_US", "zh_CN"])
+def test_accounts_have_right_check_digits_and_lengths(locale: str) -> None:
+    found = masked(["x"] * 500, kind="iban", locale=locale)
+    assert all(is_account(text) for text in found)
+    assert {len(text) for text in found} == {22}
+
+
+def test_cards_have_right_check_digits() -> None:
+    assert all(is_card(text) for text in masked(["x"] * 500, kind="credit_card"))
+
+
+def test_under_a_key_the_same_value_gets_the_same_fake() -> None:
+    one, two, three = masked(["Ann", "Bo", "Ann"], kind="name", key="main")
+    assert one == three != two
+    assert masked(["Ann"], kind="name", key="main") == [one]
+    assert masked(["Ann"], kind="name", key="other") != [one]
+
+
+def test_without_a_key_chance_decides() -> None:
+    assert len(set(masked(["Ann"] * 100, kind="name"))) > 90
+
+
+@pytest.mark.parametrize("locale", ["de_DE", "ja_JP", "cs_CZ", "zh_CN", "es_CL", "ar_AA"])
+def test_the_names_of_one_person_belong_together(locale: str) -> None:
+    people = [str(number) for number in range(50)]
+    columns = {
+        kind: masked(["x"] * 50, {"pid": people}, kind=kind, locale=locale, by=["pid"], key="main")
+        for kind in ("name", "first_name", "last_name", "email", "user_name")
+    }
+    for name, first, last, mail, user in zip(*columns.values(), strict=True):
+        assert first in name
+        assert last in name
+        assert mail.endswith(("@example.com", "@example.net", "@example.org"))
+        assert mail.isascii()
+        assert user.isascii()
+
+
+def test_a_mail_address_follows_from_the_name() -> None:
+    names, mails = (masked(["x"] * 3, {"pid": ["1", "2", "3"]}, kind=kind, by=["pid"], key="main") for kind in ("name", "email"))
+    assert [mail.split("@")[0] for mail in mails] == [name.lower().replace(" ", ".") for name in names]
+
+
+def test_the_parts_of_one_place_belong_together() -> None:
+    pids = ["1", "2", "1"]
+    places = [masked(["x"] * 3, {"pid": pids}, kind=kind, locale="de_DE", by=["pid"], key="main") for kind in ("city", "postcode", "country")]
+    first, second, third = zip(*places, strict=True)
+    assert first == third != second
+    assert set(places[2]) == {"Germany"}
+    assert len(set(masked(["x"] * 100, kind="country"))) > 20
+
+
+def test_several_columns_decide_together() -> None:
+    one, two, three = masked(["x"] * 3, {"a": ["1", "11", "1"], "b": ["12", "2", "12"]}, kind="name", by=["a", "b"], key="main")
+    assert one == three != two
+
+
+def test_whatever_was_there_is_gone_and_a_missing_value_can_be_made_up() -> None:
+    found = masked(["", None, "🙂" * 1_000, "שלום"], kind="city", key="main")
+    assert all(found)
+    assert masked([None, None], kind="city", key="main") == found[1:2] * 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"kind": "name", "locale": "de-DE"}, "is no locale that faker knows; try de_DE"),
+        ({"kind": "name", "by": ["pid"]}, "takes by only with a key: what belongs together would be picked by chance"),
+        ({"kind": "phone_number", "locale": "en_PH"}, "finds no phone_number in the locale en_PH; another locale, or another kind"),
+        ({"kind": "name", "domain": "a"}, "takes a domain only with a key"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(PolicyError) as raised:
+        Fake(**settings)
+    assert raised.value.mistakes[0].message == words
+
+
+def test_without_faker_the_policy_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("name\nAnn\n", encoding="utf-8")
+    policy = "source: people.csv\ncolumns: {name: {role: identifier, mask: {fake: {kind: name}}}}\nsink: out.csv\n"
+    (tmp_path / "policy.yaml").write_text(policy, encoding="utf-8")
+    program = "import sys; sys.modules['faker'] = None; from sfumato.cli.app import run_command; sys.exit(run_command(['check', 'policy.yaml']))"
+
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 5
+    assert done.stderr == "fake values need the library faker [fake-missing]\n  try: pip install 'sfumato[masking]'\n"
