@@ -125,14 +125,14 @@ class Operation(Settings):
         return ()
 
     @property
-    def keys(self) -> Sequence[str]:
-        """No key."""
-        return ()
-
-    @property
     def needs_ladder(self) -> bool:
         """Whether it looks at the column's own hierarchy."""
         return False
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """No key."""
+        return ()
 
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type: the card names those that are right."""

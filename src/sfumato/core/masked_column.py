@@ -89,14 +89,14 @@ class MaskedColumn:
         return tuple(dict.fromkeys(name for step in (*self.steps, *self.otherwise) for name in step.keys))
 
     @property
-    def needs_ladder(self) -> bool:
-        """Whether an operation looks at the column's own hierarchy."""
-        return any(isinstance(step, Operation) and step.needs_ladder for step in (*self.steps, *self.otherwise))
-
-    @property
     def drops(self) -> bool:
         """Whether the column does not leave at all."""
         return any(step.component_name() == "drop" for step in self.steps)
+
+    @property
+    def needs_ladder(self) -> bool:
+        """Whether an operation looks at the column's own hierarchy."""
+        return any(isinstance(step, Operation) and step.needs_ladder for step in (*self.steps, *self.otherwise))
 
     @property
     def repeatable(self) -> bool:
