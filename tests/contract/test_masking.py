@@ -38,22 +38,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "regex_replace": {"pattern": "^.?", "replacement": "*"},
     "shuffle_characters": {"key": "main"},
     "shorten": {"length": 3, "ellipsis": "."},
-}
-"""The settings of masks that need some."""
-
-VALUES: dict[str, pa.Array] = {
-    "microaggregate": pa.array(["1", None, "2.5", "-3", "1", "40", "1000"]),
-    "format_preserving_encrypt": pa.array(["4111111111111111", None, "0000000", "123456", "4111111111111111", "9" * 40, "1000000"]),
-    "card_mask": pa.array(["4111 1111 1111 1111", None, "378282246310005", "5555-5555-5555-4444", "4111 1111 1111 1111"]),
-    "email_mask": pa.array(["ada@example.org", None, "b@c.de", "日本@例え.jp", "ada@example.org", "x" * 60 + "@y.z"]),
-    "iban_mask": pa.array(["DE89370400440532013000", None, "GB82 WEST 1234 5698 7654 32", "no9386011117947", "DE89370400440532013000"]),
-    "map_values": pa.array(["A", None, "B", "語", "A", ""]),
-    "national_id_mask": pa.array(["219-09-9999", None, "078 05 1120", "899999999", "219-09-9999"]),
-    "nested": pa.array(['{"a": "Ann"}', None, "[]", '{"a": "ö", "b": [1, "x"]}', '{"a": "Ann"}', "{}"]),
-    "phone_mask": pa.array(["+49 421 123456", None, "0041 44 668 18 00", "(0421) 12-34-56", "+49 421 123456", "12345"]),
-    "postcode_mask": pa.array(["28462", None, "SW1A 1AA", "1234 AB", "28462", "00-950"]),
-    "url_mask": pa.array(["https://example.org/a?b=c", None, "ftp://u:p@[2001:db8::1]:21", "http://例え.jp#x", "https://example.org/a?b=c"]),
-    "uuid_mask": pa.array(["123e4567-e89b-12d3-a456-426614174000", None, "0" * 32, "F" * 32, "123e4567-e89b-12d3-a456-426614174000"]),
     "date_jitter": {"days": 30, "hours": 5, "key": "main"},
     "date_shift": {"by": "person", "key": "main", "days": 30},
     "fake": {"kind": "name", "locale": "de_DE", "key": "main"},
@@ -72,6 +56,18 @@ DATES = pa.array(["1984-05-17", None, "2024-05-07T09:51:00Z", "1899-12-31", "198
 NUMBERS = pa.array(["17", None, "-4.25", "103.5", "17", "1e3", "0"])
 
 VALUES: dict[str, pa.Array] = {
+    "microaggregate": pa.array(["1", None, "2.5", "-3", "1", "40", "1000"]),
+    "format_preserving_encrypt": pa.array(["4111111111111111", None, "0000000", "123456", "4111111111111111", "9" * 40, "1000000"]),
+    "card_mask": pa.array(["4111 1111 1111 1111", None, "378282246310005", "5555-5555-5555-4444", "4111 1111 1111 1111"]),
+    "email_mask": pa.array(["ada@example.org", None, "b@c.de", "日本@例え.jp", "ada@example.org", "x" * 60 + "@y.z"]),
+    "iban_mask": pa.array(["DE89370400440532013000", None, "GB82 WEST 1234 5698 7654 32", "no9386011117947", "DE89370400440532013000"]),
+    "map_values": pa.array(["A", None, "B", "語", "A", ""]),
+    "national_id_mask": pa.array(["219-09-9999", None, "078 05 1120", "899999999", "219-09-9999"]),
+    "nested": pa.array(['{"a": "Ann"}', None, "[]", '{"a": "ö", "b": [1, "x"]}', '{"a": "Ann"}', "{}"]),
+    "phone_mask": pa.array(["+49 421 123456", None, "0041 44 668 18 00", "(0421) 12-34-56", "+49 421 123456", "12345"]),
+    "postcode_mask": pa.array(["28462", None, "SW1A 1AA", "1234 AB", "28462", "00-950"]),
+    "url_mask": pa.array(["https://example.org/a?b=c", None, "ftp://u:p@[2001:db8::1]:21", "http://例え.jp#x", "https://example.org/a?b=c"]),
+    "uuid_mask": pa.array(["123e4567-e89b-12d3-a456-426614174000", None, "0" * 32, "F" * 32, "123e4567-e89b-12d3-a456-426614174000"]),
     "date_jitter": DATES,
     "date_shift": DATES,
     "generalise": NUMBERS,

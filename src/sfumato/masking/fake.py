@@ -16,7 +16,7 @@ from sfumato.core.by_chance import ByChance
 from sfumato.core.draws import below
 from sfumato.core.mask import Card, MaskContext
 from sfumato.core.value_bytes import value_text
-from sfumato.errors import suggestion
+from sfumato.errors import nearest
 from sfumato.masking._fake_pools import is_known, locales, pool, refuse_missing_library
 
 Kind = Literal[
@@ -67,7 +67,8 @@ class Fake(ByChance):
     def _known(cls, value: str) -> str:
         refuse_missing_library()
         if value not in locales():
-            raise ValueError(f"is no locale that faker knows; try {suggestion(value, locales())}")
+            alike = [known for known in locales() if known[:2] == value[:2].lower()]
+            raise ValueError(f"is no locale that faker knows; try {nearest(value, alike) or ', '.join(alike[:5]) or 'en_US'}")
         return value
 
     @model_validator(mode="after")
@@ -85,12 +86,15 @@ class Fake(ByChance):
         return Card(
             deterministic=self.key is not None,
             reversible=False,
-            uniqueness="lossy",
+            # under a key few values meet: rows of one person would be seen to be
+            uniqueness="lossy" if self.key is None else "not guaranteed",
             changes_type=True,
             nulls="kept",
             scope="value" if self.by is None else "row",
             generates=True,
-            reveals="Nothing of the value." if self.key is None else "That rows with different fakes had different values; fakes repeat.",
+            reveals="Nothing of the value."
+            if self.key is None
+            else "Which rows have the same value, but for the few that share a fake; fakes repeat.",
         )
 
     @property

@@ -53,12 +53,6 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
             "mask", "drop removes the column, and nothing else can be asked of it", code="policy-mask-drop", hint="drop alone, or role: identifier"
         )
     yield from _unreadable(mask)
-    if mask.needs_ladder and column.role == "quasi_identifier":
-        words = f"{mask.component_name()} shows a level of the hierarchy by which the column, a quasi_identifier, is generalised"
-        yield _Wrong("mask", words, code="policy-role-key", hint=f"level: {{minimum: 1}} in columns.{name} in place of the mask")
-    elif mask.needs_ladder and column.hierarchy is None:
-        words = f"{mask.component_name()} shows a level of the column's hierarchy, which has none"
-        yield _Wrong("mask", words, code="policy-hierarchy-missing", hint="hierarchy: {taxonomy: {path: ...}} beside the mask")
     for other in mask.reads:
         if other not in policy.columns:
             hint = suggestion(other, policy.columns)
@@ -71,6 +65,12 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
         if key not in policy.keys:
             hint = suggestion(key, policy.keys) if policy.keys else f"keys: {{{key}: {{environment: SFUMATO_KEY}}}}"
             yield _Wrong("mask", f"needs the key {key}, which the policy does not name", code="policy-unknown-key-name", hint=hint)
+    if mask.needs_ladder and column.role == "quasi_identifier":
+        words = f"{mask.component_name()} shows a level of the hierarchy by which the column, a quasi_identifier, is generalised"
+        yield _Wrong("mask", words, code="policy-role-key", hint=f"level: {{minimum: 1}} in columns.{name} in place of the mask")
+    elif mask.needs_ladder and column.hierarchy is None:
+        words = f"{mask.component_name()} shows a level of the column's hierarchy, which has none"
+        yield _Wrong("mask", words, code="policy-hierarchy-missing", hint="hierarchy: {taxonomy: {path: ...}} beside the mask")
     if column.on_null == "generate" and not mask.steps[0].card.generates:
         words = f"{mask.steps[0].component_name()} makes nothing of a missing value"
         yield _Wrong("on_null", words, code="policy-mask-null", hint="on_null: keep, or an operation that makes values, such as constant or fake")

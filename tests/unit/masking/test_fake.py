@@ -103,6 +103,7 @@ def test_whatever_was_there_is_gone_and_a_missing_value_can_be_made_up() -> None
     ("settings", "words"),
     [
         ({"kind": "name", "locale": "de-DE"}, "is no locale that faker knows; try de_DE"),
+        ({"kind": "name", "locale": "pl"}, "is no locale that faker knows; try pl_PL"),
         ({"kind": "name", "by": ["pid"]}, "takes by only with a key: what belongs together would be picked by chance"),
         ({"kind": "phone_number", "locale": "en_PH"}, "finds no phone_number in the locale en_PH; another locale, or another kind"),
         ({"kind": "name", "domain": "a"}, "takes a domain only with a key"),
