@@ -77,6 +77,7 @@ def test_duplicate_column_names(write_policy: Callable[..., Path]) -> None:
     assert "columns 1 and 3" in str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
 def test_two_hundred_columns(algorithm: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     names = [f"c{i}" for i in range(200)]

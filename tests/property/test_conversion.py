@@ -78,6 +78,7 @@ CONFIGURATIONS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(configuration=FITTING)
 def test_a_configuration_without_mistakes_converts_and_says_the_same(configuration: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ def slowly(block: bytes) -> list[dict[str, Any]]:
     return [record(line, ".") for line in block.split(b"\n") if line.strip()]
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(lines=LINES)
 def test_what_arrow_reads_is_what_is_read_line_by_line(lines: list[str]) -> None:

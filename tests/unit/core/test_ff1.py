@@ -77,6 +77,7 @@ def plainly(key: bytes, tweak: bytes, radix: int, text: list[int]) -> list[int]:
     return a + b
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(st.data(), st.integers(2, 300), st.integers(2, 90), st.binary(max_size=40))
 def test_many_rows_at_once_are_what_the_standard_says_of_each(data: st.DataObject, radix: int, length: int, tweak: bytes) -> None:

@@ -141,6 +141,7 @@ def test_an_unknown_value_stops_the_run() -> None:
     assert raised.value.code == "mask-invalid"
 
 
+@pytest.mark.slow
 def test_many_rows_get_what_few_get() -> None:
     values = np.random.default_rng(1).integers(-50, 150, 5_000)
     assert masked(values, size=7) == [label for value in values.tolist() for label in masked([value], size=7)]

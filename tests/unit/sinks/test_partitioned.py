@@ -79,6 +79,7 @@ def test_coded_columns_mean_the_same(path: Path) -> None:
     assert sum(batch.num_rows for batch in source.batches([])) == TABLE.num_rows
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(lines=st.lists(st.tuples(CELLS, CELLS), max_size=12), names=st.lists(st.text(min_size=1, max_size=3), min_size=2, max_size=2, unique=True))
 def test_any_text_in_any_two_columns_is_read_back_as_it_was(tmp_path: Path, lines: list[tuple[Any, Any]], names: list[str]) -> None:

@@ -174,6 +174,7 @@ def test_what_is_no_workbook_is_refused_without_the_library_s_words(path: Path) 
         assert refused(Excel(path=str(path))) == ("excel-damaged", "data.xlsx is damaged or no Excel workbook")
 
 
+@pytest.mark.slow
 def test_a_small_file_that_would_fill_the_memory_is_refused(path: Path) -> None:
     workbook(path, ["a"], ["b"])
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, archive.open("xl/media.bin", "w", force_zip64=True) as part:
