@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def keeps(classes_of: dict[int, Any], promises: list[Any], illness: list[str]) -
     return all(len(values) >= k and len(set(values)) >= least for values in members.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(table=tables(), policy=policies())
 def test_views_keep_their_promises_alone_and_one_of_them_together(table: pa.Table, policy: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ from sfumato.core.text_classes import TextClasses
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import sensitive_ladders
 from sfumato.engine.placing import LEFT_OUT, Placing
-from sfumato.engine.plan import Plan, Plans, make_plan
+from sfumato.engine.plan import Plan, Plans, make_plans, with_keys
 from sfumato.engine.record import make_record
 from sfumato.engine.rows_verified import holding_rows
 from sfumato.engine.run import Timings, staged_views
@@ -95,7 +95,8 @@ def transform(fitted: Fitted, data: Any, suppress: bool) -> pa.Table:
 
 def _in_memory(loaded: Loaded, data: Any) -> Plan:
     """Return the plan for some rows; whatever the policy says, nothing is written to a file."""
-    return replace(make_plan(loaded, data), sink=find("sinks", "memory")())
+    (plan,) = with_keys(make_plans(loaded, data)).views.values()
+    return replace(plan, sink=find("sinks", "memory")())
 
 
 def _dictionary(column: CodedColumn) -> Dictionary:

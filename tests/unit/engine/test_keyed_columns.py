@@ -67,3 +67,20 @@ def test_an_operation_after_another_reads_what_that_has_made_and_not_the_type_of
     sealed = sealing.apply(batch, context)
     found = MaskedColumn("v", [sealing, hashing]).apply(batch, context)
     assert found.to_pylist() == hashing.apply(pa.RecordBatch.from_arrays([sealed], names=["v"]), MaskContext("v")).to_pylist()
+
+
+def test_an_anonymiser_has_the_keys_of_its_policy() -> None:
+    policy = {
+        "keys": {"main": {"environment": "SFUMATO_TEST_KEY"}},
+        "columns": {
+            "number": {"role": "identifier", "mask": {"hash": {"key": "main"}}},
+            "age": {"role": "quasi_identifier"},
+            "ward": {"role": "other"},
+        },
+        "promises": [{"k_anonymity": {"k": 4}}],
+    }
+    anonymiser = sfumato.Anonymiser(policy)
+    fitted = anonymiser.fit_transform(PEOPLE)["number"].to_pylist()
+
+    assert len(set(fitted)) == 8
+    assert anonymiser.transform(PEOPLE)["number"].to_pylist() == fitted

@@ -85,6 +85,7 @@ GOOD = "columns:\n  age: {role: quasi_identifier}\n  illness: {role: sensitive}\
         (GOOD.replace("sensitive", "sensitive, when: {column: age, equals: 3}"), "policy-role-key"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, otherwise: drop"), "policy-role-key"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, unique: true"), "policy-mask-unique"),
+        (GOOD.replace("columns:\n", "subject: who\ncolumns:\n  who: {role: identifier, mask: {shorten: {length: 9}}}\n"), "policy-subject-published"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, when: {column: age, above: 90}"), "policy-mask-promise"),
         (GOOD.replace("sensitive", "sensitive, mask: {aggregate: {function: mode, by: [age]}}"), "policy-mask-promise"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, on_null: generate"), "policy-mask-null"),
