@@ -45,6 +45,7 @@ def chance(number: int) -> NDArray[np.uint64]:
 
 def permuted(number: int, starts: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
     """Return the numbers from 0 in a random order, or those of each stretch that begins at ``starts`` in one of their own."""
-    places = np.arange(number)
-    permute(places, np.append(starts if starts is not None else [0], number).astype(np.int64), chance(number))
+    places = np.arange(number, dtype=np.int64)
+    numbers = np.frombuffer(secrets.token_bytes(4 * number), np.uint32)
+    permute(places, np.append(starts if starts is not None else [0], number).astype(np.int64), numbers)
     return places

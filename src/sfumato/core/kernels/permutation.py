@@ -11,10 +11,10 @@ from sfumato.core.kernels import kernel
 
 @kernel
 def permute(places: Any, starts: Any, chance: Any) -> None:
-    """Put the places of each stretch in another order; ``starts`` has the end of the last stretch too, ``chance`` one number of 64 bits a place."""
+    """Put the places of each stretch in another order; ``starts`` has the end of the last stretch too, ``chance`` one number of 32 bits a place."""
     for stretch in range(len(starts) - 1):
         begin = starts[stretch]
         for place in range(starts[stretch + 1] - 1, begin, -1):
             # 32 bits times the number of choices: which of them is off by less than one in four thousand million
-            other = begin + np.int64(((chance[place] >> np.uint64(32)) * np.uint64(place - begin + 1)) >> np.uint64(32))
+            other = begin + np.int64((np.uint64(chance[place]) * np.uint64(place - begin + 1)) >> np.uint64(32))
             places[place], places[other] = places[other], places[place]
