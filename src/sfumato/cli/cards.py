@@ -67,4 +67,5 @@ def _plainest(annotation: Any) -> Any:
     options = get_args(annotation)
     if options and all(isinstance(option, str) for option in options):
         return options[0]
-    return {str: "", int: 1, float: 1.0, bool: False}.get(annotation, [] if getattr(annotation, "__origin__", None) is list else None)
+    origin = getattr(annotation, "__origin__", None)
+    return {str: "", int: 1, float: 1.0, bool: False}.get(annotation, origin() if origin in (list, dict) else None)

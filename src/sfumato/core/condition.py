@@ -16,10 +16,12 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from sfumato.core import canonical
 from sfumato.core.settings import Settings
+from sfumato.errors import DataError, number_of
 
 Value = str | bool | int | float
 Bound = str | int | float
 _TESTS = ("equals", "one_of", "matches", "at_least", "at_most", "above", "below", "missing")
+_TOLD_APART = 1 << 53
 _COMPARISONS = {"at_least": pc.greater_equal, "at_most": pc.less_equal, "above": pc.greater, "below": pc.less}
 
 
@@ -107,7 +109,19 @@ class Condition(Settings):
         for name, compare in _COMPARISONS.items():
             if getattr(self, name) is not None:
                 bound = _bound(getattr(self, name))
-                yield _truths(compare(_in_type(values, bound.type), bound))
+                placed = _in_type(values, bound.type)
+                self._refuse_unplaced(values, placed)
+                yield _truths(compare(placed, bound))
+
+    def _refuse_unplaced(self, values: pa.Array, placed: pa.Array) -> None:
+        """Refuse values that are there and cannot be compared: a mask must not miss them because of how they are written."""
+        unplaced = placed.null_count - values.null_count
+        if unplaced:
+            raise DataError(
+                f"a condition compares column {self.column}, and {number_of(unplaced, 'row')} have a value that is no number or date here",
+                code="mask-condition",
+                hint=f"matches in place of the comparison, or formats: {{{self.column}: ...}}",
+            )
 
 
 def refuse_no_expression(text: str) -> None:
@@ -134,7 +148,11 @@ def _equal(values: pa.Array, wanted: Value) -> NDArray[np.bool_]:
     if isinstance(wanted, str):
         return _truths(pc.equal(canonical.as_text(values), wanted))
     bound = _bound(wanted)
-    return _truths(pc.equal(_in_type(values, bound.type), bound))
+    near = _truths(pc.equal(_in_type(values, bound.type), bound))
+    if isinstance(wanted, float) or abs(wanted) < _TOLD_APART:
+        return near
+    # beyond this a float does not tell whole numbers apart
+    return _truths(pc.equal(canonical.as_text(values), str(wanted)))
 
 
 def _bound(value: Bound) -> Any:

@@ -50,6 +50,22 @@ def steps_of(path: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+def leads_somewhere(document: Any, steps: Sequence[Step]) -> bool:
+    """Return whether a document has a path; every element of an empty list is there.
+
+    >>> leads_somewhere({"a": []}, steps_of("$.a[*].b")), leads_somewhere({}, steps_of("$.a[*].b"))
+    (True, False)
+    """
+    if not steps:
+        return True
+    step, rest = steps[0], steps[1:]
+    if step is None:
+        return isinstance(document, list) and (not document or any(leads_somewhere(inner, rest) for inner in document))
+    if isinstance(step, int):
+        return isinstance(document, list) and step < len(document) and leads_somewhere(document[step], rest)
+    return isinstance(document, dict) and step in document and leads_somewhere(document[step], rest)
+
+
 def places_of(document: Any, steps: Sequence[Step]) -> Iterator[Place]:
     """Yield the places to which a path leads; none where it does not go on. What is an object or a list itself is no value.
 

@@ -51,7 +51,8 @@ class KeySource(Settings):
         if self.environment is not None:
             text = os.environ.get(self.environment, "")
             if not text:
-                raise _missing(name, f"the variable {self.environment} is not set", f"export {self.environment}=$(cat key), or name a file")
+                shown = _shown(self.environment)
+                raise _missing(name, f"the variable {shown} is not set", f"export {shown}=$(cat key), or name a file")
             return parse_keys(text, name)
         if self.file is not None:
             return parse_keys(_private_text(str((folder or Path()) / self.file), name), name)
@@ -83,6 +84,10 @@ class Keys:
     def __repr__(self) -> str:
         """Name them, and show nothing of them."""
         return f"Keys({', '.join(self.known)})"
+
+    def __reduce__(self) -> tuple[type[Keys], tuple[()]]:
+        """Let no key into what is kept elsewhere: they are read anew where they are needed."""
+        return Keys, ()
 
     def current(self, name: str) -> Key:
         """Return the key in use."""
@@ -175,6 +180,8 @@ def _decoded(text: str) -> bytes | None:
 
 
 def _private_text(path: str, name: str) -> str:
+    if _LINE.fullmatch(Path(path).name):
+        raise _missing(name, "what looks like a key stands where the name of a file should", "put the key into a file that only you may read")
     with file_errors(path), Path(path).open("rb") as file:
         status = os.fstat(file.fileno())
         if stat.S_IMODE(status.st_mode) & 0o077 and os.name == "posix":
@@ -187,12 +194,17 @@ def _printed(command: list[str], name: str) -> str:
     try:
         ended = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False)  # noqa: S603 - the policy's own
     except FileNotFoundError:
-        raise _missing(name, f"there is no command {command[0]}", "look at its name, or give its whole path") from None
+        raise _missing(name, f"there is no command {_shown(command[0])}", "look at its name, or give its whole path") from None
     except (OSError, subprocess.TimeoutExpired):
-        raise _missing(name, f"the command {command[0]} could not be run, or took more than {_SECONDS} seconds", "run it by hand") from None
+        raise _missing(name, f"the command {_shown(command[0])} could not be run, or took more than {_SECONDS} seconds", "run it by hand") from None
     if ended.returncode:
-        raise _missing(name, f"the command {command[0]} ended with status {ended.returncode}", "run it by hand")
+        raise _missing(name, f"the command {_shown(command[0])} ended with status {ended.returncode}", "run it by hand")
     return ended.stdout[:_LARGEST].decode("utf-8", "replace")
+
+
+def _shown(text: str) -> str:
+    """Return the name of a variable, file or command; not what looks like a key that was put in its place."""
+    return "that is named" if _LINE.fullmatch(text.strip()) else text
 
 
 def _missing(name: str, words: str, hint: str) -> UnreachableError:

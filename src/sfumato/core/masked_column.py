@@ -34,6 +34,7 @@ OnInvalid = Literal["error", "remove"]
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
 _LOOKED_AT = 4096
+_IN_PART = ("expression", "nested", "pattern_mask")
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ class MaskedColumn:
     @property
     def is_plain_to_see(self) -> bool:
         """Whether who knows a value can work out what it becomes, in some branch: no key and no chance is in it."""
-        return any(all(step.card.deterministic and not step.card.keyed for step in steps) for steps in self._branches)
+        return any(all(_shows(step) and not step.card.keyed for step in steps) for steps in self._branches)
 
     @property
     def _branches(self) -> Sequence[Sequence[Mask]]:
@@ -215,6 +216,11 @@ class MaskedColumn:
                 code="mask-invalid",
                 hint=f"mask the others with `when`, or say on_invalid: remove in columns.{context.column}",
             )
+
+
+def _shows(step: Mask) -> bool:
+    """Return whether parts of a value may stay as they are, whatever chance does to the others."""
+    return step.card.deterministic or step.component_name() in _IN_PART
 
 
 def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> pa.Array:

@@ -34,7 +34,11 @@ def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None
     rounded = np.round(numbers, kept)
     gone = np.isnan(rounded)
     if pa.types.is_integer(kind):
-        return pa.array(np.where(gone, 0, np.round(rounded)).astype(np.int64), mask=gone).cast(kind)
+        whole = np.where(gone, 0, np.round(rounded))
+        least, most = np.iinfo(kind.to_pandas_dtype()).min, np.iinfo(kind.to_pandas_dtype()).max
+        # a sum may be more than the type of its column holds
+        gone |= (whole < least) | (whole > most)
+        return pa.array(np.where(gone, 0, whole).astype(np.int64), mask=gone).cast(kind)
     if pa.types.is_floating(kind):
         return pa.array(rounded, mask=gone).cast(kind)
     # adding zero takes the sign of minus zero away

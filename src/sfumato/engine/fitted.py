@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.hierarchy import ROOT
 from sfumato.core.interfaces import Dictionary, MaskPlan
+from sfumato.core.mask import WIDE
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
 from sfumato.core.recoding import Recoding
@@ -29,7 +30,7 @@ from sfumato.engine.record import make_record
 from sfumato.engine.rows_verified import holding_rows
 from sfumato.engine.run import Timings, staged_views
 from sfumato.engine.verify import read_again, verify
-from sfumato.errors import DataError, PromiseError
+from sfumato.errors import DataError, PromiseError, UsageError
 from sfumato.policy.load import Loaded
 from sfumato.registry import find
 
@@ -50,6 +51,7 @@ class Fitted:
 def fit(loaded: Loaded, data: Any) -> tuple[Fitted, pa.Table]:
     """Search and verify as a run does, and return what was decided, and what each row becomes, in the order of the rows."""
     plan = _in_memory(loaded, data)
+    _refuse_wide_masks(plan)
     timings, progress = Timings(), Quiet()
     with Workplace() as workplace:
         (view,) = staged_views(Plans({"": plan}, {}, {}), workplace, progress, timings)
@@ -99,6 +101,14 @@ def _in_memory(loaded: Loaded, data: Any) -> Plan:
     return replace(plan, sink=find("sinks", "memory")())
 
 
+def _refuse_wide_masks(plan: Plan) -> None:
+    """Refuse masks that mix rows: rows that are left out later would have taken part."""
+    wide = [name for name, mask in plan.resolved.masks.items() if mask.card.scope in WIDE]
+    if wide:
+        words = f"an anonymiser mixes no rows, and the masks of {', '.join(wide)} do"
+        raise UsageError(words, code="parameter-value", hint="mask the columns before, or use sfumato.run")
+
+
 def _dictionary(column: CodedColumn) -> Dictionary:
     counts = column.counts()
     return Dictionary(column.values, counts[:-1], int(counts[-1]))
@@ -123,7 +133,8 @@ def _written(fitted: Fitted, plan: Plan, class_of: NDArray[np.int32]) -> pa.Tabl
     columns |= {name: kept.column(name) for name in masks.kept}
     for name, mask in masks.masks.items():
         (batch,) = kept.select(list(dict.fromkeys([name, *mask.reads]))).to_batches()
-        columns[name] = mask.apply(batch, masks.contexts[name])
+        # the keys are read anew: what is fitted holds none
+        columns[name] = mask.apply(batch, replace(masks.contexts[name], keys=plan.keys))
     return pa.table({name: columns[name] for name in fitted.published})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,9 +35,9 @@ def preview(policy: AnyPolicy, rows: int = 20, data: Any = None, view: str | Non
     plans = with_keys(make_plans(policy, data))
     name = named_view(plans, view)
     plan = plans.views[name]
-    table, whole = _beginning(plan, max(rows, _LOOKED_AT))
-    source, nowhere = as_source(table), find("sinks", "memory")()
     wanted = plans.up_to(name)
+    table, whole = _beginning(list(wanted.views.values()), max(rows, _LOOKED_AT))
+    source, nowhere = as_source(table), find("sinks", "memory")()
     in_memory = replace(wanted, views={each: replace(one, source=source, sink=nowhere) for each, one in wanted.views.items()})
     with Workplace() as workplace:
         *_, last = staged_views(in_memory, workplace, Quiet(), Timings())
@@ -51,10 +52,11 @@ def preview(policy: AnyPolicy, rows: int = 20, data: Any = None, view: str | Non
     return Preview(tuple(shown), pairs, table.num_rows, whole)
 
 
-def _beginning(plan: Plan, rows: int) -> tuple[pa.Table, bool]:
+def _beginning(plans: Sequence[Plan], rows: int) -> tuple[pa.Table, bool]:
     """Return the first rows of the source, and whether these are all."""
-    policy, masks = plan.resolved.policy, plan.resolved.masks.values()
-    needed = {*plan.published, policy.subject, *(name for mask in masks for name in mask.reads)}
+    plan = plans[0]
+    reads = (name for each in plans for mask in each.resolved.masks.values() for name in mask.reads)
+    needed = {*(name for each in plans for name in each.published), plan.resolved.policy.subject, *reads}
     # what is removed may be of a kind that cannot be read
     names = [name for name in plan.schema.names if name in needed]
     found, number = [], 0

@@ -66,8 +66,11 @@ def _check_derived(coarser: Seen, finer: Seen, rows: int) -> None:
 
 def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, Seen], original: Reading, plans: Plans) -> Together:
     views = [seen[name] for name in names]
-    rows, groups = _joint_classes(views, plans.identifying, original.rows)
-    results = {view.plan.view: _measured(view, original, rows, groups) for view in views}
+    results = {}
+    for view in views:
+        # what a view shows itself, beside its own promises, is nothing that another one adds
+        known = {each.plan.view: plans.known if each is view else plans.identifying for each in views}
+        results[view.plan.view] = _measured(view, original, *_joint_classes(views, known, original.rows))
     # a view that promises nothing is no measure for what others promise
     promised = [name for name, (promises, _) in results.items() if promises]
     owed = {name: [*results[name][0], *_others(seen[name], views, results)] for name in promised}
@@ -92,10 +95,10 @@ def _others(view: Seen, views: Sequence[Seen], results: Mapping[str, tuple[list[
     return found
 
 
-def _joint_classes(views: Sequence[Seen], known: Set[str], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _joint_classes(views: Sequence[Seen], known: Mapping[str, Set[str]], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the rows of the source that any view shows, and the class of each by what all of them show.
 
-    ``known`` are the columns by which people can be known: those that any view generalises or removes, or the whole policy would.
+    ``known`` are, for each view, the columns by which people can be known: those that any view generalises or removes, or the whole policy would.
     """
     columns: list[NDArray[Any]] = []
     sizes = []
@@ -103,7 +106,12 @@ def _joint_classes(views: Sequence[Seen], known: Set[str], rows: int) -> tuple[N
         columns.append(_class_of_row(view, rows))
         sizes.append(int(columns[-1].max()) + 1)
         # by what one view generalises or removes people can be known: where another shows it, as it is or masked, that counts
-        plain = [name for name in view.plan.published if name in known and name not in view.plan.quasi_identifiers]
+        telling, masks = known[view.plan.view], view.plan.resolved.masks
+        plain = [
+            name
+            for name in view.plan.published
+            if name not in view.plan.quasi_identifiers and (name in telling or (name in masks and telling & set(masks[name].reads)))
+        ]
         if plain:
             for column in read(view.staged.written, plain, {}, Quiet()).columns.values():
                 codes = np.full(rows, -1, np.int64)

@@ -27,7 +27,7 @@ from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.count import Counted
-from sfumato.engine.masked_values import check_masked, unique_columns
+from sfumato.engine.masked_values import check_masked, measured_columns
 from sfumato.engine.masks_again import MasksAgain, masked_group
 from sfumato.engine.plan import Plan
 from sfumato.engine.sensitive import encode_sensitive, of_published
@@ -51,7 +51,7 @@ def read_again(parts: Sequence[tuple[Plan, MaskPlan]], rows: int, progress: Prog
     subject = plan.resolved.policy.subject
     printed = {_kept_group(masks): masks.kept for _, masks in parts} | ({"subject": [subject]} if subject else {})
     coded = dict.fromkeys(name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched])
-    printed |= {_original_group(name): [name] for each, _ in parts for name in unique_columns(each)}
+    printed |= {_original_group(name): [name] for each, _ in parts for name in measured_columns(each)}
     again = MasksAgain([(each.view, masks) for each, masks in parts])
     reading = read(plan.source, list(coded), printed, progress, again.add if again.needed else None, again.needed)
     reading.prints.update(again.prints())
@@ -89,7 +89,7 @@ def verify(
     if not all(result.holds for result in results):
         raise broken(f"does not keep {not_kept(results)}", "verify-promise")
     results += results_on_published(plan, masks, staged, classes)
-    check_masked(plan, masks, staged, {name: original.prints[_original_group(name)][link] for name in unique_columns(plan)})
+    check_masked(plan, masks, staged, {name: original.prints[_original_group(name)][link] for name in measured_columns(plan)})
     return Verified(results, classes, columns, _fingerprints(original, written))
 
 

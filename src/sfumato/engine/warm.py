@@ -23,7 +23,7 @@ _SIZES, _PROMISES, _GROUPS = "partition_by_size", "partition_by_promises", "grou
 
 def is_warm(loaded: Loaded) -> bool:
     """Return whether what the policy's search needs has been compiled before."""
-    return is_compiled(_needed(loaded))
+    return not _generalises(loaded) or is_compiled(_needed(loaded))
 
 
 def compile_meanwhile(loaded: Loaded) -> None:
@@ -34,6 +34,13 @@ def compile_meanwhile(loaded: Loaded) -> None:
             [sys.executable, "-m", "sfumato.engine.warm", needed], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         compiled_elsewhere(process)
+
+
+def _generalises(loaded: Loaded) -> bool:
+    """Return whether anything is searched for; masks alone need no search."""
+    policy = loaded.policy
+    columns = [policy.columns, *(view.columns for view in policy.views.values())]
+    return any(column.role == "quasi_identifier" for each in columns for column in each.values())
 
 
 def _needed(loaded: Loaded) -> str:

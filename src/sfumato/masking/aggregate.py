@@ -110,7 +110,10 @@ class Aggregate(Operation):
             means = np.sort(np.bincount(whose, numbers) / np.bincount(whose))
             first = (len(means) - k) // 2
             # of an even number left over on both sides, one more is in the middle
-            return float(means[first : len(means) - first].mean())
+            middle = means[first : len(means) - first]
+            if np.abs(middle).max() > self.dominance * np.abs(middle).sum() and np.ptp(middle):
+                return np.nan
+            return float(middle.mean())
         return self._extreme(numbers, whose, k)
 
     def _extreme(self, numbers: Numbers, whose: NDArray[np.intp], k: int) -> float:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_serializer, field_validator
 
 from sfumato.core.canonical import as_text
-from sfumato.core.json_paths import Place, places_of, steps_of
+from sfumato.core.json_paths import Place, leads_somewhere, places_of, steps_of
 from sfumato.core.json_records import json_text
 from sfumato.core.mask import Card, Mask, MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
@@ -39,6 +39,10 @@ class Nested(Operation):
         for path in value:
             steps_of(path)
         return {path: tuple(_operation(one) for one in (masks if isinstance(masks, list | tuple) else [masks])) for path, masks in value.items()}
+
+    @field_serializer("paths")
+    def _as_written(self, value: dict[str, Any]) -> dict[str, Any]:
+        return {path: [{mask.component_name(): mask.model_dump(mode="json")} for mask in masks] for path, masks in value.items()}
 
     @property
     def _inner(self) -> list[Mask]:
@@ -76,7 +80,7 @@ class Nested(Operation):
     def _places(self, document: _Document) -> dict[str, list[Place]] | None:
         """Return where each path leads in a document; None where it cannot be taken."""
         found = {path: list(places_of(document, steps_of(path))) for path in self.paths}
-        if self.absent == "error" and not all(found.values()):
+        if self.absent == "error" and not all(leads_somewhere(document, steps_of(path)) for path in self.paths):
             return None
         if self.others == "keep":
             return found
@@ -122,6 +126,8 @@ def _operation(given: Any) -> Mask:
 def _parsed(text: str | None) -> _Document | None:
     try:
         document = json.loads(text) if text is not None else None
+        # half a character, which JSON can spell, is no text
+        json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict | list) else None

@@ -61,14 +61,20 @@ class Swap(Operation):
 
     def _pairs(self, rows: NDArray[np.int64], values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the rows that exchange, and with whom."""
-        chosen = rows[permuted(len(rows))[: int(len(rows) * self.share) // 2 * 2]]
+        number = int(len(rows) * self.share) // 2 * 2
         if self.rank is None:
+            chosen = rows[permuted(len(rows))[:number]]
             return chosen[::2], chosen[1::2]
-        ordered = chosen[_order(values.take(pa.array(chosen)))]
-        # blocks of neighbours, within which everybody finds a partner
-        block = max(2, int(self.rank * len(rows) * len(chosen) / max(1, len(rows))) // 2 * 2)
-        mixed = ordered[permuted(len(ordered), np.arange(0, len(ordered), block))]
-        return mixed[::2], mixed[1::2]
+        # blocks of neighbours among all rows, in each of which as many exchange as their part allows
+        ordered = rows[_order(values.take(pa.array(rows)))]
+        block = max(2, int(self.rank * len(rows)))
+        starts = np.arange(0, len(ordered), block)
+        mixed = ordered[permuted(len(ordered), starts)]
+        sizes = np.diff(np.append(starts, len(ordered)))
+        taken = np.minimum(sizes, np.round(sizes * self.share).astype(np.int64)) // 2 * 2
+        within = np.arange(len(ordered)) - np.repeat(starts, sizes)
+        chosen = mixed[within < np.repeat(taken, sizes)]
+        return chosen[::2], chosen[1::2]
 
 
 def _order(values: pa.Array) -> NDArray[np.int64]:

@@ -48,7 +48,12 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
         yield _Wrong("otherwise", "says something only beside a condition", code="policy-role-key", hint="when: {column: ..., equals: ...}")
     if mask is None:
         return
-    if mask.drops and (len(mask.steps) > 1 or mask.otherwise or mask.when is not None or column.role == "quasi_identifier"):
+    if column.role == "identifier" and mask.when is not None and not mask.otherwise:
+        words = "an identifier of which some rows would be published as they are"
+        yield _Wrong("when", words, code="policy-mask-identifier", hint="otherwise: constant, or otherwise: keep if that is meant")
+    if any(step.component_name() == "drop" for step in mask.otherwise) or (
+        mask.drops and (len(mask.steps) > 1 or mask.otherwise or mask.when is not None or column.role == "quasi_identifier")
+    ):
         yield _Wrong(
             "mask", "drop removes the column, and nothing else can be asked of it", code="policy-mask-drop", hint="drop alone, or role: identifier"
         )
