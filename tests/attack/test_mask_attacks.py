@@ -155,3 +155,7 @@ def test_swapped_values_move_no_further_than_their_rank_allows() -> None:
 def test_a_sum_that_its_type_does_not_hold_is_not_told() -> None:
     with pytest.raises(DataError, match="aggregate cannot take"):
         masked(pa.array([100] * 12, pa.int8()), {"aggregate": {"function": "sum"}})
+
+
+def test_a_value_of_nothing_but_skipped_characters_is_masked_whole() -> None:
+    assert masked(["12-34-56", "1a"], {"character_mask": {"skip": "0123456789- "}}) in (["********", "1*"], ["1*", "********"])

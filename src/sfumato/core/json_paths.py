@@ -28,6 +28,13 @@ class Place:
         """Put another value there."""
         self.holder[self.step] = value
 
+    def remove(self) -> None:
+        """Take the value away, with its name in an object; a list keeps the places of its other elements."""
+        if isinstance(self.holder, dict):
+            del self.holder[self.step]
+        else:
+            self.holder[self.step] = None
+
 
 @cache
 def steps_of(path: str) -> tuple[Step, ...]:

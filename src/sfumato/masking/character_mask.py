@@ -70,7 +70,9 @@ class CharacterMask(Operation):
         points = CodePoints.of(texts)
         if not self.skip:
             return points.masked_between(self.keep_first, self.keep_last, self.character).text()
-        return points.masked(points.ends(~points.among(self.skip), self.keep_first, self.keep_last), self.character).text()
+        masked = points.masked(points.ends(~points.among(self.skip), self.keep_first, self.keep_last), self.character).text()
+        # where every character is one that stays, the value would be shown whole
+        return pc.if_else(pc.equal(masked, texts), points.masked_between(0, 0, self.character).text(), masked)
 
     def _of_one_length(self, texts: pa.Array, mask: str) -> pa.Array:
         long = pc.greater(pc.utf8_length(texts), self.keep_first + self.keep_last)

@@ -26,7 +26,7 @@ class Nested(Operation):
     A column holds JSON as text, a list of JSON lines (``lists: text`` in the source), or what a database calls JSON. Paths have the steps ``.name``,
     ``["name"]``, ``[0]`` and ``[*]``, which is every element. A value below no path makes the document one that cannot be taken, unless ``others``
     says that such values are kept or removed: what nobody named is not passed on. A document without a path that is named cannot be taken
-    either, unless ``absent`` is ``keep``: perhaps the path is misspelt.
+    either, unless ``absent`` is ``keep``: perhaps the path is misspelt. Names along the paths are published.
     """
 
     paths: Annotated[dict[str, Any], Field(min_length=1, description="the mask of each path: an operation, or a list of them")]
@@ -89,7 +89,8 @@ class Nested(Operation):
         if self.others == "refuse":
             return None if rest else found
         for place in rest:
-            place.put(None)
+            place.remove()
+        _without_empty(document)
         return found
 
     @staticmethod
@@ -134,13 +135,25 @@ def _parsed(text: str | None) -> _Document | None:
 
 
 def _leaves(document: _Document) -> Iterator[Place]:
-    """Yield the places of all values that are no objects and no lists."""
+    """Yield the places of all values that are no objects and no lists, and of empty objects: their names tell something too."""
     for step in list(document) if isinstance(document, dict) else range(len(document)):
         place = Place(document, step)
-        if isinstance(place.value, dict | list):
+        if place.value and isinstance(place.value, dict | list):
             yield from _leaves(place.value)
+        elif place.value == []:
+            continue
         else:
             yield place
+
+
+def _without_empty(document: _Document) -> None:
+    """Remove objects of which nothing is left: their names would be."""
+    places = [Place(document, step) for step in (list(document) if isinstance(document, dict) else range(len(document)))]
+    for place in places:
+        if isinstance(place.value, dict | list):
+            _without_empty(place.value)
+            if place.value == {} and isinstance(document, dict):
+                place.remove()
 
 
 def _as(kind: type, text: Any) -> Any:

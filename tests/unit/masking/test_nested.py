@@ -44,7 +44,7 @@ def test_several_operations_follow_each_other() -> None:
 def test_what_nobody_named_is_not_passed_on() -> None:
     documents = ({"a": "abc", "b": "secret"}, {"a": "abc"})
     assert masked(*documents, paths={"$.a": LAST}) == [None, {"a": "*bc"}]
-    assert masked(*documents, paths={"$.a": LAST}, others="remove") == [{"a": "*bc", "b": None}, {"a": "*bc"}]
+    assert masked(*documents, paths={"$.a": LAST}, others="remove") == [{"a": "*bc"}, {"a": "*bc"}]
     assert masked(*documents, paths={"$.a": LAST}, others="keep") == [{"a": "*bc", "b": "secret"}, {"a": "*bc"}]
 
 
@@ -109,3 +109,10 @@ def test_a_run_stops_where_a_document_holds_what_nobody_named() -> None:
     with pytest.raises(DataError) as raised:
         sfumato.run(policy, data=pa.table({"doc": ['{"a": "abc"}', '{"a": "abc", "b": "canary"}']}))
     assert raised.value.message == "column doc: 1 row with a value that nested cannot take"
+
+
+def test_names_of_objects_that_nobody_named_are_not_passed_on() -> None:
+    document = {"patients": {"Alice Smith": {}, "Bob": {"age": 3}}, "a": "abc", "list": []}
+    assert masked(document, paths={"$.a": LAST}) == [None]
+    assert masked(document, paths={"$.a": LAST}, others="remove") == [{"a": "*bc", "list": []}]
+    assert masked([{"x": 1}, "abc"], paths={"$[1]": LAST}, others="remove") == [[{}, "*bc"]]
