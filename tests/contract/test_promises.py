@@ -254,6 +254,7 @@ def _pairs(values: NDArray[np.int32], subject: NDArray[np.int64]) -> NDArray[np.
     return np.bincount(np.unique(np.stack([values, subject]), axis=1)[0], minlength=VALUES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("promise", examples())
 @pytest.mark.parametrize("people", [False, True], ids=["rows", "people"])
 def test_what_a_search_lets_pass_holds(promise: Promise, people: bool) -> None:

@@ -18,6 +18,7 @@ WEBLOGS = Path(__file__).parent.parent.parent.parent / "shared" / "data" / "webl
 PUBLISHED = ("timestamp", "clientip", "bytes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
 def test_ten_people_share_every_combination_of_the_web_logs(algorithm: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     if not WEBLOGS.exists():

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ def table(rows: list[tuple[Any, ...]]) -> pa.Table:
     return pa.table({"age": pa.array(ages, pa.int64()), "job": pa.array(jobs), "ill": pa.array(ills)})
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(fitted=ROWS, other=ROWS, algorithm=st.sampled_from(["mondrian", "datafly"]), l=st.sampled_from([1, 2]))
 def test_what_is_returned_covers_its_rows_and_keeps_the_promises(fitted: list[Any], other: list[Any], algorithm: str, l: int) -> None:
