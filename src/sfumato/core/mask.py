@@ -6,6 +6,7 @@ becomes of missing values, is the same for all operations and no business of the
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -179,9 +180,9 @@ class Operation(Settings):
         """Return text where the card says that the type changes, else the type that it was."""
         return pa.string() if self.card.changes_type else original
 
+    @abstractmethod
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the masked column."""
-        raise NotImplementedError
 
     def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
         """Return nothing: the work is done on Arrow batches."""

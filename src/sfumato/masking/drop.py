@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar
 
-import pyarrow as pa
+from sfumato.core.mask import Card
+from sfumato.masking.empty import Empty
 
-from sfumato.core.mask import Card, MaskContext, Operation
 
-
-class Drop(Operation):
+class Drop(Empty):
     """Removes the column, as the role ``identifier`` does where there is no mask."""
 
-    card: ClassVar[Card] = Card(
-        deterministic=True,
-        reversible=False,
-        uniqueness="lossy",
-        changes_type=False,
-        nulls="kept",
-        scope="value",
-        engines=("arrow", "sql"),
-        empties=True,
-        reveals="Nothing.",
-    )
-
-    def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
-        """Return nothing for every row, where somebody asks nonetheless."""
-        kind = columns.schema.field(context.column).type
-        return pa.nulls(columns.num_rows, kind.value_type if pa.types.is_dictionary(kind) else kind)
+    card: ClassVar[Card] = replace(Empty.card, reveals="Nothing.")
