@@ -208,3 +208,30 @@ def test_a_shell_is_told_how_to_complete_commands(sfumato_command: Command) -> N
 
     assert sfumato_command(environment=told).stdout == "hierarchy\n"
     assert "_sfumato_completion()" in sfumato_command(environment={"_SFUMATO_COMPLETE": "source_bash"}).stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("sfumato preview policy.yaml --view ", "staff\nresearch\n"),
+        ("sfumato hierarchy show policy.yaml a", "age\n"),
+        ("sfumato reveal policy.yaml --column n", "name\n"),
+        ("sfumato components ma", "masking\n"),
+        ("sfumato components --kind pro", "promises\n"),
+        ("sfumato generate ce", "census\n"),
+        ("sfumato assess table.csv -q name -q ", "age\n"),
+        ("sfumato assess policy.yaml --subject n", "name\n"),
+        ("sfumato preview nothing.yaml --view ", "\n"),
+        ("sfumato assess - -q ", "\n"),
+        ("sfumato assess 'open -q ", "\n"),
+    ],
+)
+def test_a_shell_is_offered_views_columns_and_kinds(line: str, offered: str, tmp_path: Path, sfumato_command: Command) -> None:
+    (tmp_path / "table.csv").write_text("name,age\nAna,30\n", encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text(
+        "columns: {name: {role: identifier}, age: {role: quasi_identifier}}\nviews: {staff: {sink: a.csv}, research: {sink: b.csv}}\n",
+        encoding="utf-8",
+    )
+    words = {"_SFUMATO_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+
+    assert sfumato_command(environment=words, cwd=tmp_path).stdout == offered

@@ -16,7 +16,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from sfumato.cli import closed_pipe
+from sfumato.cli import closed_pipe, completions
 from sfumato.cli.answers import answers
 from sfumato.errors import SfumatoError
 
@@ -38,7 +38,7 @@ class Format(StrEnum):
     json = "json"
 
 
-ViewOption = Annotated[str | None, typer.Option(help="one of the policy's views")]
+ViewOption = Annotated[str | None, typer.Option(help="one of the policy's views", autocompletion=completions.views)]
 PolicyArgument = Annotated[Path, typer.Argument(help="the policy file", show_default=False)]
 FormatOption = Annotated[Format, typer.Option("--format", help="answer in words or as JSON")]
 
@@ -104,8 +104,8 @@ def convert(
 
 @app.command()
 def components(
-    kind: Annotated[str | None, typer.Argument(help="one kind only: sources, promises, algorithms, ...")] = None,
-    only: Annotated[str | None, typer.Option("--kind", help="the same as the argument")] = None,
+    kind: Annotated[str | None, typer.Argument(help="one kind only: sources, promises, algorithms, ...", autocompletion=completions.kinds)] = None,
+    only: Annotated[str | None, typer.Option("--kind", help="the same as the argument", autocompletion=completions.kinds)] = None,
     table: Annotated[bool, typer.Option("--table", help="of masking: which operation fits which types, roles and uses, from their cards")] = False,
     format: FormatOption = Format.text,
 ) -> None:
@@ -130,7 +130,7 @@ def schema(format: FormatOption = Format.json) -> None:
 
 @app.command()
 def generate(
-    kind: Annotated[str, typer.Argument(help="what to generate: hospital or census")],
+    kind: Annotated[str, typer.Argument(help="what to generate: hospital or census", autocompletion=completions.generators)],
     rows: Annotated[int, typer.Option(help="how many rows", min=1)] = 1000,
     seed: Annotated[int, typer.Option(help="the same seed gives the same rows")] = 0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the file to write; standard output where it is not given")] = None,
@@ -153,9 +153,18 @@ def assess(
         ),
     ],
     quasi_identifier: Annotated[
-        list[str] | None, typer.Option("--quasi-identifier", "-q", help="a column by which people could be known; repeat it", show_default=False)
+        list[str] | None,
+        typer.Option(
+            "--quasi-identifier",
+            "-q",
+            help="a column by which people could be known; repeat it",
+            show_default=False,
+            autocompletion=completions.table_columns,
+        ),
     ] = None,
-    subject: Annotated[str | None, typer.Option(help="the column that says which person a row is about")] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="the column that says which person a row is about", autocompletion=completions.table_columns)
+    ] = None,
     population: Annotated[str | None, typer.Option(help="how many people the table is a part of, or a file with all of them")] = None,
     delimiter: Annotated[str | None, typer.Option(help="what stands between two fields")] = None,
     encoding: Annotated[str | None, typer.Option(help="the encoding of the text, such as latin-1")] = None,
@@ -182,7 +191,7 @@ def preview(
 
 ladders = typer.Typer(help="Look at the ladder of a column, hold it against the data, or write it as a file to edit.", no_args_is_help=True)
 app.add_typer(ladders, name="hierarchy")
-ColumnArgument = Annotated[str, typer.Argument(help="the column", show_default=False)]
+ColumnArgument = Annotated[str, typer.Argument(help="the column", show_default=False, autocompletion=completions.columns)]
 
 
 @ladders.command("show")
@@ -226,7 +235,7 @@ def draft_hierarchy(
 @app.command()
 def reveal(
     policy: PolicyArgument,
-    column: Annotated[str, typer.Option(help="the column", show_default=False)],
+    column: Annotated[str, typer.Option(help="the column", show_default=False, autocompletion=completions.columns)],
     input: Annotated[Path, typer.Option(help="the file with masked values", show_default=False)],
     output: Annotated[Path, typer.Option("--output", "-o", help="the file to write", show_default=False)],
     purpose: Annotated[str, typer.Option(help="what the values are for; it goes into the audit", show_default=False)],

@@ -12,7 +12,7 @@ from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.progress import Bars
 from sfumato.errors import PolicyError, UsageError
 
-_POLICIES = {".yaml", ".yml"}
+POLICIES = {".yaml", ".yml"}
 
 if TYPE_CHECKING:
     from sfumato.core.interfaces import Source
@@ -32,13 +32,13 @@ def assess(
 
     load_arrow_alone()
     written = {name: value for name, value in (("delimiter", delimiter), ("encoding", encoding)) if value}
-    if data.suffix.lower() in _POLICIES:
+    if data.suffix.lower() in POLICIES:
         source, quasi_identifiers, subject = _of_policy(data, quasi_identifiers, subject, written)
     else:
-        source = _source(data, written)
+        source = source_of(data, written)
     everybody: Any = None
     if population is not None:
-        everybody = int(population) if population.isdecimal() else _source(Path(population), written)
+        everybody = int(population) if population.isdecimal() else source_of(Path(population), written)
     with Bars() as progress:
         found = measure(source, quasi_identifiers, subject, everybody, progress)
     if format == "json":
@@ -59,7 +59,8 @@ def _of_policy(path: Path, named: Sequence[str], subject: str | None, written: M
     return plans.source, named or [name for name in policy.columns if name in known], subject or policy.subject
 
 
-def _source(path: Path, written: Mapping[str, str]) -> Source:
+def source_of(path: Path, written: Mapping[str, str]) -> Source:
+    """Return the source that a file's ending says, with what is said beside it."""
     from sfumato.core.formats import FORMATS
     from sfumato.policy.model import Policy
     from sfumato.registry import find

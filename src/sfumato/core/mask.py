@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
@@ -138,6 +140,28 @@ class Cautious(Protocol):
     @property
     def warnings(self) -> Sequence[str]:
         """What to know, each a clause without a full stop; plan and record repeat them beside the column's name."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Groups of rows of each of which one total is told: who takes one total from another learns of those in whom they differ.
+
+    ``of`` is what is added up, a column or, where rows are counted, nothing; ``groups`` has the group of each row, -1 where nothing is told of it;
+    ``people`` is the number below which nothing may be told.
+    """
+
+    of: str
+    groups: NDArray[np.int64]
+    people: int
+
+
+@runtime_checkable
+class Totals(Protocol):
+    """A mask that tells sums, means or counts of groups."""
+
+    def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
+        """Return of which rows it tells totals; None where it tells nothing that could be taken from another total."""
         ...
 
 

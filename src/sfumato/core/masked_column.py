@@ -6,7 +6,7 @@ operation put something in its place. A value that an operation cannot take stop
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Operation, Scope, Uniqueness
+from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Operation, Scope, Told, Totals, Uniqueness
 from sfumato.errors import DataError, number_of
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ OnInvalid = Literal["error", "remove"]
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
 _LOOKED_AT = 4096
+_Watch = Callable[[Mask, pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
 _IN_PART = ("expression", "nested", "pattern_mask")
 
 
@@ -154,6 +155,19 @@ class MaskedColumn:
                 return self._with_missing(self._masked(inner, context).take(coded.indices), original, context)
         return self._masked(columns, context)
 
+    def totals(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, list[Told]]:
+        """Return the masked column, and the groups of rows of which its operations tell totals."""
+        found: list[Told] = []
+
+        def watch(step: Mask, seen: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> None:
+            told = step.told(seen.filter(pa.array(rows)), context) if isinstance(step, Totals) else None
+            if told is not None:
+                groups = np.full(len(rows), -1, np.int64)
+                groups[rows] = told.groups
+                found.append(replace(told, groups=groups))
+
+        return self._masked(columns, context, watch), found
+
     def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
         """Return the masked column as an expression of a database; None where an operation has none."""
         if self.when is not None or self.on_null is not None:
@@ -173,24 +187,26 @@ class MaskedColumn:
         nothing = pa.RecordBatch.from_arrays([pa.nulls(1, original.type)], names=[context.column])
         return pc.if_else(original.is_null(), self._masked(nothing, context)[0], masked)
 
-    def _masked(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+    def _masked(self, columns: pa.RecordBatch, context: MaskContext, watch: _Watch | None = None) -> pa.Array:
         original = columns.column(context.column)
         self._refuse_missing(original, context)
         holds = self.when.holds(columns) if self.when is not None else np.ones(len(original), bool)
         kind = self.output_type(original.type)
-        masked = self._steps(self.steps, columns, holds, context)
+        masked = self._steps(self.steps, columns, holds, context, watch)
         if self.when is None:
             return masked
-        rest = self._steps(self.otherwise, columns, ~holds, context) if self.otherwise else original
+        rest = self._steps(self.otherwise, columns, ~holds, context, watch) if self.otherwise else original
         return pc.if_else(pa.array(holds), _as_type(masked, kind), _as_type(rest, kind))
 
-    def _steps(self, steps: Sequence[Mask], columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> pa.Array:
+    def _steps(self, steps: Sequence[Mask], columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext, watch: _Watch | None) -> pa.Array:
         """Return the column after some operations; only the rows they apply to mean something."""
         place = columns.schema.get_field_index(context.column)
         for number, step in enumerate(steps):
             values = columns.column(place)
             applies = rows if self._masks_nulls and not number else rows & values.is_valid().to_numpy(zero_copy_only=False)
             masked = _on_rows(step, columns, applies, context)
+            if watch is not None:
+                watch(step, columns, applies, context)
             self._refuse_invalid(step, values, masked, applies, context)
             columns = columns.set_column(place, context.column, masked)
             if step.card.changes_type:

@@ -28,7 +28,7 @@ class MasksAgain:
     def add(self, batch: pa.RecordBatch) -> None:
         """Take further rows."""
         for view, masks in self._parts:
-            columns = [masks.masks[name].apply(_plain(batch.select(masks.needed(name))), masks.contexts[name]) for name in masks.repeatable]
+            columns = [masks.masks[name].apply(as_values(batch.select(masks.needed(name))), masks.contexts[name]) for name in masks.repeatable]
             self._prints[view].append(fingerprints(columns, batch.num_rows))
 
     def prints(self) -> dict[str, NDArray[np.uint64]]:
@@ -36,7 +36,7 @@ class MasksAgain:
         return {masked_group(view): np.concatenate(parts) if parts else np.empty(0, np.uint64) for view, parts in self._prints.items()}
 
 
-def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+def as_values(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return columns as values: a dictionary would only tell how they were read."""
     columns = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)

@@ -26,6 +26,7 @@ from sfumato.engine.record import make_record
 from sfumato.engine.release import Release, Releases
 from sfumato.engine.together import Seen, check_together
 from sfumato.engine.verify import read_again, verify
+from sfumato.engine.wide_masks_again import MaskedView
 from sfumato.errors import PolicyError, SfumatoError
 
 
@@ -138,11 +139,13 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     """Verify every view and what is learnt from several, before any is published, and return their records."""
     with timings.stage("verify"):
         rows = next(iter(views.values())).counted.rows
-        original = read_again([(view.plan, view.masks) for view in views.values()], rows, progress)
+        original, wide = read_again([(view.plan, view.masks) for view in views.values()], rows, progress)
     verified = {}
     for name, view in views.items():
         with in_view(name), view.timings.stage("verify"):
             verified[name] = verify(view.plan, view.counted, view.masks, view.staged, view.suppressed, view.recoding.levels, original, progress)
+    masked = [MaskedView(name, view.masks, view.staged) for name, view in views.items()]
+    between = wide.check(masked, plans.readers)
     together: list[Together] = []
     if len(views) > 1:
         seen = {name: Seen(view.plan, view.staged, view.counted.frequencies.ladders) for name, view in views.items()}
@@ -151,6 +154,7 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     for name, view in views.items():
         seconds = view.timings.seconds | {"verify": round(view.timings.seconds["verify"] + timings.seconds["verify"], 3)}
         record = make_record(view.plan, view.counted, view.recoding, verified[name], view.suppressed, seconds)
+        record = record.model_copy(update={"notes": [*record.notes, *(words for views_of, words in between if name in views_of)]})
         finer = plans.derived_from.get(name)
         told: dict[str, Any] = {"view": name, "derived_from": finer, "together": [each for each in together if name in each.views]}
         if finer is not None and view.recoding.levels is not None and views[finer].recoding.levels is None:

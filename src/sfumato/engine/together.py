@@ -22,8 +22,9 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.reading import Reading, read
 from sfumato.core.record import PromiseResult, Together, people
 from sfumato.core.text_classes import TextClasses
+from sfumato.engine.broken_release import broken
 from sfumato.engine.plan import Plan, Plans
-from sfumato.engine.verify import broken, not_kept, observed, result_of
+from sfumato.engine.verify import not_kept, observed, result_of
 from sfumato.errors import PromiseError
 
 

@@ -26,11 +26,13 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
+from sfumato.engine.broken_release import broken
 from sfumato.engine.count import Counted
 from sfumato.engine.masked_values import check_masked, measured_columns
 from sfumato.engine.masks_again import MasksAgain, masked_group
 from sfumato.engine.plan import Plan
 from sfumato.engine.sensitive import encode_sensitive, of_published
+from sfumato.engine.wide_masks_again import WideMasksAgain
 from sfumato.errors import PromiseError
 
 
@@ -44,18 +46,28 @@ class Verified:
     fingerprints: dict[str, str]
 
 
-def read_again(parts: Sequence[tuple[Plan, MaskPlan]], rows: int, progress: Progress) -> Reading:
-    """Read the source anew, once for all views: what is generalised or protected as codes, what each keeps as fingerprints."""
+def read_again(parts: Sequence[tuple[Plan, MaskPlan]], rows: int, progress: Progress) -> tuple[Reading, WideMasksAgain]:
+    """Read the source anew, once for all views: what is generalised or protected as codes, what each keeps as fingerprints.
+
+    What masks of groups and whole tables look at is returned beside it.
+    """
     progress.stage("re-reading", rows)
     plan = parts[0][0]
     subject = plan.resolved.policy.subject
     printed = {_kept_group(masks): masks.kept for _, masks in parts} | ({"subject": [subject]} if subject else {})
     coded = dict.fromkeys(name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched])
     printed |= {_original_group(name): [name] for each, _ in parts for name in measured_columns(each)}
-    again = MasksAgain([(each.view, masks) for each, masks in parts])
-    reading = read(plan.source, list(coded), printed, progress, again.add if again.needed else None, again.needed)
+    masked = [(each.view, masks) for each, masks in parts]
+    again, wide = MasksAgain(masked), WideMasksAgain(masked, subject)
+
+    def beside(batch: pa.RecordBatch) -> None:
+        again.add(batch)
+        wide.add(batch)
+
+    further = list(dict.fromkeys([*again.needed, *wide.needed]))
+    reading = read(plan.source, list(coded), printed, progress, beside if further else None, further)
     reading.prints.update(again.prints())
-    return reading
+    return reading, wide
 
 
 def verify(
@@ -74,9 +86,9 @@ def verify(
     _reconcile(counted, original, written, staged, suppressed)
     link = staged.link
     if masks.kept and not np.array_equal(written.prints["kept"], original.prints[_kept_group(masks)][link]):
-        raise broken("a kept value differs from its original", "verify-kept")
+        raise broken("a kept value differs from its original", code="verify-kept")
     if masks.repeatable and not np.array_equal(written.prints["masked"], original.prints[masked_group(plan.view)][link]):
-        raise broken("a masked value is not what its mask makes of its original", "verify-mask")
+        raise broken("a masked value is not what its mask makes of its original", code="verify-mask")
     classes = _classes(plan, original, staged, counted.frequencies.ladders, progress)
     found = staged.text_classes(progress)
     # the source rows in the order of the written classes: what follows is checked class by class
@@ -87,7 +99,7 @@ def verify(
     ]
     results = [result_of(promise, classes) for promise in plan.resolved.promises]
     if not all(result.holds for result in results):
-        raise broken(f"does not keep {not_kept(results)}", "verify-promise")
+        raise broken(f"does not keep {not_kept(results)}", code="verify-promise")
     results += results_on_published(plan, masks, staged, classes)
     check_masked(plan, masks, staged, {name: original.prints[_original_group(name)][link] for name in measured_columns(plan)})
     return Verified(results, classes, columns, _fingerprints(original, written))
@@ -104,13 +116,13 @@ def _kept_group(masks: MaskPlan) -> str:
 def _reconcile(counted: Counted, original: Reading, written: Reading, staged: Staged, suppressed: int) -> None:
     """Rows in are rows out and rows suppressed, and no row went out twice."""
     if original.rows != counted.rows:
-        raise broken("has another number of rows than when it was first read", "verify-rows", "the source")
+        raise broken("has another number of rows than when it was first read", code="verify-rows", who="the source")
     if written.rows != staged.rows or written.rows + suppressed != original.rows:
-        raise broken("has lost or gained rows", "verify-rows")
+        raise broken("has lost or gained rows", code="verify-rows")
     seen = np.zeros(original.rows, bool)
     seen[staged.link] = True
     if int(seen.sum()) != len(staged.link):
-        raise broken("holds a row of the source twice", "verify-rows")
+        raise broken("holds a row of the source twice", code="verify-rows")
 
 
 def _classes(plan: Plan, original: Reading, staged: Staged, ladders: Mapping[str, Hierarchy], progress: Progress) -> Classes:
@@ -168,10 +180,10 @@ def _covers(
     lows, highs = publication.read(*distinct)
     low, high = lows[places], highs[places]
     if ((low < 0) | (smallest < low) | (largest > high)).any():
-        raise broken(f"publishes in column {publication.column} a value that does not cover its original", "verify-covers")
+        raise broken(f"publishes in column {publication.column} a value that does not cover its original", code="verify-covers")
     wanted = _wanted(publication, level, smallest, largest)
     if any(shown.take(pa.array(places)) != text for shown, text in zip(distinct, wanted, strict=True)):
-        raise broken(f"publishes in column {publication.column} a wider value than was decided", "verify-width")
+        raise broken(f"publishes in column {publication.column} a wider value than was decided", code="verify-width")
     shares, spans = publication.extents(*distinct)
     sizes = np.diff(np.append(classes.starts, len(members)))
     rows = np.bincount(places, sizes, minlength=len(lows)).astype(np.int64)
@@ -284,12 +296,3 @@ def _fingerprint(reading: Reading) -> str:
     for prints in reading.prints.values():
         digest.update(np.ascontiguousarray(prints).data)
     return digest.hexdigest()
-
-
-def broken(what: str, code: str, who: str = "the staged release") -> PromiseError:
-    """Return the error of a release that is not as it must be."""
-    return PromiseError(
-        f"verification stopped the run: {who} {what}; nothing has been published",
-        code=code,
-        hint="run again; if it happens twice, report it: this must not happen",
-    )

@@ -17,12 +17,13 @@ from pydantic import Field
 
 from sfumato.core.canonical import as_text
 from sfumato.core.kernels.grouping import group_columns
-from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.core.mask import Card, MaskContext, Operation, Told
 from sfumato.core.number_columns import as_column, numbers_of
 from sfumato.core.row_groups import people_of, row_groups
 
 Function = Literal["sum", "median", "average", "max", "min", "count", "mode"]
 _OF_ANYTHING = ("count", "mode")
+_ADDED_UP = ("sum", "average", "count")
 Numbers = NDArray[np.float64]
 People = NDArray[np.int64]
 
@@ -80,17 +81,36 @@ class Aggregate(Operation):
             column = column.dictionary_decode()
         groups, number = row_groups(columns, self.by)
         people = people_of(columns, context.subject)
-        k = 1 if self.plain else self.k or context.people
         if self.function == "mode":
-            return self._modes(column, groups, people, number, k)
+            return self._modes(column, groups, people, number, self._least(context))
+        found = self._of_groups(column, groups, people, number, self._least(context))
+        return (
+            pa.array(np.nan_to_num(found).astype(np.int64), mask=np.isnan(found))
+            if self.function == "count"
+            else as_column(found, column, self.decimals)
+        )
+
+    def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
+        """Return the groups whose sum, mean or number is told; plain ones are told whoever they show."""
+        if self.plain or self.function not in _ADDED_UP:
+            return None
+        groups, number = row_groups(columns, self.by)
+        found = self._of_groups(columns.column(context.column), groups, people_of(columns, context.subject), number, self._least(context))
+        of = "" if self.function == "count" else context.column
+        return Told(of, np.where(np.isnan(found), -1, groups), self._least(context))
+
+    def _least(self, context: MaskContext) -> int:
+        return 1 if self.plain else self.k or context.people
+
+    def _of_groups(self, column: pa.Array, groups: NDArray[np.int32], people: NDArray[np.int32], number: int, k: int) -> Numbers:
+        """Return what each row may tell of its group; NaN where that is nothing."""
         numbers = np.ones(len(column)) if self.function == "count" else numbers_of(column)
         told = np.full(number, np.nan)
         order = np.argsort(groups, kind="stable")
         for group, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=number))[:-1]) if number else []):
             known = rows[~np.isnan(numbers[rows])]
             told[group] = self._told(numbers[known], people[known].astype(np.int64), k) if len(known) else np.nan
-        found = np.where(np.isnan(numbers), np.nan, told[groups]) if number else np.empty(0)
-        return pa.array(found.astype(np.int64), mask=np.isnan(found)) if self.function == "count" else as_column(found, column, self.decimals)
+        return np.where(np.isnan(numbers), np.nan, told[groups]) if number else np.empty(0)
 
     def _told(self, numbers: Numbers, people: People, k: int) -> float:
         """Return what may be told of a group; NaN where that is nothing."""

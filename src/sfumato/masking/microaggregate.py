@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sfumato.core.kernels.microaggregation import shortest_path
-from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.core.mask import Card, MaskContext, Operation, Told
 from sfumato.core.number_columns import as_column, numbers_of
 from sfumato.core.row_groups import people_of, row_groups
 
@@ -51,37 +51,48 @@ class Microaggregate(Operation):
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the centre of each value's group."""
-        column = columns.column(context.column)
-        numbers = numbers_of(column)
-        groups, number = row_groups(columns, self.within)
+        return as_column(self._found(columns, context)[0], columns.column(context.column), self.decimals)
+
+    def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
+        """Return the groups whose mean is told."""
+        return Told(context.column, self._found(columns, context)[1], self.k or context.people) if self.centre == "mean" else None
+
+    def _found(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the centre of each row's group, NaN where there is none, and the group, -1 where there is none."""
+        numbers = numbers_of(columns.column(context.column))
         people = people_of(columns, context.subject)
-        k = self.k or context.people
-        found = np.full(len(numbers), np.nan)
-        valid = ~np.isnan(numbers)
-        for group in range(number):
-            rows = np.flatnonzero((groups == group) & valid) if number > 1 or not valid.all() else np.arange(len(numbers))
-            found[rows] = self._centres(numbers[rows], people[rows], k)
-        return as_column(found, column, self.decimals)
+        alike, number = row_groups(columns, self.within)
+        centres, groups = np.full(len(numbers), np.nan), np.full(len(numbers), -1, np.int64)
+        known = np.flatnonzero(~np.isnan(numbers))
+        order = known[np.argsort(alike[known], kind="stable")]
+        made = 0
+        for rows in np.split(order, np.cumsum(np.bincount(alike[order], minlength=number))[:-1]):
+            _, whose = np.unique(people[rows], return_inverse=True)
+            sizes = np.bincount(whose)
+            if len(sizes) >= (self.k or context.people):
+                means = np.bincount(whose, numbers[rows]) / sizes
+                sequence = np.argsort(means, kind="stable")
+                places = np.argsort(sequence, kind="stable")[whose]
+                bounds = _bounds(means[sequence], self.k or context.people)
+                centres[rows] = self._centres(means[sequence], bounds)[places]
+                groups[rows] = made + np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))[places]
+                made += len(bounds) - 1
+        return centres, groups
 
-    def _centres(self, numbers: NDArray[np.float64], people: NDArray[np.int32], k: int) -> NDArray[np.float64]:
-        _, whose = np.unique(people, return_inverse=True)
-        sizes = np.bincount(whose)
-        if len(sizes) < k:
-            return np.full(len(numbers), np.nan)
-        means = np.bincount(whose, numbers) / sizes
-        order = np.argsort(means, kind="stable")
-        return self._of_sorted(means[order], k)[np.argsort(order, kind="stable")][whose]
-
-    def _of_sorted(self, values: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-        cost, before = np.empty(len(values) + 1), np.empty(len(values) + 1, np.int64)
-        shortest_path(values - values[0], k, cost, before)
-        ends = [len(values)]
-        while ends[-1]:
-            ends.append(int(before[ends[-1]]))
-        bounds = np.array(ends[::-1])
+    def _centres(self, values: NDArray[np.float64], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
         sizes = np.diff(bounds)
         if self.centre == "mean":
             centres = np.add.reduceat(values, bounds[:-1]) / sizes
         else:
             centres = (values[bounds[:-1] + (sizes - 1) // 2] + values[bounds[:-1] + sizes // 2]) / 2
         return np.repeat(centres, sizes)
+
+
+def _bounds(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+    """Return where the groups of sorted numbers begin, and where the last one ends."""
+    cost, before = np.empty(len(values) + 1), np.empty(len(values) + 1, np.int64)
+    shortest_path(values - values[0], k, cost, before)
+    ends = [len(values)]
+    while ends[-1]:
+        ends.append(int(before[ends[-1]]))
+    return np.array(ends[::-1])

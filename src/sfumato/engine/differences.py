@@ -1,0 +1,89 @@
+"""Totals beside each other: who subtracts the sum of some people from that of others learns of those in whom they differ.
+
+Sums, means and counts of groups are told of k people each. Where two groups overlap, or a group stands beside those that it is made of, their
+differences are told too: each of them must be nobody's, or that of k people again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.kernels.grouping import group_columns
+from sfumato.core.mask import Told
+
+_Extremes = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class ToldInView:
+    """What a column of a view tells of groups of rows of the source."""
+
+    view: str
+    column: str
+    told: Told
+
+
+def differences_of_few(totals: Sequence[ToldInView], people: NDArray[np.int32]) -> Iterator[tuple[ToldInView, ToldInView, int]]:
+    """Yield the pairs of totals that differ by fewer people than may be told of, and how few that are at least."""
+    for one, other in combinations(totals, 2):
+        if one.told.of == other.told.of:
+            few = fewest_people(one.told.groups, other.told.groups, people)
+            if few is not None and few < max(one.told.people, other.told.people):
+                yield one, other, few
+
+
+def fewest_people(one: NDArray[np.int64], other: NDArray[np.int64], people: NDArray[np.int32]) -> int | None:
+    """Return how many people the smallest difference between groups of two kinds has; None where there is no difference.
+
+    Two groups that share a row differ by the rows of one that are not in the other. A group also differs from all groups of the other kind that
+    lie within it, taken together.
+
+    >>> wards, everybody = np.array([0, 0, 1, 1, -1]), np.zeros(5, np.int64)
+    >>> fewest_people(wards, everybody, np.arange(5, dtype=np.int32))
+    1
+    """
+    found = [*_beside(one, other, people), *_beside(other, one, people), *_beside_parts(one, other, people), *_beside_parts(other, one, people)]
+    return min(found, default=None)
+
+
+def _beside(one: NDArray[np.int64], other: NDArray[np.int64], people: NDArray[np.int32]) -> list[int]:
+    """Return how many people each group has without those of a group of the other kind that shares rows with it; nobody is no difference."""
+    rows = np.flatnonzero(one >= 0)
+    mine, theirs, whose = one[rows], other[rows], people[rows]
+    meetings, met = _alike(mine, theirs + 1)
+    members, member = _alike(mine, whose)
+    # somebody is within the other group whose rows here are all there
+    least, most = _extremes(meetings, members, len(member))
+    within = np.bincount(least[least == most], minlength=len(met))
+    left = np.bincount(mine[member], minlength=int(mine.max(initial=0)) + 1)[mine[met]] - within
+    return [int(number) for number in left[theirs[met] >= 0] if number]
+
+
+def _beside_parts(whole: NDArray[np.int64], part: NDArray[np.int64], people: NDArray[np.int32]) -> list[int]:
+    """Return how many people each group has without all groups of the other kind that lie within it; nobody is no difference."""
+    rows = np.flatnonzero(part >= 0)
+    least, most = _extremes(whole[rows], part[rows], int(part.max(initial=-1)) + 1)
+    # the last entry is that of rows in no part
+    within = np.append((least == most) & (most >= 0), False)
+    has_parts = np.isin(whole, most[within[:-1]])
+    left = np.flatnonzero((whole >= 0) & has_parts & ~within[part])
+    _, firsts = _alike(whole[left], people[left])
+    return [int(number) for number in np.bincount(whole[left][firsts]) if number]
+
+
+def _alike(one: NDArray[np.int64], other: NDArray[np.int64] | NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return which rows are alike in two columns, and the first row of each kind."""
+    return group_columns([one, other], [int(one.max(initial=0)) + 1, int(other.max(initial=0)) + 1])
+
+
+def _extremes(values: NDArray[np.int64] | NDArray[np.int32], groups: NDArray[np.int64] | NDArray[np.int32], number: int) -> _Extremes:
+    """Return the least and the greatest value of each group."""
+    least, most = np.full(number, np.iinfo(np.int64).max), np.full(number, -1, np.int64)
+    np.minimum.at(least, groups, values)
+    np.maximum.at(most, groups, values)
+    return least, most

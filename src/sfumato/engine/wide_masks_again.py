@@ -1,0 +1,109 @@
+"""Masks of groups and of whole tables done a second time: what they make of the source read anew, and of which people they tell totals."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.interfaces import MaskPlan, Staged
+from sfumato.core.kernels.fingerprint import fingerprints
+from sfumato.core.mask import Told
+from sfumato.core.masked_column import MaskedColumn
+from sfumato.core.quiet import Quiet
+from sfumato.core.reading import read
+from sfumato.core.row_groups import people_of
+from sfumato.engine.broken_release import broken
+from sfumato.engine.differences import ToldInView, differences_of_few
+from sfumato.engine.masks_again import as_values
+from sfumato.errors import PromiseError
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedView:
+    """A view whose masks are done again: its name, its masks, and what was written."""
+
+    name: str
+    masks: MaskPlan
+    staged: Staged
+
+
+class WideMasksAgain:
+    """Gathers the columns that such masks look at as the source is read anew; those that chance decides cannot be done again."""
+
+    def __init__(self, parts: Sequence[tuple[str, MaskPlan]], subject: str | None) -> None:
+        self._columns = {view: [name for name in masks.wide if masks.masks[name].card.deterministic] for view, masks in parts}
+        self._subject = subject
+        needed = [column for view, masks in parts for name in self._columns[view] for column in masks.needed(name)]
+        self.needed = list(dict.fromkeys([*needed, *([subject] if subject is not None and needed else [])]))
+        self._batches: list[pa.RecordBatch] = []
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take further rows."""
+        if self.needed:
+            self._batches.append(as_values(batch.select(self.needed)))
+
+    def check(self, views: Sequence[MaskedView], readers: Mapping[str, Collection[str]]) -> list[tuple[tuple[str, str], str]]:
+        """Refuse what is not what its mask makes of the source, and totals that tell of few people beside each other.
+
+        ``readers`` are those who see several views, by name. Return pairs of views that nobody is
+        said to read together, with what somebody would learn who does.
+        """
+        if not self._batches:
+            return []
+        (table,) = pa.Table.from_batches(self._batches).combine_chunks().to_batches() or [self._batches[0]]
+        totals = [each for view in views for each in self._of_view(view, table)]
+        notes = []
+        for one, other, few in differences_of_few(totals, people_of(table, self._subject)):
+            told = f"{_named(one)} and {_named(other)} tell totals of groups that differ by {'1 person' if few == 1 else f'{few} people'}"
+            if one.view == other.view or any({one.view, other.view} <= set(seen) for seen in readers.values()):
+                raise _refused(told, max(one.told.people, other.told.people))
+            notes.append(((one.view, other.view), f"{told}: who reads both views learns of them"))
+        return notes
+
+    def _of_view(self, view: MaskedView, table: pa.RecordBatch) -> Iterator[ToldInView]:
+        names = self._columns[view.name]
+        if not names or not view.staged.rows:
+            return
+        written = read(view.staged.written, [], {name: [name] for name in names}, Quiet())
+        rows = table.take(pa.array(view.staged.link))
+        for name in names:
+            mask = view.masks.masks[name]
+            columns = rows.select(view.masks.needed(name))
+            context = view.masks.contexts[name]
+            made, totals = mask.totals(columns, context) if isinstance(mask, MaskedColumn) else (mask.apply(columns, context), [])
+            if not np.array_equal(written.prints[name], fingerprints([made], len(rows))):
+                raise broken("a masked value is not what its mask makes of its original", code="verify-mask")
+            for told in totals:
+                _refuse_few(told, people_of(columns, context.subject))
+                yield ToldInView(view.name, name, replace(told, groups=_of_source(told.groups, view.staged.link, table.num_rows)))
+
+
+def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:
+    """Stop where a total is told of fewer people than it may be, counted another way than the mask does."""
+    pairs = np.unique(np.stack([told.groups, people], axis=1)[told.groups >= 0], axis=0)
+    _, sizes = np.unique(pairs[:, 0], return_counts=True)
+    if (sizes < told.people).any():
+        raise broken("tells a total of fewer people than may be told of", code="verify-total")
+
+
+def _of_source(groups: NDArray[np.int64], link: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
+    """Return groups of published rows as groups of rows of the source."""
+    found = np.full(rows, -1, np.int64)
+    found[link] = groups
+    return found
+
+
+def _named(each: ToldInView) -> str:
+    return f"{each.column} in the view {each.view}" if each.view else each.column
+
+
+def _refused(told: str, people: int) -> PromiseError:
+    return PromiseError(
+        f"{told}, fewer than {people}; nothing has been published",
+        code="aggregate-difference",
+        hint="make groups that are the same or differ by more people, leave one of the two out, or say plain: true where everybody may know",
+    )
