@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,9 +43,12 @@ def test_assess_takes_data_frames_too() -> None:
 
 def test_notebooks_see_tables_in_which_nothing_is_markup() -> None:
     release = sfumato.run(POLICY, data=pa.table(DATA))
-    shown = release._repr_html_() + sfumato.assess(pa.table({"<i>": ["1"]}), ["<i>"])._repr_html_()
+    shown = unstyled(release._repr_html_() + sfumato.assess(pa.table({"<i>": ["1"]}), ["<i>"])._repr_html_())
 
-    assert "<td>k_anonymity</td><td>2</td><td>2</td><td>holds</td>" in shown
+    assert "<p>6 rows published, 0 left out; every promise holds on what was written</p>" in shown
+    assert "<td>k_anonymity</td><td>k 2</td><td>2</td><td>holds</td>" in shown
+    assert "<td>smallest class</td><td>&lt; 2</td><td>2</td>" in shown
+    assert "<summary>first 5 of 6 rows</summary>" in shown
     assert "<i>" not in shown
     assert "&lt;i&gt;" in shown
 
@@ -52,9 +56,23 @@ def test_notebooks_see_tables_in_which_nothing_is_markup() -> None:
 def test_a_ladder_is_shown_as_lists(write_policy: Callable[..., Path]) -> None:
     policy = {**POLICY, "columns": {"sex": {"role": "quasi_identifier"}}, "source": "data.csv", "sink": "out.csv"}
 
-    assert view_ladder(write_policy(policy, "sex\n<f>\n<f>\nm\n"), "sex")._repr_html_() == (
-        "<ul><li>*: 3<ul><li>&lt;f&gt;: 2</li><li>m: 1 (fewer than 2)</li></ul></li></ul>"
+    assert unstyled(view_ladder(write_policy(policy, "sex\n<f>\n<f>\nm\n"), "sex")._repr_html_()) == (
+        "<p>sex: 3 rows, 2 leaf values, 1 level above them</p>"
+        "<ul><li>*: 3<span></span><ul><li>&lt;f&gt;: 2<span></span></li><li>m: 1 <strong>fewer than 2</strong><span></span></li></ul></li></ul>"
     )
+
+
+def unstyled(markup: str) -> str:
+    return re.sub(r" style='[^']*'", "", markup)
+
+
+def test_a_release_whose_file_has_gone_is_still_shown(write_policy: Callable[..., Path]) -> None:
+    policy = write_policy({**POLICY, "source": "data.csv", "sink": "out.csv"}, "age,sex,illness\n1,f,a\n1,f,b\n")
+    release = sfumato.run(policy)
+    (policy.parent / "out.csv").unlink()
+
+    assert "every promise holds" in release._repr_html_()
+    assert "<summary" not in release._repr_html_()
 
 
 def test_no_library_of_data_frames_is_imported_by_itself() -> None:

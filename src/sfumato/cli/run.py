@@ -11,7 +11,6 @@ from sfumato.cli.answers import answers, leave_output_to_the_release
 from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.compiling import compile_if_needed
 from sfumato.cli.progress import Bars
-from sfumato.core.yaml_text import yaml_text
 
 if TYPE_CHECKING:
     from sfumato.core.record import RunRecord
@@ -76,7 +75,7 @@ def summary(record: RunRecord, record_file: str) -> str:
     """Return what was promised, measured and lost, in a few lines."""
     after = record.measures["after"]
     lines = ["promised and measured on the written release"]
-    told = [", ".join(f"{key} {yaml_text(value)}" for key, value in p.settings.items() if value not in (None, [])) for p in record.promises]
+    told = [promise.in_words() for promise in record.promises]
     width = max(map(len, told), default=0)
     for promise, settings in zip(record.promises, told, strict=True):
         verdict = "holds" if promise.holds else "BROKEN"
@@ -87,7 +86,7 @@ def summary(record: RunRecord, record_file: str) -> str:
     types = [f"{name} {about['type']}" for name, about in record.columns.items() if "type" in about]
     masked = [f"{name} with {about['mask']}" for name, about in record.columns.items() if "mask" in about]
     lines += [
-        f"rows      {rows.in_} in, {rows.out} out, {rows.suppressed} suppressed",
+        f"rows      {rows.in_:,} in, {rows.out:,} out, {_count(rows.suppressed)} suppressed",
         *([f"read as   {', '.join(types)}"] if types else []),
         *(_generalised(after) if types else []),
         *([f"masked    {', '.join(masked)}"] if masked else []),
@@ -99,8 +98,14 @@ def summary(record: RunRecord, record_file: str) -> str:
 
 
 def _generalised(after: Mapping[str, Any]) -> list[str]:
+    classes, smallest, largest = (_count(after[name]) for name in ("classes", "smallest_class", "largest_class"))
     return [
-        f"classes   {after['classes']}, of {after['smallest_class']} to {after['largest_class']} rows that are alike in all generalised columns",
+        f"classes   {classes}, of {smallest} to {largest} rows that are alike in all generalised columns",
         f"lost      {after['loss']:.1%} of the detail; 0% would be the source as it was, 100% nothing but *",
         f"          global certainty penalty {after['gcp']:.4f}: how much of its column's range a published value covers, on average",
     ]
+
+
+def _count(number: int | str) -> str:
+    """Return a number with its thousands apart; one that is told only as a bound is text already."""
+    return number if isinstance(number, str) else f"{number:,}"

@@ -9,6 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sfumato.core.yaml_text import yaml_text
+
 Count = int | str
 
 
@@ -32,6 +34,14 @@ class PromiseResult(_Part):
     asked: float
     measured: float
     holds: bool
+
+    def in_words(self) -> str:
+        """Return its settings as a line.
+
+        >>> PromiseResult(promise="k_anonymity", settings={"k": 5}, asked=5, measured=6, holds=True).in_words()
+        'k 5'
+        """
+        return ", ".join(f"{key} {yaml_text(value)}" for key, value in self.settings.items() if value not in (None, []))
 
 
 class Recoded(_Part):

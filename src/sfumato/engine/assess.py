@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.html import html_table
+from sfumato.core.html import html_sentence, html_table
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.grouping import group_columns, group_keys
 from sfumato.core.quiet import Quiet
@@ -45,10 +45,22 @@ class Assessment:
 
     def _repr_html_(self) -> str:
         """Return what was found, for notebooks."""
-        rows = [(name.replace("_", " "), f"{value:.2%}") for name, value in self.prosecutor.items() if not isinstance(value, dict)]
-        rows += [(f"risk above {threshold}", f"{share:.2%}") for threshold, share in self.prosecutor["at_risk"].items()]
-        told = [(", ".join(about["columns"]), *(f"{about[measure]:.2%}" for measure in _TELLING)) for about in [*self.columns, *self.combinations]]
-        return html_table([("rows", self.rows), *rows]) + html_table(told, ("columns", *_TELLING))
+        risk = self.prosecutor
+        told = html_sentence(f"{self.rows:,} rows, {risk['unique']:.2%} of them alone with their combination of {', '.join(self.quasi_identifiers)}")
+        told += html_table(
+            [
+                ("highest", f"{risk['highest_risk']:.2%}"),
+                ("on average", f"{risk['average_risk']:.2%}"),
+                *((f"above {threshold}", f"{share:.2%} of the rows") for threshold, share in risk["at_risk"].items()),
+            ],
+            title="risk that somebody known to be in the table is found",
+        )
+        if self.journalist is not None:
+            average, highest = self.journalist["average_risk"], self.journalist["highest_risk"]
+            title = "risk that somebody of the population is found" + (", estimated" if self.journalist["estimated"] else "")
+            told += html_table([("highest", f"{highest:.2%}"), ("on average", f"{average:.2%}")], title=title)
+        telling = [(", ".join(about["columns"]), *(f"{about[measure]:.2%}" for measure in _TELLING)) for about in [*self.columns, *self.combinations]]
+        return told + html_table(telling, ("", *_TELLING), "columns and combinations that single people out most")
 
     def as_mapping(self) -> dict[str, Any]:
         """Return it as plain values."""

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from sfumato.core.canonical import as_text
 from sfumato.core.encoding import encode
 from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.html import html_bar, html_sentence
 from sfumato.core.interfaces import Progress
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
 from sfumato.engine.count import build_hierarchy
 from sfumato.engine.plan import AnyPolicy, Plan, make_plan
-from sfumato.errors import UsageError, suggestion
+from sfumato.errors import UsageError, number_of, suggestion
 from sfumato.policy.model import Column
 
 _SHOWN = 20
@@ -115,13 +116,16 @@ class LadderView:
 
     def _repr_html_(self) -> str:
         """Return the tree as nested lists, for notebooks; nodes with fewer rows than a class must have are marked, of many only some shown."""
-        return f"<ul>{self._item(self.tree())}</ul>"
+        tree = self.tree()
+        levels = number_of(self.hierarchy.height, "level")
+        told = html_sentence(f"{self.column}: {tree.rows:,} rows, {number_of(self.hierarchy.size, 'leaf value')}, {levels} above them")
+        return f"{told}<ul>{self._item(tree, tree.rows)}</ul>"
 
-    def _item(self, node: Node) -> str:
-        few = f" (fewer than {self.smallest})" if node.rows < self.smallest else ""
+    def _item(self, node: Node, all_rows: int) -> str:
+        few = f" <strong>fewer than {self.smallest}</strong>" if node.rows < self.smallest else ""
         more = f"<li>and {len(node.children) - _SHOWN} more</li>" if len(node.children) > _SHOWN else ""
-        below = f"<ul>{''.join(map(self._item, node.children[:_SHOWN]))}{more}</ul>" if node.children else ""
-        return f"<li>{escape(node.label)}: {node.rows}{few}{below}</li>"
+        below = f"<ul>{''.join(self._item(child, all_rows) for child in node.children[:_SHOWN])}{more}</ul>" if node.children else ""
+        return f"<li>{escape(node.label)}: {node.rows:,}{few}{html_bar(node.rows / max(1, all_rows))}{below}</li>"
 
     def table(self) -> Iterator[list[str]]:
         """Yield one line a value as it was read: the value, and what each level makes of it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-from sfumato.core.html import html_table
+from sfumato.core.html import html_folded, html_list, html_table
 from sfumato.core.yaml_text import yaml_text
 from sfumato.engine.explain import explain, explain_together
 from sfumato.engine.outline import outline
@@ -48,13 +48,13 @@ class PlanView:
         if self.views:
             views = (f"<h4>{escape(name)}</h4>{view._repr_html_()}" for name, view in self.views.items())
             return "".join([*views, *(f"<p>{escape(sentence)}</p>" for sentence in self.together)])
-        steps = "".join(f"<li>{escape(step)}</li>" for step in self.steps)
         columns = [
             (name, about["role"], ", ".join(about["published"]) or "removed", _settings(about, ("role", "published")))
             for name, about in self.settings["columns"].items()
         ]
         others = [(key, _short(value)) for key, value in self.settings.items() if key != "columns"]
-        return f"<ol>{steps}</ol>{html_table(columns, ('column', 'role', 'published as', 'settings'))}{html_table(others)}"
+        settings = html_table(columns, ("column", "role", "published as", "settings")) + html_table(others)
+        return html_list(self.steps, "ol") + html_folded("all settings, those left at their defaults too", settings)
 
 
 def plan(policy: AnyPolicy, data: Any = None) -> PlanView:

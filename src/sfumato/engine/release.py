@@ -10,11 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.html import html_table
+from sfumato.core.html import html_folded, html_list, html_sentence, html_table
 from sfumato.core.interfaces import Source
 from sfumato.core.record import RunRecord
 from sfumato.engine.frames import as_frame
-from sfumato.errors import number_of
+from sfumato.errors import SfumatoError, number_of
+
+_FIRST = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +44,29 @@ class Release:
         return as_frame(self.table, self._kind)
 
     def _repr_html_(self) -> str:
-        """Return what was promised, measured and lost, for notebooks."""
-        record, after = self.record, self.record.measures["after"]
-        promises = [(p.promise, f"{p.asked:g}", f"{p.measured:.6g}", "holds" if p.holds else "broken") for p in record.promises]
-        rows = [
-            ("rows", record.rows.out),
-            ("suppressed", record.rows.suppressed),
-            ("classes", after["classes"]),
-            ("detail lost", f"{after['loss']:.1%}"),
-        ]
-        notes = "".join(f"<p>{escape(note)}</p>" for note in record.notes)
-        return html_table(promises, ("promise", "asked", "measured", "verdict")) + html_table(rows) + notes
+        """Return what was promised, measured and lost, and the first rows, for notebooks."""
+        record, before, after = self.record, self.record.measures["before"], self.record.measures["after"]
+        rows = record.rows
+        kept = "every promise holds on what was written" if record.promises else "nothing was promised"
+        told = html_sentence(f"{rows.out:,} rows published, {rows.suppressed} left out; {kept}")
+        promises = [(p.promise, p.in_words(), f"{p.measured:.6g}", "holds" if p.holds else "broken") for p in record.promises]
+        if promises:
+            told += html_table(promises, ("promise", "asked", "measured", "verdict"))
+        if any("type" in about for about in record.columns.values()):
+            told += html_table(_compared(before, after), ("", "before", "after"))
+        return told + html_list(record.notes) + self._first_rows()
+
+    def _first_rows(self) -> str:
+        """Return some rows as a table; nothing where the file has gone elsewhere since."""
+        try:
+            names = self._source.describe().names
+            first = next((batch.slice(0, _FIRST) for batch in self._source.batches(names) if batch.num_rows), None)
+        except SfumatoError:
+            return ""
+        if first is None:
+            return ""
+        rows = [["" if value is None else value for value in row.values()] for row in first.to_pylist()]
+        return html_folded(f"first {len(rows)} of {self.record.rows.out:,} rows", html_table(rows, names))
 
 
 class Releases(Mapping[str, Release]):
@@ -91,3 +105,23 @@ def views_record(records: Mapping[str, RunRecord]) -> dict[str, Any]:
     """Return the records of several views as one."""
     first = next(iter(records.values()))
     return {"version": first.version, "status": first.status, "views": {name: record.as_mapping() for name, record in records.items()}}
+
+
+def _compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return what the record measures of the table as it was and as it is published."""
+    told: list[tuple[str, ...]] = [
+        (name, *(_number(measures[key]) for measures in (before, after)))
+        for name, key in (("classes", "classes"), ("smallest class", "smallest_class"), ("largest class", "largest_class"))
+    ]
+    for name, key in (("average risk", "average_risk"), ("highest risk", "highest_risk"), ("unique", "unique")):
+        told.append((name, *(_share(measures["risk"][key]) for measures in (before, after))))
+    return [*told, ("detail lost", _share(before["loss"]), _share(after["loss"]))]
+
+
+def _number(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,}"
+
+
+def _share(value: float | str) -> str:
+    # a bound is written as text: "> 0.1"
+    return f"{value[:2]}{float(value[2:]):.1%}" if isinstance(value, str) else f"{value:.1%}"

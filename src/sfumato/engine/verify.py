@@ -83,6 +83,7 @@ def verify(
     """Re-measure everything on the staged release; raise a PromiseError at the first thing that is not as it must be."""
     progress.stage("verifying", staged.rows)
     written = staged.reading(progress)
+    progress.stage("measuring")
     _reconcile(counted, original, written, staged, suppressed)
     link = staged.link
     if masks.kept and not np.array_equal(written.prints["kept"], original.prints[_kept_group(masks)][link]):

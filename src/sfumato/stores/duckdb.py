@@ -74,6 +74,7 @@ class Duckdb(Settings):
         progress: Progress,
     ) -> StagedRelease:
         """Write the release under a private name, sorted by what it publishes, and keep the link to the source's rows."""
+        progress.stage("ordering")
         class_of = np.append(recoding.class_of, np.int32(-1))[attached.combination_of_row]
         link = attached.published_order(class_of, recoding.number, masks)
         if isinstance(sink, LimitedSink):
