@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def test_ranges_are_put_in_order_as_numbers_and_no_row_is_in_two(algorithm: str)
         assert low <= pay[row["name"]] <= high
         ranges.add((low, high))
     ordered = sorted(ranges)
-    assert all(before[1] < after[0] for before, after in zip(ordered, ordered[1:], strict=False))
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(ordered))
 
 
 def test_instants_that_cannot_be_split_end_the_search() -> None:
