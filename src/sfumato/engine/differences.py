@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Told
 
+_MOST = 4_000_000
+_NOTHING = 1e-9
 _Extremes = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -35,6 +37,26 @@ def differences_of_few(totals: Sequence[ToldInView], people: NDArray[np.int32]) 
             few = fewest_people(one.told.groups, other.told.groups, people)
             if few is not None and few < max(one.told.people, other.told.people):
                 yield one, other, few
+
+
+def told_by_all(totals: Sequence[ToldInView], people: NDArray[np.int32]) -> int | None:
+    """Return how many people the smallest set of rows has whose total follows from all totals together; None where that is enough of them.
+
+    Rows that are in the same groups throughout are one unknown, and every total is an equation. An unknown can be solved for where its unit vector
+    lies in the space of the equations, that is where its leverage is 1. More unknowns than can be solved in a moment are not tried.
+    """
+    kinds = [each.told.groups for each in totals]
+    atoms, firsts = group_columns([kind + 1 for kind in kinds], [int(kind.max(initial=-1)) + 2 for kind in kinds])
+    groups = [np.unique(kind[kind >= 0]) for kind in kinds]
+    if len(firsts) * sum(map(len, groups)) > _MOST:
+        return None
+    matrix = np.concatenate([each[:, None] == kind[firsts][None, :] for each, kind in zip(groups, kinds, strict=True)]).astype(float)
+    _, strengths, directions = np.linalg.svd(matrix, full_matrices=False)
+    leverage = (directions[strengths > _NOTHING] ** 2).sum(axis=0)
+    _, persons = _alike(atoms.astype(np.int64), people)
+    sizes = np.bincount(atoms[persons], minlength=len(firsts))
+    found = sizes[(leverage > 1 - _NOTHING) & (sizes < max(each.told.people for each in totals))]
+    return int(found.min()) if len(found) else None
 
 
 def fewest_people(one: NDArray[np.int64], other: NDArray[np.int64], people: NDArray[np.int32]) -> int | None:

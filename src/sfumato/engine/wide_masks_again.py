@@ -17,7 +17,7 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.reading import read
 from sfumato.core.row_groups import people_of
 from sfumato.engine.broken_release import broken
-from sfumato.engine.differences import ToldInView, differences_of_few
+from sfumato.engine.differences import ToldInView, differences_of_few, told_by_all
 from sfumato.engine.masks_again import as_values
 from sfumato.errors import PromiseError
 
@@ -57,11 +57,14 @@ class WideMasksAgain:
         (table,) = pa.Table.from_batches(self._batches).combine_chunks().to_batches() or [self._batches[0]]
         totals = [each for view in views for each in self._of_view(view, table)]
         notes = []
-        for one, other, few in differences_of_few(totals, people_of(table, self._subject)):
-            told = f"{_named(one)} and {_named(other)} tell totals of groups that differ by {'1 person' if few == 1 else f'{few} people'}"
+        people = people_of(table, self._subject)
+        for one, other, few in differences_of_few(totals, people):
+            told = f"{_named(one)} and {_named(other)} tell totals of groups that differ by {_people(few)}"
             if one.view == other.view or any({one.view, other.view} <= set(seen) for seen in readers.values()):
                 raise _refused(told, max(one.told.people, other.told.people))
             notes.append(((one.view, other.view), f"{told}: who reads both views learns of them"))
+        for seen in {frozenset([view.name]) for view in views} | {frozenset(seen) for seen in readers.values()}:
+            _refuse_solvable([each for each in totals if each.view in seen], people)
         return notes
 
     def _of_view(self, view: MaskedView, table: pa.RecordBatch) -> Iterator[ToldInView]:
@@ -88,6 +91,18 @@ def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:
     _, sizes = np.unique(pairs[:, 0], return_counts=True)
     if (sizes < told.people).any():
         raise broken("tells a total of fewer people than may be told of", code="verify-total")
+
+
+def _refuse_solvable(totals: Sequence[ToldInView], people: NDArray[np.int32]) -> None:
+    for of in {each.told.of for each in totals}:
+        alike = [each for each in totals if each.told.of == of]
+        few = told_by_all(alike, people) if len(alike) > 2 else None
+        if few is not None:
+            raise _refused(f"{', '.join(map(_named, alike))} together tell the total of {_people(few)}", max(each.told.people for each in alike))
+
+
+def _people(number: int) -> str:
+    return "1 person" if number == 1 else f"{number} people"
 
 
 def _of_source(groups: NDArray[np.int64], link: NDArray[np.int64], rows: int) -> NDArray[np.int64]:

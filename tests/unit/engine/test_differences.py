@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.engine.differences import fewest_people
+from sfumato.core.mask import Told
+from sfumato.engine.differences import ToldInView, fewest_people, told_by_all
 from sfumato.errors import PromiseError
 
 PEOPLE = {
@@ -109,7 +111,40 @@ def test_two_microaggregations_of_one_column_are_held_against_each_other(tmp_pat
         sfumato.run(given, frame())
 
 
-def frame() -> Any:
-    import pyarrow as pa
+def test_three_totals_that_tell_of_somebody_only_together_are_refused(tmp_path: Path) -> None:
+    # who is in A and B, in B and C, and in all three: the fourth set is what is left
+    groups = {"x": "aaaaaabbbbbbnnnnnnz", "y": "nnnnnnbbbbbbccccccz", "z": "aaaaaannnnnnccccccz"}
+    rows = len(groups["x"])
+    table = pa.table({"stay": list(range(1, rows + 1)), **{name: list(letters) for name, letters in groups.items()}})
+    columns = {name: {"role": "identifier"} for name in groups}
+    views = {
+        name: {
+            "columns": {
+                **columns,
+                "stay": {"role": "other", "mask": {"aggregate": {"function": "sum", "k": 3, "by": [name]}}, "on_invalid": "remove"},
+            },
+            "sink": str(tmp_path / f"{name}.csv"),
+        }
+        for name in groups
+    }
+    views["all"] = {
+        "columns": {**columns, "stay": {"role": "other", "mask": {"aggregate": {"function": "sum", "k": 3}}}},
+        "sink": str(tmp_path / "all.csv"),
+    }
+    given = {"columns": {**columns, "stay": {"role": "other"}}, "views": views, "readers": {"one": list(views)}}
+    with pytest.raises(PromiseError, match="aggregate-difference"):
+        sfumato.run(given, table)
 
+
+def test_an_unknown_that_all_equations_solve_is_found() -> None:
+    # a + b, b + c and a + c give each of them, though no two of these differ by it alone
+    letters = np.repeat(np.arange(3), [2, 9, 9])
+    kinds = [np.where(letters == left_out, -1, 0) for left_out in range(3)]
+    totals = [ToldInView(f"v{number}", "stay", Told("stay", kind, 3)) for number, kind in enumerate(kinds)]
+
+    assert told_by_all(totals, np.arange(20, dtype=np.int32)) == 2
+    assert told_by_all(totals[:2], np.arange(20, dtype=np.int32)) is None
+
+
+def frame() -> Any:
     return pa.table(PEOPLE)
