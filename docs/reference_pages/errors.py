@@ -73,7 +73,8 @@ def _said(forms: tuple[Message, ...]) -> str:
         before = "warning: " if told[0].file == _WARNINGS else ""
         shown = "\n\n".join(f"{before}{form}" for form in told)
         open_hints = f" Where a hint is only `{OPEN}` there may be none." if any(form.hint == OPEN for form in told) else ""
-        parts.append(f"`{OPEN}` stands for what is put in: a name, a place, a number.{open_hints}\n\n```\n{shown}\n```")
+        stands_for = f"`{OPEN}` stands for what is put in: a name, a place, a number.{open_hints}\n\n" if OPEN in shown else ""
+        parts.append(f"{stands_for}```\n{shown}\n```")
     if any(form.words == OPEN for form in forms):
         hints = list(dict.fromkeys(form.hint for form in forms if form.words == OPEN and form.hint not in (None, OPEN)))
         advised = f", with the hint {' or '.join(f'`{hint}`' for hint in hints)}" if hints else ""

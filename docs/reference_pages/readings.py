@@ -140,14 +140,15 @@ def _one_after_the_other(parts: Sequence[ast.expr], scope: Scope, known: Known) 
 def _named(name: str, place: ast.expr, scope: Scope, known: Known) -> Iterator[Reading]:
     if scope.function is None:
         yield from _constant(name, scope.module, known)
-    elif name in parameters(scope.function):
-        yield from _parameter(name, scope.function, scope, known)
+        return
+    assigned = _assignments(name, scope.function)
+    if name in parameters(scope.function):
+        # one that is given something else on the way is not followed
+        yield from [(OPEN, known)] if assigned else _parameter(name, scope.function, scope, known)
+    elif assigned:
+        yield from _assigned([one for one in assigned if one[0].lineno <= place.lineno], place, scope, known)
     else:
-        assigned = _assignments(name, scope.function)
-        if assigned:
-            yield from _assigned([one for one in assigned if one[0].lineno <= place.lineno], place, scope, known)
-        else:
-            yield from _constant(name, scope.module, known)
+        yield from _constant(name, scope.module, known)
 
 
 def _parameter(name: str, function: Function, scope: Scope, known: Known) -> Iterator[Reading]:
