@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -138,6 +139,19 @@ def test_the_schema_knows_the_short_forms_of_lists() -> None:
     for short in (column["missing"], column["accept"], schema["properties"]["accept"], schema["properties"]["readers"]["additionalProperties"]):
         assert {form.get("type", "enum" if "const" in form or "enum" in form else None) for form in short["anyOf"]} & {"string", "enum"}
         assert any(form.get("type") == "array" for form in short["anyOf"])
+
+
+def test_the_schema_takes_one_operation_or_a_list_of_them() -> None:
+    column = policy_schema()["$defs"]["Column"]["properties"]
+    operation = {"$ref": "#/$defs/masking"}
+    for key in ("mask", "otherwise"):
+        assert column[key]["anyOf"] == [operation, {"type": "array", "items": operation, "minItems": 1}]
+
+
+def test_the_schema_refers_only_to_what_it_defines() -> None:
+    schema = policy_schema()
+    referred = set(re.findall(r'"#/\$defs/([^"]+)"', json.dumps(schema)))
+    assert referred <= set(schema["$defs"])
 
 
 def test_the_schema_is_in_words_without_examples_in_python(sfumato_command: Command) -> None:

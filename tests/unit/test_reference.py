@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
+import make_reference
 import pytest
 
 ROOT = Path(__file__).parents[2]
 
 
-def reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs" / "make_reference.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.slow
 def test_every_page_of_the_reference_is_what_the_code_and_its_examples_say() -> None:
-    made = reference().pages()
+    made = make_reference.pages()
     folder = ROOT / "docs" / "reference"
     kept = {str(page.relative_to(folder)): page.read_text(encoding="utf-8") for page in folder.rglob("*.md")}
 

@@ -25,5 +25,3 @@ def check(policy: Path, strict: bool, format: str) -> None:
     for warning in warnings:
         place = f"{policy.name}:{warning.line}" if warning.line else policy.name
         sys.stdout.write(f"warning: {place} {warning.words()}\n")
-        if warning.hint:
-            sys.stdout.write(f"  try: {warning.hint}\n")

@@ -87,9 +87,9 @@ def verify(
     _reconcile(counted, original, written, staged, suppressed)
     link = staged.link
     if masks.kept and not np.array_equal(written.prints["kept"], original.prints[_kept_group(masks)][link]):
-        raise broken("a kept value differs from its original", code="verify-kept")
+        raise broken("holds a kept value that differs from its original", code="verify-kept")
     if masks.repeatable and not np.array_equal(written.prints["masked"], original.prints[masked_group(plan.view)][link]):
-        raise broken("a masked value is not what its mask makes of its original", code="verify-mask")
+        raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
     classes = _classes(plan, original, staged, counted.frequencies.ladders, progress)
     found = staged.text_classes(progress)
     # the source rows in the order of the written classes: what follows is checked class by class

@@ -79,7 +79,7 @@ class WideMasksAgain:
             context = view.masks.contexts[name]
             made, totals = mask.totals(columns, context) if isinstance(mask, MaskedColumn) else (mask.apply(columns, context), [])
             if not np.array_equal(written.prints[name], fingerprints([made], len(rows))):
-                raise broken("a masked value is not what its mask makes of its original", code="verify-mask")
+                raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
             for told in totals:
                 _refuse_few(told, people_of(columns, context.subject))
                 yield ToldInView(view.name, name, replace(told, groups=_of_source(told.groups, view.staged.link, table.num_rows)))

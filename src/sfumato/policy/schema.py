@@ -17,6 +17,7 @@ _PLACES = {
     ("View", "promises"): "promises",
     ("Column", "hierarchy"): "hierarchies",
     ("Column", "mask"): "masking",
+    ("Column", "otherwise"): "masking",
 }
 
 
@@ -27,13 +28,21 @@ def policy_schema() -> dict[str, Any]:
     definitions.pop("Component", None)
     for (owner, key), kind in _PLACES.items():
         properties = schema["properties"] if owner == "Policy" else definitions[owner]["properties"]
-        choice = {"$ref": f"#/$defs/{kind}"}
         about = {"description": properties[key].get("description", "")}
-        properties[key] = about | ({"type": "array", "items": choice} if kind == "promises" else choice)
+        properties[key] = about | _one_or_many(kind)
     for kind in sorted(set(_PLACES.values())):
         definitions[kind] = {"anyOf": [*_short_forms(kind), *(_long_form(kind, name, definitions) for name in names(kind))]}
     described: dict[str, Any] = _described(schema)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "sfumato policy"} | described
+
+
+def _one_or_many(kind: str) -> dict[str, Any]:
+    """Return the form of a key: promises are a list, operations one or a list, all else is one."""
+    one = {"$ref": f"#/$defs/{kind}"}
+    many = {"type": "array", "items": one}
+    if kind == "masking":
+        return {"anyOf": [one, many | {"minItems": 1}]}
+    return many if kind == "promises" else one
 
 
 def _short_forms(kind: str) -> list[dict[str, Any]]:

@@ -1,0 +1,1 @@
+"""What the reference pages are made of: the code, read and run."""
