@@ -25,6 +25,7 @@ from sfumato.engine.verify import Verified
 from sfumato.measures.class_sizes import class_sizes
 from sfumato.measures.information_loss import information_loss
 from sfumato.measures.reidentification import distinction, reidentification, separation
+from sfumato.policy.lint import SAYS_LITTLE
 from sfumato.policy.model import Policy
 
 
@@ -189,9 +190,12 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
         notes.append(
             f"most values of these columns occur once, and they are published as they are, so that each alone may single people out: {named}"
         )
+    for promise in plan.resolved.promises:
+        if getattr(promise, "kind", None) == "distinct":
+            notes += [f"column {name}: {SAYS_LITTLE}" for name in promise.reads if name in counted.singling_out]
     for name in plan.masked:
         notes += [f"column {name}: {words}" for words in plan.resolved.masks[name].warnings]
-    chance = [name for name in plan.masked if not plan.resolved.masks[name].repeatable]
+    chance = [name for name in plan.masked if not plan.resolved.masks[name].card.deterministic]
     if chance:
-        notes.append(f"what chance or other rows make of a value is not compared with its original: {', '.join(chance)}")
+        notes.append(f"what chance makes of a value is not compared with its original: {', '.join(chance)}")
     return notes

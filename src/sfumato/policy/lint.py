@@ -21,6 +21,10 @@ _TELLING = re.compile(
     re.IGNORECASE,
 )
 
+# of numbers with decimals and of instants hardly two are the same
+_MOSTLY_UNIQUE = ("decimal", "timestamp")
+SAYS_LITTLE = "distinct values are counted, most of which occur once: l of them may mean the same, so that the promise says little"
+
 
 def lint(views: Mapping[str, Resolved]) -> list[Mistake]:
     """Return what to think about again, each once."""
@@ -46,6 +50,10 @@ def _of_view(name: str, view: Resolved) -> Iterator[Mistake]:
         if policy.subject is not None and any(_is_noise(step) for step in mask.steps):
             words = f"one person has many rows, and the noise of all of them averages out: {policy.subject} says whose they are"
             yield warning(column, "mask", words, code="lint-noise-averages", hint="noise with a key, or one value a person before the noise")
+    for promise in view.promises:
+        for column in promise.reads if getattr(promise, "kind", None) == "distinct" else ():
+            if column in policy.columns and policy.columns[column].type in _MOSTLY_UNIQUE and column not in view.masks:
+                yield warning(column, "type", SAYS_LITTLE, code="lint-distinct", hint="t_closeness with the ordered distance, or a coarser column")
     for column, entry in policy.columns.items():
         if entry.role == "other" and column not in view.masks and view.promises and _TELLING.search(column):
             words = "is published as it is, and by its name people could be known by it"

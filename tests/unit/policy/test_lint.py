@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from sfumato.policy.lint import lint
+import sfumato
+from sfumato.policy.lint import SAYS_LITTLE, lint
 from sfumato.policy.load import load
 from sfumato.policy.views import resolve_views
 
@@ -75,3 +77,18 @@ def test_the_command_warns_and_with_strict_refuses(tmp_path: Path, sfumato_comma
     assert strict.returncode == 3
     assert "[lint-mask]" in strict.stderr
     assert [warning["code"] for warning in json.loads(as_json.stdout)["warnings"]] == ["lint-mask"]
+
+
+@pytest.mark.parametrize(("kind", "found"), [("distinct", [("lint-distinct", "columns.pay.type")]), ("entropy", [])])
+def test_distinct_values_of_a_column_of_decimals_are_warned_of(kind: str, found: list[tuple[str, str]]) -> None:
+    columns = {"height": {"role": "quasi_identifier"}, "pay": {"role": "sensitive", "type": "decimal"}}
+
+    assert warned(columns, promises=[{"l_diversity": {"column": "pay", "l": 2, "kind": kind}}]) == found
+
+
+def test_the_record_tells_of_distinct_values_that_occur_once() -> None:
+    columns = {"height": {"role": "quasi_identifier"}, "pay": {"role": "sensitive"}}
+    policy = {"columns": columns, "promises": [{"l_diversity": {"column": "pay", "l": 2}}]}
+    release: Any = sfumato.run(policy, pa.table({"height": [1, 1, 2, 2], "pay": [1.25, 1.26, 7.5, 8.5]}))
+
+    assert f"column pay: {SAYS_LITTLE}" in release.record.notes
