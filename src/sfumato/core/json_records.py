@@ -49,7 +49,7 @@ def record(line: bytes, separator: str) -> dict[str, Any]:
 
 def document(text: str) -> Any:
     """Return a value of JSON; raise a ValueError or a RecursionError where it is none, names a field twice, or holds what is no text or number."""
-    value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+    value = _DECODER.decode(text)
     if "\\u" in text:
         # half a character is no text
         json.dumps(value, ensure_ascii=False).encode()
@@ -85,6 +85,10 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise NotARecordError
     return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Shape:
@@ -174,7 +178,7 @@ def json_text(value: Any) -> str:
     >>> json_text([{"a": 1}, "ö"])
     '[{"a":1},"ö"]'
     """
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def _text(value: Any) -> str:

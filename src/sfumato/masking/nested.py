@@ -135,7 +135,7 @@ class Nested(Operation):
     def _places(self, document: _Document) -> dict[str, list[Place]] | None:
         """Return where each path leads in a document; None where it cannot be taken."""
         ends = {path: list(places_of(document, steps_of(path))) for path in self.paths}
-        if self.absent == "error" and not all(leads_somewhere(document, steps_of(path)) for path in self.paths):
+        if self.absent == "error" and not all(places or leads_somewhere(document, steps_of(path)) for path, places in ends.items()):
             return None
         found = {path: [place for place in places if not isinstance(place.value, dict | list)] for path, places in ends.items()}
         if self.others == "keep":
