@@ -241,3 +241,23 @@ def test_a_preview_shows_lists_as_text() -> None:
     shown = preview({"columns": GONE | {"tags": nested(paths={"$[*]": "constant"})}}, data=TABLE)
 
     assert ({"tags": '["x","yz"]'}, {"tags": '["*","*"]'}) in shown.rows
+
+
+def test_lists_lie_in_folders_called_after_values_too(tmp_path: Path) -> None:
+    columns = {"who": {"role": "other"}, "tags": nested(paths={"$[*]": "constant"})}
+    run(columns, sink={"parquet": {"path": str(tmp_path / "out"), "partition_by": ["who"]}})
+
+    found = parquet.read_table(tmp_path / "out").select(["who", "tags"]).to_pylist()
+    assert sorted(found, key=str) == [
+        {"who": "Ada", "tags": ["*", "*"]},
+        {"who": "Ben", "tags": []},
+        {"who": "Cem", "tags": None},
+        {"who": "Dora", "tags": [None]},
+    ]
+
+
+def test_values_of_a_column_that_are_folders_are_text(tmp_path: Path) -> None:
+    columns = {"who": {"role": "other"}, "tags": nested(paths={"$[*]": "constant"})}
+    release = run(columns, sink={"parquet": {"path": str(tmp_path / "out"), "partition_by": ["tags"]}})
+
+    assert sorted(map(str, release.table.column("tags").to_pylist())) == ["None", '["*","*"]', "[]", "[null]"]

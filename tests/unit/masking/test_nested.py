@@ -19,6 +19,7 @@ from sfumato.masking.shorten import Shorten
 from sfumato.policy.lint import lint
 from sfumato.policy.load import load
 from sfumato.policy.views import resolve_views
+from sfumato.registry import find
 
 LAST = {"character_mask": {"keep_last": 2}}
 
@@ -173,10 +174,13 @@ def test_what_to_know_of_masks_along_paths_is_told_in_plan_check_and_record() ->
     assert UNKEYED in [warning.message for warning in lint(resolve_views(load(policy)).views)]
 
 
-def test_what_masks_along_paths_reveal_is_on_the_card() -> None:
-    mask = Nested(paths={"$.a": "email_mask"})
+def test_what_masks_along_paths_reveal_is_told_in_plan_and_record() -> None:
+    policy = {"columns": {"doc": {"role": "other", "mask": {"nested": {"paths": {"$.a": "email_mask"}}}}}}
+    data = pa.table({"doc": ['{"a":"ada@example.org"}']})
+    reveals = f"How documents are built, and how long their lists are. {find('masking', 'email_mask')().card.reveals}"
 
-    assert mask.card.reveals == f"How documents are built, and how long their lists are. {mask.inner[0].card.reveals}"
+    assert sfumato.run(policy, data=data).record.columns["doc"]["reveals"] == reveals
+    assert sfumato.plan(policy, data=data).settings["columns"]["doc"]["reveals"] == reveals
 
 
 def test_the_record_names_paths_that_no_row_has() -> None:
