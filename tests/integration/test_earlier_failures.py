@@ -94,7 +94,7 @@ def test_chance_is_not_seeded_by_the_clock_or_a_constant(tmp_path: Path) -> None
     assert run(tmp_path, values, "shuffle") != run(tmp_path, values, "shuffle")
 
 
-@pytest.mark.parametrize("kind", [pa.list_(pa.string()), pa.struct([("a", pa.string())]), pa.binary(), pa.duration("s")], ids=str)
+@pytest.mark.parametrize("kind", [pa.list_(pa.binary()), pa.binary(), pa.duration("s")], ids=str)
 def test_a_type_that_is_not_known_is_refused_and_never_passed_on(tmp_path: Path, kind: pa.DataType) -> None:
     parquet.write_table(
         pa.table({"value": pa.nulls(2, kind)}) if kind != pa.duration("s") else pa.table({"value": pa.array([1, 2], kind)}), tmp_path / "in.parquet"

@@ -1,4 +1,4 @@
-"""The Arrow types that columns may have: flat values that can be written as text."""
+"""The Arrow types that columns may have: values that can be written as text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
 
+from sfumato.core.nested_types import described
 from sfumato.errors import DataError
 
 
 def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
-    """Return the schema as it is worked on; refuse nested and binary columns, and names that occur twice.
+    """Return the schema as it is worked on, nested columns as text in JSON; refuse names that occur twice, and zones that nobody knows.
 
     >>> plain_schema(pa.schema([("a", pa.string_view()), ("b", pa.null())]), "table").types
     [DataType(string), DataType(string)]
@@ -26,13 +27,6 @@ def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
             code="column-duplicate",
             hint="rename them: a policy speaks of columns by name",
         )
-    refused = [field.name for field in schema if _is_refused(field.type)]
-    if refused:
-        raise DataError(
-            f"{name} has columns whose values are lists, structures, bytes or lengths of time: {', '.join(refused)}",
-            code="column-nested",
-            hint="flatten or decode them into columns of text, numbers, dates or instants, or leave them out",
-        )
     lost = [field.name for field in schema if pa.types.is_timestamp(field.type) and field.type.tz and not _is_zone(field.type.tz)]
     if lost:
         raise DataError(
@@ -40,7 +34,7 @@ def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
             code="column-zone",
             hint="write them in UTC, or in a zone such as Europe/Berlin",
         )
-    return pa.schema([(field.name, _plain(field.type)) for field in schema])
+    return pa.schema([_plain(described(pa.field(field.name, field.type))) for field in schema])
 
 
 def refuse_damaged_text(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
@@ -88,15 +82,8 @@ def _is_zone(name: str) -> bool:
     return True
 
 
-def _is_refused(kind: pa.DataType) -> bool:
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind) or pa.types.is_binary_view(kind)
-    spans = pa.types.is_duration(kind) or pa.types.is_interval(kind)
-    return pa.types.is_nested(kind) or binary or spans or isinstance(kind, pa.BaseExtensionType)
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
+def _plain(field: pa.Field) -> pa.Field:
+    kind = field.type
     if pa.types.is_null(kind) or pa.types.is_string_view(kind):
-        return pa.string()
-    return pa.float32() if pa.types.is_float16(kind) else kind
+        return field.with_type(pa.string())
+    return field.with_type(pa.float32()) if pa.types.is_float16(kind) else field

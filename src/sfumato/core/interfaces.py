@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.mask import WIDE, Mask, MaskContext
+from sfumato.core.nested_values import as_json, as_nested
 from sfumato.core.settings import Settings
 
 if TYPE_CHECKING:
@@ -111,6 +112,15 @@ class ChoosySink(Protocol):
 
 
 @runtime_checkable
+class NestingSink(Protocol):
+    """A sink that has types for lists, structures and maps; any other gets them as text in JSON."""
+
+    def nests(self, name: str) -> bool:
+        """Return whether a column can be written with such a type."""
+        ...
+
+
+@runtime_checkable
 class LimitedSink(Protocol):
     """A sink that holds only so many rows."""
 
@@ -190,7 +200,8 @@ class MaskPlan:
     """What each published column is: a recoded one, one that a mask makes, or one that is kept.
 
     ``publications`` has one entry a quasi-identifier, in the order of the recoding's columns; ``masks`` and ``kept`` go by column name.
-    ``order`` is the order of the published columns, ``context`` what masks may need.
+    ``order`` is the order of the published columns, ``context`` what masks may need. ``nested`` are the types of the columns of text in JSON that
+    are written as lists, structures or maps.
     """
 
     publications: Sequence[Publication]
@@ -198,6 +209,7 @@ class MaskPlan:
     kept: Sequence[str]
     order: Sequence[str]
     contexts: Mapping[str, MaskContext] = field(default_factory=dict)
+    nested: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     @property
     def wide(self) -> list[str]:
@@ -208,6 +220,14 @@ class MaskPlan:
     def repeatable(self) -> list[str]:
         """The columns whose masks can be done again row by row, and must give the same."""
         return [name for name, mask in self.masks.items() if mask.card.deterministic and name not in self.wide]
+
+    def typed(self, name: str, column: pa.Array) -> pa.Array:
+        """Return a published column in the type in which it is written."""
+        return as_nested(column, self.nested[name], name) if name in self.nested else column
+
+    def as_read_back(self, name: str, column: pa.Array) -> pa.Array:
+        """Return a published column as a source reads what was written."""
+        return as_json(self.typed(name, column), name) if name in self.nested else column
 
     def needed(self, name: str) -> list[str]:
         """Return the columns that the mask of a column looks at, itself first."""

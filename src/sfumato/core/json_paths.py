@@ -57,13 +57,23 @@ def steps_of(path: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+def leads_to(steps: Sequence[Step], place: Sequence[Step]) -> bool:
+    """Return whether a path leads to some of the values at a place of documents of one type, or to all of them.
+
+    >>> leads_to(steps_of("$.a[0].b"), steps_of("$.a[*].b")), leads_to(steps_of("$.a"), steps_of("$.a[*].b"))
+    (True, False)
+    """
+    same = (step == there or (there is None and isinstance(step, int)) for step, there in zip(steps, place, strict=False))
+    return len(steps) == len(place) and all(same)
+
+
 def leads_somewhere(document: Any, steps: Sequence[Step]) -> bool:
-    """Return whether a document has a path; every element of an empty list is there.
+    """Return whether a document has a path; every element of an empty list is there, and all that would be within a missing object or list.
 
     >>> leads_somewhere({"a": []}, steps_of("$.a[*].b")), leads_somewhere({}, steps_of("$.a[*].b"))
     (True, False)
     """
-    if not steps:
+    if not steps or document is None:
         return True
     step, rest = steps[0], steps[1:]
     if step is None:
@@ -74,10 +84,10 @@ def leads_somewhere(document: Any, steps: Sequence[Step]) -> bool:
 
 
 def places_of(document: Any, steps: Sequence[Step]) -> Iterator[Place]:
-    """Yield the places to which a path leads; none where it does not go on. What is an object or a list itself is no value.
+    """Yield the places to which a path leads; none where it does not go on.
 
-    >>> [place.value for place in places_of({"a": [{"b": 1}, {"b": 2}, {}]}, steps_of("$.a[*].b"))]
-    [1, 2]
+    >>> [place.value for place in places_of({"a": [{"b": 1}, {"b": []}, {}]}, steps_of("$.a[*].b"))]
+    [1, []]
     """
     step, rest = steps[0], steps[1:]
     if step is None:
@@ -90,5 +100,5 @@ def places_of(document: Any, steps: Sequence[Step]) -> Iterator[Place]:
         place = Place(document, each)
         if rest:
             yield from places_of(place.value, rest)
-        elif not isinstance(place.value, dict | list):
+        else:
             yield place

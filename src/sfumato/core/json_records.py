@@ -35,12 +35,9 @@ def record(line: bytes, separator: str) -> dict[str, Any]:
     """
     text = line.decode()
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+        value = document(text)
         if not isinstance(value, dict):
             raise NotARecordError
-        if "\\u" in text:
-            # half a character is no text
-            json.dumps(value, ensure_ascii=False).encode()
         found: dict[str, Any] = {}
         _flatten(value, "", separator, found)
     except RecursionError:
@@ -48,6 +45,15 @@ def record(line: bytes, separator: str) -> dict[str, Any]:
     except ValueError as error:
         raise NotARecordError from error
     return found
+
+
+def document(text: str) -> Any:
+    """Return a value of JSON; raise a ValueError or a RecursionError where it is none, names a field twice, or holds what is no text or number."""
+    value = _DECODER.decode(text)
+    if "\\u" in text:
+        # half a character is no text
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
 
 
 def _flatten(value: Mapping[str, Any], prefix: str, separator: str, found: dict[str, Any]) -> None:
@@ -79,6 +85,10 @@ def _finite(text: str) -> float:
     if not math.isfinite(number):
         raise NotARecordError
     return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Shape:
@@ -168,7 +178,7 @@ def json_text(value: Any) -> str:
     >>> json_text([{"a": 1}, "ö"])
     '[{"a":1},"ö"]'
     """
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def _text(value: Any) -> str:

@@ -7,7 +7,7 @@ becomes of missing values, is the same for all operations and no business of the
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
@@ -74,6 +74,8 @@ class MaskContext:
     people: int = 2
     ladder: Hierarchy | None = None
     private: Path | None = None
+    met: set[str] = field(default_factory=set, compare=False)
+    """What masks have met while they were applied, by names of the policy; never a value."""
 
     def key(self, name: str, domain: str | None) -> bytes:
         """Return the key of a pseudonym domain, derived from a named one; where no domain is named it is the view's own."""
@@ -130,6 +132,28 @@ class Reversible(Protocol):
 
     def reveal(self, values: pa.Array, context: MaskContext) -> pa.Array:
         """Return the values as they were, as text; null for one that this mask, under these keys, has not made. Missing ones stay so."""
+        ...
+
+
+@runtime_checkable
+class OfDocuments(Protocol):
+    """A mask that looks into lists and structures, and has masks of its own for what is in them."""
+
+    @property
+    def inner(self) -> Sequence[Mask]:
+        """The masks of single values."""
+        ...
+
+    def nested_misfit(self, kind: pa.DataType) -> str | None:
+        """Return what is wrong with documents of a type; None where nothing is."""
+        ...
+
+    def keeps_type(self, kind: pa.DataType) -> bool:
+        """Return whether documents of a type are still of that type afterwards."""
+        ...
+
+    def missed(self, met: Set[str]) -> Sequence[str]:
+        """Return what the policy names and no document had, each as a clause without a full stop."""
         ...
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Operation, Scope, Told, Totals, Uniqueness
+from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, OfDocuments, Operation, Scope, Told, Totals, Uniqueness
 from sfumato.errors import DataError, number_of
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class MaskedColumn:
             if self.when is not None
             else tuple(engine for engine in cards[0].engines if all(engine in card.engines for card in cards)),
             generates=self.steps[0].card.generates,
-            keyed=all(any(step.card.keyed for step in steps) for steps in self._branches),
+            keyed=all(any(step.card.keyed for step in steps) for steps in self.branches),
             reveals=" ".join(dict.fromkeys(card.reveals for card in cards if card.reveals)),
         )
 
@@ -97,17 +97,29 @@ class MaskedColumn:
         return tuple(dict.fromkeys(words for step in (*self.steps, *self.otherwise) if isinstance(step, Cautious) for words in step.warnings))
 
     @property
+    def operations(self) -> Sequence[Mask]:
+        """All operations, those within documents too."""
+        steps = (*self.steps, *self.otherwise)
+        return (*steps, *(inner for step in steps if isinstance(step, OfDocuments) for inner in step.inner))
+
+    def missed(self, context: MaskContext) -> Sequence[str]:
+        """Return what operations should have met in some row, and did not."""
+        steps = (*self.steps, *self.otherwise)
+        return tuple(dict.fromkeys(words for step in steps if isinstance(step, OfDocuments) for words in step.missed(context.met)))
+
+    @property
     def hides(self) -> bool:
         """Whether who knows a value cannot find its row by what it becomes, in any branch; rows that a condition leaves as they are can be found."""
-        return all(any(step.card.keyed or step.card.uniqueness != "preserved" for step in steps) for steps in self._branches)
+        return all(any(step.card.keyed or step.card.uniqueness != "preserved" for step in steps) for steps in self.branches)
 
     @property
     def is_plain_to_see(self) -> bool:
         """Whether who knows a value can work out what it becomes, in some branch: no key and no chance is in it."""
-        return any(all(_shows(step) and not step.card.keyed for step in steps) for steps in self._branches)
+        return any(all(_shows(step) and not step.card.keyed for step in steps) for steps in self.branches)
 
     @property
-    def _branches(self) -> Sequence[Sequence[Mask]]:
+    def branches(self) -> Sequence[Sequence[Mask]]:
+        """The operations of the rows for which the condition holds, and of the others; none where these are kept."""
         return [self.steps] if self.when is None else [self.steps, self.otherwise]
 
     @property
@@ -139,6 +151,20 @@ class MaskedColumn:
                     return f"{step.component_name()} {wrong}"
                 seen, known = step.output_type(seen), None if step.card.changes_type else known
         return None
+
+    def nested_misfit(self, kind: pa.DataType) -> str | None:
+        """Return the first operation that does not fit documents of a type, and why; any that takes text takes them as text in JSON."""
+        wrong = self.misfit(pa.string(), "text")
+        for steps in (self.steps, self.otherwise):
+            # a later operation looks at what the one before has made
+            first = steps[0] if steps else None
+            if wrong is None and isinstance(first, OfDocuments) and (found := first.nested_misfit(kind)) is not None:
+                wrong = f"{first.component_name()} {found}"
+        return wrong
+
+    def keeps_type(self, kind: pa.DataType) -> bool:
+        """Return whether documents of a type are still of that type afterwards, in all branches; else they are text."""
+        return all(_keeps_type(step, kind) for step in (*self.steps, *self.otherwise))
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
         """Return the type of the masked column: text where masked and other values would be of different types."""
@@ -246,6 +272,12 @@ def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], conte
     masked = step.apply(columns.filter(pa.array(rows)), context)
     places = np.cumsum(rows) - 1
     return masked.take(pa.array(places, mask=~rows))
+
+
+def _keeps_type(step: Mask, kind: pa.DataType) -> bool:
+    if isinstance(step, OfDocuments):
+        return step.keeps_type(kind)
+    return not step.card.changes_type and not step.card.types and step.output_type(pa.string()) == pa.string()
 
 
 def _typed(steps: Sequence[Mask], kind: pa.DataType) -> pa.DataType:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sfumato.errors import Mistake, nearest, suggestion
 
@@ -53,6 +55,26 @@ def mistakes_of(
     ]
 
 
+def placed_mistakes(error: ValidationError, model: type[BaseModel]) -> list[tuple[Place, Mistake]]:
+    """Return what is wrong with settings that stand within others, each with the key to which it belongs."""
+    details = error.errors(include_url=False)
+    misspelt = _misspelt(details, model)
+    told = [detail for detail in details if detail["type"] != "missing" or tuple(detail["loc"]) not in misspelt]
+    return [
+        (tuple(detail["loc"])[: -1 if detail["type"] == "missing" else None], _mistake(detail, model, lambda _: None, (), lambda _path, _given: None))
+        for detail in told
+    ]
+
+
+def passed_on(mistakes: Iterable[tuple[Place, Mistake]]) -> ValidationError:
+    """Return what a validator raises so that mistakes are told as they are, each below its own key."""
+    details = [
+        InitErrorDetails(type=PydanticCustomError("passed_on", "is not as it must be", {"mistake": mistake}), loc=place, input=None)
+        for place, mistake in mistakes
+    ]
+    return ValidationError.from_exception_data("settings", details)
+
+
 def spoilt(error: ValidationError, model: type[BaseModel]) -> set[Place]:
     """Return the keys whose values are unknown because of an error; of a misspelt key also the one that was meant."""
     details = error.errors(include_url=False)
@@ -96,6 +118,9 @@ def _mistake(detail: Any, model: type[BaseModel], line_of: LineOf, prefix: Place
             f"write {where[-1]}: ...",
             line_of(path[:-1]),
         )
+    if kind == "passed_on":
+        told: Mistake = context["mistake"]
+        return replace(told, key=key, line=line)
     if kind == "not_built":
         return Mistake(key, str(context["what"]), "policy-not-built", context.get("hint"), line)
     if kind == "literal_error":

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.fingerprint import fingerprints
+from sfumato.core.nested_types import is_readable
 
 _UNIFY_EVERY = 1 << 20
 
@@ -69,7 +70,7 @@ def read(
     dictionaries = {*coded, *repeating(source, sorted(others))} - set(further)
     rows = 0
     # a reader of no column may not know how many rows there are
-    names = list(dict.fromkeys([*coded, *further, *sorted(others)])) or source.describe().names[:1]
+    names = list(dict.fromkeys([*coded, *further, *sorted(others)])) or [field.name for field in source.describe() if is_readable(field)][:1]
     for batch in source.batches(names, [name for name in names if name in dictionaries]):
         for name, builder in builders.items():
             builder.add(batch.column(name))

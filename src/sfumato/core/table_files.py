@@ -15,6 +15,7 @@ from sfumato.core.file_set import files_of, is_several
 from sfumato.core.files import PolicyPath, file_errors, source_changed, state_of
 from sfumato.core.formats import is_of
 from sfumato.core.interfaces import Scan
+from sfumato.core.nested_types import nested_type
 from sfumato.core.settings import Settings
 from sfumato.errors import DataError, number_of
 
@@ -44,7 +45,7 @@ class TableFiles(Settings):
         refuse_other_names(self.path, first.path, expected, found)
         if expected.names != found.names:
             raise _differ(self.path, f"has its columns in another order than {first.path}", "write both in one order")
-        other = [field.name for field in expected if field.type != found.field(field.name).type]
+        other = [field.name for field in expected if _type_of(field) != _type_of(found.field(field.name))]
         if other:
             raise _differ(self.path, f"has columns of other types than {first.path}: {', '.join(other)}", "write both with the same types")
 
@@ -100,6 +101,10 @@ class TableFiles(Settings):
             yield from part.file_batches(columns, coded)
         if self.state() != before:
             raise source_changed(self.path)
+
+
+def _type_of(field: pa.Field) -> pa.DataType:
+    return nested_type(field) or field.type
 
 
 def refuse_other_names(path: str, first: str, expected: pa.Schema, found: pa.Schema) -> None:

@@ -65,7 +65,7 @@ def fit(loaded: Loaded, data: Any) -> tuple[Fitted, pa.Table]:
     place = np.full(counted.rows, LEFT_OUT, np.int64)
     place[staged.link] = np.arange(len(staged.link))
     rows = written.take(pa.array(np.maximum(place, 0)))
-    return fitted, _without(rows, place < 0, fitted)
+    return fitted, _typed(_without(rows, place < 0, fitted), masks)
 
 
 def transform(fitted: Fitted, data: Any, suppress: bool) -> pa.Table:
@@ -84,7 +84,7 @@ def transform(fitted: Fitted, data: Any, suppress: bool) -> pa.Table:
     while given.any():
         holds, broken = holding_rows(plan, ladders, reading, _text_classes(fitted, table, np.flatnonzero(given)), given)
         if not broken:
-            return _without(table, ~given, fitted)
+            return _typed(_without(table, ~given, fitted), fitted.masks)
         if not suppress:
             raise PromiseError(
                 f"these rows, put into the classes that were fitted, do not keep {broken}; nothing is returned",
@@ -136,6 +136,14 @@ def _written(fitted: Fitted, plan: Plan, class_of: NDArray[np.int32]) -> pa.Tabl
         # the keys are read anew: what is fitted holds none
         columns[name] = mask.apply(batch, replace(masks.contexts[name], keys=plan.keys))
     return pa.table({name: columns[name] for name in fitted.published})
+
+
+def _typed(table: pa.Table, masks: MaskPlan) -> pa.Table:
+    """Return a table with its nested columns in their types."""
+    for name in masks.nested:
+        column = masks.typed(name, table.column(name).combine_chunks())
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
 
 
 def _text_classes(fitted: Fitted, table: pa.Table, rows: NDArray[np.int64]) -> TextClasses:

@@ -28,7 +28,8 @@ class MasksAgain:
     def add(self, batch: pa.RecordBatch) -> None:
         """Take further rows."""
         for view, masks in self._parts:
-            columns = [masks.masks[name].apply(as_values(batch.select(masks.needed(name))), masks.contexts[name]) for name in masks.repeatable]
+            made = {name: masks.masks[name].apply(as_values(batch.select(masks.needed(name))), masks.contexts[name]) for name in masks.repeatable}
+            columns = [masks.as_read_back(name, column) for name, column in made.items()]
             self._prints[view].append(fingerprints(columns, batch.num_rows))
 
     def prints(self) -> dict[str, NDArray[np.uint64]]:

@@ -56,13 +56,14 @@ def _column(plan: Plan, name: str, column: Column) -> dict[str, Any]:
 
 
 def _mask(mask: MaskedColumn, column: Column) -> dict[str, Any]:
-    """Return the operations of a mask, one as itself and several as a list, and what holds for all of them."""
+    """Return the operations of a mask, one as itself and several as a list, what holds for all of them, and what they still reveal."""
     told: dict[str, Any] = {"mask": _steps(mask.steps)}
     if column.when is not None:
         told["when"] = column.when.model_dump(mode="json", exclude_none=True, by_alias=True)
     if mask.otherwise:
         told["otherwise"] = _steps(mask.otherwise)
-    return told | {"on_null": column.on_null or ("keep" if mask.card.nulls == "kept" else "generate"), "on_invalid": column.on_invalid}
+    on_null = column.on_null or ("keep" if mask.card.nulls == "kept" else "generate")
+    return told | {"on_null": on_null, "on_invalid": column.on_invalid, "reveals": mask.card.reveals}
 
 
 def _steps(steps: Sequence[Any]) -> Any:

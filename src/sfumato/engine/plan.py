@@ -14,8 +14,10 @@ from sfumato.core.interfaces import ChoosySink, Promise, Sink, Source, Store
 from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext
 from sfumato.core.mistakes import key_text
+from sfumato.core.nested_types import nested_type
 from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
+from sfumato.engine.documents import refuse_documents
 from sfumato.engine.frames import as_table
 from sfumato.engine.translated import missing_as_read, translated
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
@@ -26,6 +28,7 @@ from sfumato.policy.views import ResolvedViews, resolve_views
 from sfumato.registry import find
 
 _FEW = 50
+_NESTED = "look at paths; others: remove, or others: keep, says what becomes of values that no path names"
 AnyPolicy = str | Path | Mapping[str, Any] | Policy | Loaded
 
 
@@ -89,6 +92,12 @@ class Plan:
         gone = {name for name in self.resolved.columns("identifier") if name not in masks} | {name for name, mask in masks.items() if mask.drops}
         return [name for name in self.schema.names if name not in gone]
 
+    @property
+    def nested(self) -> dict[str, pa.DataType]:
+        """The columns of the source whose values are lists, structures or maps, which are read as text in JSON, and their types."""
+        kinds = ((field.name, nested_type(field)) for field in self.schema)
+        return {name: kind for name, kind in kinds if kind is not None}
+
     def context(self, column: str, ladder: Hierarchy | None = None) -> MaskContext:
         """Return what the mask of a column may need."""
         policy = self.resolved.policy
@@ -146,6 +155,7 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
         view, unnamed = remove_unnamed(missing_as_read(each), schema)
         compare_columns(view, source, schema)
         plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
+        refuse_documents(plans[name])
         _refuse_columns(plans[name])
         _refuse_misfits(plans[name])
     return Plans(plans, resolved.derived_from, resolved.readers, resolved.known, resolved.identifying)
@@ -183,10 +193,11 @@ def _refuse_misfits(plan: Plan) -> None:
     """Refuse masks that do not fit the types of their columns, before anything is read."""
     mistakes = []
     for name, mask in plan.resolved.masks.items():
-        wrong = mask.misfit(plan.schema.field(name).type, plan.resolved.policy.columns[name].type)
+        column, nested = plan.schema.field(name), plan.nested.get(name)
+        wrong = mask.misfit(column.type, plan.resolved.policy.columns[name].type) if nested is None else mask.nested_misfit(nested)
         if wrong is not None:
             path = ("columns", name, "mask")
-            hint = "sfumato components --kind masking --table says which operations fit which types"
+            hint = "sfumato components --kind masking --table says which operations fit which types" if nested is None else _NESTED
             mistakes.append(Mistake(key_text(path), wrong, "policy-mask-type", hint, plan.resolved.lines.at(path)))
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)

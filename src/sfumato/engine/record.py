@@ -136,6 +136,7 @@ def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
             entry["ordered"] = counted.hierarchies[name].ordered
         if name in plan.resolved.masks:
             entry["mask"] = plan.resolved.masks[name].component_name()
+            entry["reveals"] = plan.resolved.masks[name].card.reveals
         told[name] = entry
     return told
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sfumato.core.html import html_folded, html_list, html_sentence, html_table
 from sfumato.core.interfaces import Source
+from sfumato.core.nested_values import nested_again
 from sfumato.core.record import RunRecord
 from sfumato.engine.frames import as_frame
 from sfumato.errors import SfumatoError, number_of
@@ -36,7 +37,7 @@ class Release:
     def table(self) -> pa.Table:
         """The published rows as an Arrow table; read from the file where the release is one."""
         schema = self._source.describe()
-        return pa.Table.from_batches(self._source.batches(schema.names), schema)
+        return nested_again(pa.Table.from_batches(self._source.batches(schema.names), schema), schema)
 
     @property
     def data(self) -> Any:

@@ -19,6 +19,7 @@ from sfumato.core.record import RunRecord, Together
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted, count, most_suppressed
 from sfumato.engine.derived import Finer, count_within, search_within
+from sfumato.engine.documents import nested_again
 from sfumato.engine.frames import kind_of_frame
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.publish import private_part, publish
@@ -154,7 +155,12 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     for name, view in views.items():
         seconds = view.timings.seconds | {"verify": round(view.timings.seconds["verify"] + timings.seconds["verify"], 3)}
         record = make_record(view.plan, view.counted, view.recoding, verified[name], view.suppressed, seconds)
-        record = record.model_copy(update={"notes": [*record.notes, *(words for views_of, words in between if name in views_of)]})
+        missed = [
+            f"column {column}: {words}"
+            for column, context in view.masks.contexts.items()
+            for words in view.plan.resolved.masks[column].missed(context)
+        ]
+        record = record.model_copy(update={"notes": [*record.notes, *missed, *(words for views_of, words in between if name in views_of)]})
         finer = plans.derived_from.get(name)
         told: dict[str, Any] = {"view": name, "derived_from": finer, "together": [each for each in together if name in each.views]}
         if finer is not None and view.recoding.levels is not None and views[finer].recoding.levels is None:
@@ -223,6 +229,7 @@ def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
         kept=plan.kept,
         order=plan.published,
         contexts={name: plan.context(name, counted.mask_ladders.get(name)) for name in plan.masked},
+        nested=nested_again(plan),
     )
 
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from sfumato.core import canonical
 from sfumato.core.interfaces import Scan, Source
 from sfumato.core.mistakes import key_text
+from sfumato.core.nested_types import nested_type
 from sfumato.core.written_forms import WrittenForm
 from sfumato.errors import DataError, Mistake, PolicyError
 from sfumato.policy.resolve import Resolved
@@ -77,7 +78,7 @@ class Translated:
 def translated(source: Source, schema: pa.Schema, resolved: Resolved) -> Source:
     """Return the source with its columns translated as the policy says; refuse forms of columns that are not text."""
     policy = resolved.policy
-    typed = [name for name in policy.formats if name in schema.names and not _is_text(schema.field(name).type)]
+    typed = [name for name in policy.formats if name in schema.names and not _is_text(schema.field(name))]
     if typed:
         mistakes = [
             Mistake(
@@ -106,6 +107,6 @@ def missing_as_read(resolved: Resolved) -> Resolved:
     return replace(resolved, policy=policy.model_copy(update={"columns": columns}))
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    held = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(held) or pa.types.is_large_string(held))
+def _is_text(column: pa.Field) -> bool:
+    held = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return bool(pa.types.is_string(held) or pa.types.is_large_string(held)) and nested_type(column) is None

@@ -78,7 +78,7 @@ class WideMasksAgain:
             columns = rows.select(view.masks.needed(name))
             context = view.masks.contexts[name]
             made, totals = mask.totals(columns, context) if isinstance(mask, MaskedColumn) else (mask.apply(columns, context), [])
-            if not np.array_equal(written.prints[name], fingerprints([made], len(rows))):
+            if not np.array_equal(written.prints[name], fingerprints([view.masks.as_read_back(name, made)], len(rows))):
                 raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
             for told in totals:
                 _refuse_few(told, people_of(columns, context.subject))

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Annotated, Any, Literal
 
 import pyarrow as pa
-from pydantic import Field, ValidationError, field_serializer, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_serializer, field_validator
 
 from sfumato.core.canonical import as_text
-from sfumato.core.json_paths import Place, leads_somewhere, places_of, steps_of
+from sfumato.core.json_paths import Place, leads_somewhere, leads_to, places_of, steps_of
+from sfumato.core.json_records import document as parsed
 from sfumato.core.json_records import json_text
-from sfumato.core.mask import Card, Mask, MaskContext, Operation
+from sfumato.core.mask import Card, Cautious, Mask, MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
-from sfumato.errors import UsageError
+from sfumato.core.mistakes import Place as Key
+from sfumato.core.mistakes import passed_on, placed_mistakes
+from sfumato.core.nested_types import Leaf, leaves_of
+from sfumato.errors import Mistake, UsageError
 from sfumato.registry import find
 
 _Document = dict[str, Any] | list[Any]
+_Mistakes = list[tuple[Key, Mistake]]
+_FEW = 5
 
 
 class Nested(Operation):
     """Masks single values within objects and lists: ``{"$.phones[*].number": {character_mask: {keep_last: 3}}}``.
 
-    A column holds JSON as text, a list of JSON lines (``lists: text`` in the source), or what a database calls JSON. Paths have the steps ``.name``,
-    ``["name"]``, ``[0]`` and ``[*]``, which is every element. A value below no path makes the document one that cannot be taken, unless ``others``
-    says that such values are kept or removed: what nobody named is not passed on. A document without a path that is named cannot be taken
-    either, unless ``absent`` is ``keep``: perhaps the path is misspelt. Names along the paths are published.
+    A column holds lists, structures or maps of Parquet, of Arrow or of a data frame, JSON as text, or a list of JSON lines (``lists: text`` in the
+    source). Paths have the steps ``.name``, ``["name"]``, ``[0]`` and ``[*]``, which is every element. A value below no path makes the document one
+    that cannot be taken, unless ``others`` says that such values are kept or removed: what nobody named is not passed on. A document without a path
+    that is named cannot be taken either, unless ``absent`` is ``keep``: perhaps the path is misspelt. Missing values stay missing. Names along the
+    paths are published.
     """
 
     paths: Annotated[dict[str, Any], Field(min_length=1, description="the mask of each path: an operation, or a list of them")]
@@ -35,23 +42,26 @@ class Nested(Operation):
 
     @field_validator("paths")
     @classmethod
-    def _found(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for path in value:
-            steps_of(path)
-        return {path: tuple(_operation(one) for one in (masks if isinstance(masks, list | tuple) else [masks])) for path, masks in value.items()}
+    def _found(cls, value: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+        mistakes: _Mistakes = []
+        found = {path: _operations(path, masks, info.context, mistakes) for path, masks in value.items()}
+        if mistakes:
+            raise passed_on(mistakes)
+        return found
 
     @field_serializer("paths")
     def _as_written(self, value: dict[str, Any]) -> dict[str, Any]:
         return {path: [{mask.component_name(): mask.model_dump(mode="json")} for mask in masks] for path, masks in value.items()}
 
     @property
-    def _inner(self) -> list[Mask]:
+    def inner(self) -> Sequence[Mask]:
+        """The masks along all paths."""
         return [mask for masks in self.paths.values() for mask in masks]
 
     @property
     def card(self) -> Card:
         """What the masks along all paths do together."""
-        cards = [mask.card for mask in self._inner]
+        cards = [mask.card for mask in self.inner]
         return Card(
             deterministic=all(card.deterministic for card in cards),
             reversible=False,
@@ -66,26 +76,76 @@ class Nested(Operation):
     @property
     def keys(self) -> Sequence[str]:
         """The keys of all masks."""
-        return tuple(dict.fromkeys(key for mask in self._inner for key in mask.keys))
+        return tuple(dict.fromkeys(key for mask in self.inner for key in mask.keys))
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What to know of the masks, each with its path."""
+        return [f"{path}: {words}" for path, masks in self.paths.items() for mask in masks if isinstance(mask, Cautious) for words in mask.warnings]
+
+    def read_files(self) -> None:
+        """Read the files that the masks name."""
+        for mask in self.inner:
+            if isinstance(mask, Operation):
+                mask.read_files()
+
+    def nested_misfit(self, kind: pa.DataType) -> str | None:
+        """Return what is wrong with documents of a type: paths that lead nowhere, values that no path names, masks that do not fit."""
+        leaves = list(leaves_of(kind))
+        for path in self.paths:
+            if not any(_leads(path, leaf) for leaf in leaves):
+                return f"has the path {path}, which leads to no single value; the column has {_listed(leaves)}"
+        unnamed = [leaf for leaf in leaves if not any(_leads(path, leaf) for path in self.paths)]
+        if unnamed and self.others == "refuse":
+            return f"names no mask for {_listed(unnamed)}, and others is refuse"
+        chains = ((path, leaf, MaskedColumn(path, masks)) for path, masks in self.paths.items() for leaf in leaves if _leads(path, leaf))
+        wrong = ((path, chain.misfit(leaf.kind, None)) for path, leaf, chain in chains)
+        return next((f"has a mask at {path} that does not fit: {words}" for path, words in wrong if words is not None), None)
+
+    def keeps_type(self, kind: pa.DataType) -> bool:
+        """Return whether what the masks make has the types that were there; a map has no key that is missing."""
+        return all(self._keeps(leaf) for leaf in leaves_of(kind))
+
+    def _keeps(self, leaf: Leaf) -> bool:
+        chains = [masks for path, masks in self.paths.items() if _leads(path, leaf)]
+        if leaf.is_key and (any(mask.card.empties for masks in chains for mask in masks) or (not chains and self.others == "remove")):
+            return False
+        return all(MaskedColumn("", masks).output_type(leaf.kind) == leaf.kind for masks in chains)
+
+    def missed(self, met: Set[str]) -> Sequence[str]:
+        """Return the paths that no document had."""
+        absent = [path for path in self.paths if path not in met] if self.absent == "keep" else []
+        return [f"no row has a value at the path {path}, so that its mask did nothing" for path in absent]
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the documents with their values masked; null for what is no document, or holds what nobody named."""
         documents = [_parsed(text) for text in as_text(columns.column(context.column)).to_pylist()]
-        found = [self._places(document) if document is not None else None for document in documents]
+        found = [self._found_in(document) for document in documents]
         for path, masks in self.paths.items():
             self._mask(path, masks, found, context)
         told = [None if document is None or where is None else json_text(document) for document, where in zip(documents, found, strict=True)]
         return pa.array(told, pa.string())
 
+    def _found_in(self, document: _Document | None) -> dict[str, list[Place]] | None:
+        try:
+            return self._places(document) if document is not None else None
+        except RecursionError:
+            return None
+
     def _places(self, document: _Document) -> dict[str, list[Place]] | None:
         """Return where each path leads in a document; None where it cannot be taken."""
-        found = {path: list(places_of(document, steps_of(path))) for path in self.paths}
-        if self.absent == "error" and not all(leads_somewhere(document, steps_of(path)) for path in self.paths):
+        ends = {path: list(places_of(document, steps_of(path))) for path in self.paths}
+        if self.absent == "error" and not all(places or leads_somewhere(document, steps_of(path)) for path, places in ends.items()):
             return None
+        found = {path: [place for place in places if not isinstance(place.value, dict | list)] for path, places in ends.items()}
         if self.others == "keep":
-            return found
+            # what is an object or a list at the end of a path would stay as it is, and somebody named it
+            return None if any(place.value and isinstance(place.value, dict | list) for places in ends.values() for place in places) else found
         named = {(id(place.holder), place.step) for places in found.values() for place in places}
         rest = [place for place in _leaves(document) if (id(place.holder), place.step) not in named]
+        if any(place.value is None for place in rest):
+            named |= self._missing_on_the_way(document)
+            rest = [place for place in rest if (id(place.holder), place.step) not in named]
         if self.others == "refuse":
             return None if rest else found
         for place in rest:
@@ -93,42 +153,87 @@ class Nested(Operation):
         _without_empty(document)
         return found
 
+    def _missing_on_the_way(self, document: _Document) -> set[tuple[int, Any]]:
+        """Return where an object or a list through which a path leads is missing: that tells no more than a missing value at its end."""
+        ways = {steps[:number] for steps in map(steps_of, self.paths) for number in range(1, len(steps))}
+        return {(id(place.holder), place.step) for way in ways for place in places_of(document, way) if place.value is None}
+
     @staticmethod
     def _mask(path: str, masks: Sequence[Mask], found: list[Any], context: MaskContext) -> None:
         places = [(row, place) for row, where in enumerate(found) if where is not None for place in where[path]]
         values = [place.value for _, place in places]
+        if values:
+            context.met.add(path)
         plain = pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values], pa.string())
         batch = pa.RecordBatch.from_arrays([plain], names=[context.column])
-        masked = MaskedColumn(context.column, masks, on_invalid="remove").apply(batch, context).to_pylist() if values else []
+        masked = MaskedColumn(context.column, masks, on_null="keep", on_invalid="remove").apply(batch, context).to_pylist() if values else []
         for (row, place), old, new in zip(places, values, masked, strict=True):
             if new is None and old is not None and not masks[-1].card.empties:
                 found[row] = None
             place.put(new if isinstance(old, str) or new is None else _as(type(old), new))
 
 
-def _operation(given: Any) -> Mask:
+def _operations(path: str, given: Any, context: Any, mistakes: _Mistakes) -> tuple[Mask, ...]:
+    """Return the masks of a path; what is wrong with them goes to the mistakes."""
+    try:
+        steps_of(path)
+    except ValueError as error:
+        mistakes.append(((path,), Mistake("", str(error), code="policy-value")))
+    several = isinstance(given, list | tuple)
+    found = [_operation((path, place) if several else (path,), one, context, mistakes) for place, one in enumerate(given if several else [given])]
+    if not found:
+        mistakes.append(((path,), Mistake("", "needs an operation", code="policy-value", hint="keep, if the values may be seen")))
+    return tuple(mask for mask in found if mask is not None)
+
+
+def _operation(key: Key, given: Any, context: Any, mistakes: _Mistakes) -> Mask | None:
     if isinstance(given, str):
         given = {given: {}}
-    if not isinstance(given, dict) or len(given) != 1:
-        raise ValueError("needs an operation for each path: a name, or {name: {settings}}")
-    ((name, settings),) = given.items()
-    try:
-        mask: Mask = find("masking", name).model_validate(settings or {})
-    except UsageError:
-        raise ValueError(f"names an operation that there is not: {name}") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"{name}: {'.'.join(map(str, first['loc']))} {first['msg']}") from None
-    if mask.card.scope != "value":
-        raise ValueError(f"{name} looks at more than one value, and a path leads to one")
+    if isinstance(given, Mask):
+        name, mask = given.component_name(), given
+    elif not isinstance(given, dict) or len(given) != 1 or not isinstance(next(iter(given)), str):
+        mistakes.append((key, Mistake("", "must be an operation: a name, or {name: {settings}}", code="policy-value", hint="constant, for instance")))
+        return None
+    else:
+        ((name, settings),) = given.items()
+        try:
+            kind = find("masking", name)
+            mask = kind.model_validate({} if settings is None else settings, context=context)
+        except UsageError as error:
+            mistakes.append(((*key, name), Mistake("", error.message, code="component-unknown", hint=error.hint)))
+            return None
+        except ValidationError as error:
+            mistakes += [((*key, name, *inner), mistake) for inner, mistake in placed_mistakes(error, kind)]
+            return None
+    words = _unfit(mask)
+    if words is not None:
+        mistakes.append(((*key, name), Mistake("", words[0], code="policy-value", hint=words[1])))
     return mask
+
+
+def _unfit(mask: Mask) -> tuple[str, str] | None:
+    """Return why a mask cannot stand at a path, and what to try; None where it can."""
+    if mask.card.scope != "value" or mask.reads:
+        return "looks at more than one value, and a path leads to one", "an operation of scope value: sfumato components --kind masking --table"
+    if isinstance(mask, Operation) and mask.needs_ladder:
+        return "shows a level of a hierarchy, and a value within a document has none", "map_values, or generalise with other settings"
+    if mask.component_name() == "drop":
+        return "removes a whole column", "empty, or others: remove and no path"
+    return None
+
+
+def _leads(path: str, leaf: Leaf) -> bool:
+    return leads_to(steps_of(path), steps_of(leaf.path)) if leaf.path != "$" else False
+
+
+def _listed(leaves: Sequence[Leaf]) -> str:
+    paths = [leaf.path for leaf in leaves]
+    return ", ".join(paths) if len(paths) <= _FEW else f"{', '.join(paths[:_FEW])} and {len(paths) - _FEW} more"
 
 
 def _parsed(text: str | None) -> _Document | None:
     try:
-        document = json.loads(text) if text is not None else None
-        # half a character, which JSON can spell, is no text
-        json.dumps(document, ensure_ascii=False).encode()
+        document = parsed(text) if text is not None else None
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict | list) else None

@@ -47,7 +47,7 @@ def _of_view(name: str, view: Resolved) -> Iterator[Mistake]:
             if other in view.masks or (other in policy.columns and policy.columns[other].role == "identifier"):
                 words = f"what it shows depends on {other}, which is masked or removed: rows that differ there may be told apart by it"
                 yield warning(column, "mask", words, code="lint-group-shown", hint="groups and conditions by columns that are published as they are")
-        if policy.subject is not None and any(_is_noise(step) for step in mask.steps):
+        if policy.subject is not None and any(_is_noise(step) for step in mask.operations):
             words = f"one person has many rows, and the noise of all of them averages out: {policy.subject} says whose they are"
             yield warning(column, "mask", words, code="lint-noise-averages", hint="noise with a key, or one value a person before the noise")
     for promise in view.promises:
@@ -76,7 +76,7 @@ def _between_views(views: Mapping[str, Resolved]) -> Iterator[Mistake]:
     shared: dict[tuple[str, str], list[str]] = {}
     for name, view in views.items():
         for mask in view.masks.values():
-            for step in mask.steps:
+            for step in mask.operations:
                 domain: Any = getattr(step, "domain", None)
                 for key in step.keys if domain is not None else ():
                     seen = shared.setdefault((key, domain), [])

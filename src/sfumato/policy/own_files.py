@@ -32,7 +32,7 @@ def own_files(
     """Return the mistake of a sink that would write over a file that is read."""
     if sink is None:
         return []
-    steps = [step for mask in masks.values() if mask is not None for step in (*mask.steps, *mask.otherwise)]
+    steps = [step for mask in masks.values() if mask is not None for step in mask.operations]
     read, targets = _read(loaded, source, [*hierarchies.values(), *steps]), written(sink)
     line = loaded.lines.at(("sink",))
     if any(_same_file(target, path) or _is_inside(path, target) for target in targets for path in read):

@@ -25,6 +25,11 @@ class Arrow(Settings):
         """Return the file."""
         return (self.path,)
 
+    def nests(self, name: str) -> bool:
+        """Return that lists, structures and maps have their types."""
+        del name
+        return True
+
     def open(self, schema: pa.Schema) -> ArrowWriter:
         """Begin a file under a private name."""
         return ArrowWriter(self, schema)

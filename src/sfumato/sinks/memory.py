@@ -18,6 +18,11 @@ class Memory(Settings):
         """Return nothing: no file is written."""
         return ()
 
+    def nests(self, name: str) -> bool:
+        """Return that lists, structures and maps have their types."""
+        del name
+        return True
+
     def open(self, schema: pa.Schema) -> MemoryWriter:
         """Begin a table."""
         return MemoryWriter(schema)

@@ -40,6 +40,10 @@ class Parquet(Settings):
             return "partition_by names a column twice"
         return "partition_by leaves no column for the files" if set(self.partition_by) == set(names) else None
 
+    def nests(self, name: str) -> bool:
+        """Return whether a column is not one whose values are folders: these are text."""
+        return name not in self.partition_by
+
     def open(self, schema: pa.Schema) -> Writer:
         """Begin a file or a folder under a private name."""
         if self.partition_by:

@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from sfumato.core.column_types import damage_is, plain_schema, refuse_damaged_text
 from sfumato.core.files import file_errors, unchanged
+from sfumato.core.nested_types import refuse_unreadable
+from sfumato.core.nested_values import as_described
 from sfumato.core.table_files import TableFiles
 from sfumato.errors import DataError
 
@@ -33,12 +35,12 @@ class Arrow(TableFiles):
         del coded
         with unchanged(self.path), self._opened() as (schema, batches):
             known = self._schema(schema)
+            refuse_unreadable(known, columns, self.path)
             wanted = pa.schema([known.field(name) for name in columns])
             for batch in batches:
                 # before anything is made of it: a damaged file may point anywhere
                 refuse_damaged_text(batch, self.path)
-                table = pa.Table.from_batches([batch]).select(list(columns))
-                yield from (table.cast(wanted).combine_chunks() if columns else table).to_batches(max_chunksize=_ROWS)
+                yield from as_described(batch.select(list(columns)), wanted, _ROWS)
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
@@ -56,7 +58,7 @@ class Arrow(TableFiles):
 
     def _schema(self, schema: pa.Schema) -> pa.Schema:
         plain = plain_schema(schema, self.path)
-        return pa.schema([(field.name, _value_type(field.type)) for field in plain])
+        return pa.schema([field.with_type(_value_type(field.type)) for field in plain])
 
     def _damaged(self) -> DataError:
         return DataError(f"{self.path} is damaged or no Arrow file", code="arrow-damaged", hint="write the file again")

@@ -9,7 +9,11 @@ import pyarrow as pa
 from pydantic import ConfigDict, Field
 
 from sfumato.core.column_types import plain_schema, refuse_damaged_text
+from sfumato.core.nested_types import refuse_unreadable
+from sfumato.core.nested_values import as_described
 from sfumato.core.settings import Settings
+
+_ROWS = 1 << 18
 
 
 class Memory(Settings):
@@ -43,5 +47,6 @@ class Memory(Settings):
             return
         schema = self.describe()
         chosen = pa.schema([schema.field(name) for name in columns])
-        for batch in self.table.select(list(columns)).cast(chosen).to_batches(max_chunksize=1 << 18):
-            yield refuse_damaged_text(batch, "the table")
+        refuse_unreadable(schema, columns, "the table")
+        for batch in self.table.select(list(columns)).to_batches():
+            yield from as_described(refuse_damaged_text(batch, "the table"), chosen, _ROWS)

@@ -1,7 +1,4 @@
-"""Parquet files: columns with types, read in batches of bounded size.
-
-Only flat columns are known: a list, a structure or a map has no place in a table of people and values.
-"""
+"""Parquet files: columns with types, read in batches of bounded size."""
 
 from __future__ import annotations
 
@@ -18,6 +15,8 @@ from sfumato.core.column_types import damage_is, plain_schema, refuse_damaged_te
 from sfumato.core.file_set import fixed_part, is_several
 from sfumato.core.files import file_errors, unchanged
 from sfumato.core.hive_folders import keys_of
+from sfumato.core.nested_types import nested_type, refuse_unreadable
+from sfumato.core.nested_values import as_described
 from sfumato.core.table_files import TableFiles
 from sfumato.errors import DataError
 
@@ -61,13 +60,14 @@ class Parquet(TableFiles):
     def file_batches(self, columns: Sequence[str], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read some columns of one file, those of ``coded`` that hold text as dictionaries."""
         schema = self.file_schema()
+        refuse_unreadable(schema, columns, self.path)
         stored = [name for name in columns if name not in self._keys]
-        dictionaries = [name for name in coded if pa.types.is_string(schema.field(name).type) and name not in self._keys]
+        dictionaries = [name for name in coded if _is_text(schema.field(name)) and name not in self._keys]
         wanted = pa.schema([_field(schema.field(name), name in dictionaries) for name in stored])
         with unchanged(self.path), self._opened(dictionaries) as file:
             for batch in file.iter_batches(batch_size=_batch_rows(file), columns=stored):
-                read = refuse_damaged_text(_as_described(batch, wanted), self.path)
-                yield self._with_keys(read, columns, coded) if len(stored) < len(columns) else read
+                for read in as_described(refuse_damaged_text(batch, self.path), wanted, _ROWS):
+                    yield self._with_keys(read, columns, coded) if len(stored) < len(columns) else read
 
     def _with_keys(self, batch: pa.RecordBatch, columns: Sequence[str], coded: Sequence[str]) -> pa.RecordBatch:
         """Return the batch with the columns that the folders say."""
@@ -126,7 +126,11 @@ def _field(field: pa.Field, coded: bool = False) -> pa.Field:
     kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         kind = pa.string()
-    return pa.field(field.name, pa.dictionary(pa.int32(), kind) if coded else kind)
+    return field.with_type(pa.dictionary(pa.int32(), kind) if coded else kind)
+
+
+def _is_text(field: pa.Field) -> bool:
+    return bool(pa.types.is_string(field.type)) and nested_type(field) is None
 
 
 def _batch_rows(file: parquet.ParquetFile) -> int:
@@ -134,10 +138,3 @@ def _batch_rows(file: parquet.ParquetFile) -> int:
     groups = [file.metadata.row_group(place) for place in range(file.metadata.num_row_groups)]
     widest = max((group.total_byte_size / max(1, group.num_rows) for group in groups), default=1.0)
     return max(1, min(_ROWS, int(_BYTES / max(1.0, widest))))
-
-
-def _as_described(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return the columns in the order and the types that were asked for."""
-    if not schema.names:
-        return batch
-    return pa.RecordBatch.from_arrays([batch.column(field.name).cast(field.type) for field in schema], schema=schema)

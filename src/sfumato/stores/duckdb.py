@@ -93,7 +93,7 @@ class Duckdb(Settings):
                 raw = next(batches) if attached.spill.names else None
                 shown = _classes_of_batch(labels, class_of[rows])
                 ready = {**shown} | {name: column.slice(start, len(rows)) for name, column in made.items()}
-                columns = [_published(name, attached, ready, rows, raw, masks) for name in schema.names]
+                columns = [masks.typed(name, _published(name, attached, ready, rows, raw, masks)) for name in schema.names]
                 writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
                 progress.advance(len(rows))
             written = writer.finish()
@@ -342,6 +342,8 @@ def _schema(attached: EmbeddedTable, masks: MaskPlan) -> pa.Schema:
     for name in masks.order:
         if name in recoded:
             fields += [pa.field(column, label) for column in recoded[name]]
+        elif name in masks.nested:
+            fields.append(pa.field(name, masks.nested[name]))
         elif name in masks.masks:
             fields.append(pa.field(name, masks.masks[name].output_type(attached.type_of(name))))
         else:

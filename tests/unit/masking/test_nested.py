@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,11 @@ from sfumato.core.json_paths import steps_of
 from sfumato.core.mask import MaskContext
 from sfumato.errors import DataError, PolicyError
 from sfumato.masking.nested import Nested
+from sfumato.masking.shorten import Shorten
+from sfumato.policy.lint import lint
+from sfumato.policy.load import load
+from sfumato.policy.views import resolve_views
+from sfumato.registry import find
 
 LAST = {"character_mask": {"keep_last": 2}}
 
@@ -77,12 +83,144 @@ def test_a_path_that_is_none_is_refused(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mask", "words"),
-    [("nobody", "that there is not"), ("shuffle", "more than one value"), ({"shorten": {"long": 3}}, "shorten"), (7, "needs an operation")],
+    ("mask", "key", "words"),
+    [
+        ("shorter", "$.a.shorter", "there is no 'shorter' among the masks of this version"),
+        ("shuffle", "$.a.shuffle", "looks at more than one value, and a path leads to one"),
+        ({"fake": {"kind": "name", "by": ["who"], "key": "k"}}, "$.a.fake", "looks at more than one value, and a path leads to one"),
+        ({"generalise": {"level": 1}}, "$.a.generalise", "shows a level of a hierarchy, and a value within a document has none"),
+        ("drop", "$.a.drop", "removes a whole column"),
+        ({"shorten": {"length": 3, "sides": "end"}}, "$.a.shorten.sides", "unknown key"),
+        ({"shorten": {}}, "$.a.shorten", "needs the key length"),
+        ({"shorten": {"length": "x"}}, "$.a.shorten.length", "must be a whole number"),
+        (["constant", {"noise": {"amount": -1}}], "$.a[1].noise.amount", "must be more than 0.0"),
+        ({"constant": []}, "$.a.constant", "must be a mapping of keys to values"),
+        (7, "$.a", "must be an operation: a name, or {name: {settings}}"),
+        ({"constant": {}, "keep": {}}, "$.a", "must be an operation: a name, or {name: {settings}}"),
+        ([], "$.a", "needs an operation"),
+    ],
 )
-def test_a_mask_that_is_none_is_refused(mask: Any, words: str) -> None:
-    with pytest.raises(PolicyError, match=words):
+def test_a_mask_that_cannot_stand_at_a_path_is_refused_in_our_words(mask: Any, key: str, words: str) -> None:
+    with pytest.raises(PolicyError) as caught:
         Nested(paths={"$.a": mask})
+    assert [(mistake.key, mistake.message) for mistake in caught.value.mistakes] == [(f"paths.{key}", words)]
+
+
+LINES = """\
+source: data.csv
+columns:
+  doc:
+    role: other
+    mask:
+      nested:
+        paths:
+          $.a: {shorten: {length: 0}}
+          $.b:
+            - constnt
+            - keep
+sink: out.csv
+"""
+
+
+def test_all_mistakes_along_paths_are_told_with_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(LINES)
+
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run(tmp_path / "policy.yaml")
+    found = [(mistake.line, mistake.key, mistake.code, mistake.hint) for mistake in caught.value.mistakes]
+    assert found == [
+        (8, "columns.doc.mask.nested.paths.$.a.shorten.length", "policy-value", None),
+        (10, "columns.doc.mask.nested.paths.$.b[0].constnt", "component-unknown", "constant"),
+    ]
+
+
+def test_files_of_masks_along_paths_are_the_policys(write_policy: Callable[..., Path]) -> None:
+    rows = 'doc\n"{""a"":""x""}"\n'
+    mask = {"nested": {"paths": {"$.a": {"map_values": {"path": "map.csv"}}}}}
+    policy = {"source": "data.csv", "columns": {"doc": {"role": "other", "mask": mask}}, "sink": "out.csv"}
+
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run(write_policy(policy, rows))
+    assert [mistake.key for mistake in caught.value.mistakes] == ["columns.doc.mask"]
+
+    path = write_policy(policy, rows)
+    (path.parent / "map.csv").write_text("old,new\nx,y\n")
+    assert sfumato.run(path).table.to_pylist() == [{"doc": '{"a":"y"}'}]
+
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run(write_policy(policy | {"sink": "map.csv"}, rows))
+    assert [mistake.code for mistake in caught.value.mistakes] == ["sink-is-source"]
+
+
+def test_keys_of_masks_along_paths_are_needed() -> None:
+    mask = Nested(paths={"$.a": {"hash": {"key": "one"}}, "$.b": {"encrypt": {"key": "two"}}})
+    assert mask.keys == ("one", "two")
+
+    policy = {"columns": {"doc": {"role": "other", "mask": {"nested": {"paths": {"$.a": {"hash": {"key": "one"}}}}}}}}
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run(policy, data=pa.table({"doc": ["{}"]}))
+    assert [mistake.message for mistake in caught.value.mistakes] == ["needs the key one, which the policy does not name"]
+
+
+UNKEYED = "$.a: sha256 without a key can be undone by trying values, by anybody"
+
+
+def test_what_to_know_of_masks_along_paths_is_told_in_plan_check_and_record() -> None:
+    policy = {"columns": {"doc": {"role": "other", "mask": {"nested": {"paths": {"$.a": {"hash": {"unkeyed": "sha256"}}}}}}}}
+    data = pa.table({"doc": ['{"a":"x"}']})
+
+    assert f"column doc: {UNKEYED}" in sfumato.run(policy, data=data).record.notes
+    assert f"Mask doc with nested; mind that {UNKEYED}." in sfumato.plan(policy, data=data).steps
+    assert UNKEYED in [warning.message for warning in lint(resolve_views(load(policy)).views)]
+
+
+def test_what_masks_along_paths_reveal_is_told_in_plan_and_record() -> None:
+    policy = {"columns": {"doc": {"role": "other", "mask": {"nested": {"paths": {"$.a": "email_mask"}}}}}}
+    data = pa.table({"doc": ['{"a":"ada@example.org"}']})
+    reveals = f"How documents are built, and how long their lists are. {find('masking', 'email_mask')().card.reveals}"
+
+    assert sfumato.run(policy, data=data).record.columns["doc"]["reveals"] == reveals
+    assert sfumato.plan(policy, data=data).settings["columns"]["doc"]["reveals"] == reveals
+
+
+def test_the_record_names_paths_that_no_row_has() -> None:
+    mask = {"nested": {"paths": {"$.a": "constant", "$.b[*]": "constant"}, "absent": "keep"}}
+    release = sfumato.run({"columns": {"doc": {"role": "other", "mask": mask}}}, data=pa.table({"doc": ['{"a":"x"}', '{"b":[]}']}))
+
+    told = [note for note in release.record.notes if "path" in note]
+    assert told == ["column doc: no row has a value at the path $.b[*], so that its mask did nothing"]
+
+
+def test_missing_elements_and_what_would_be_within_them_stay_missing() -> None:
+    assert masked([None, "x"], paths={"$[*]": "constant"}) == [[None, "*"]]
+    assert masked([None, {"a": "x"}], {"b": None}, paths={"$[*].a": "constant"}, absent="keep") == [[None, {"a": "*"}], None]
+    assert masked({"b": None}, paths={"$.b.c[*]": "constant"}) == [{"b": None}]
+    assert masked({"Alice Smith": None}, paths={"$.b.c": "constant"}, absent="keep") == [None]
+
+
+def test_an_object_where_a_value_was_named_is_not_passed_on() -> None:
+    documents = ({"name": {"first": "Ada"}}, {"name": ["Ada"]}, {"name": []}, {"name": "Ada"})
+
+    assert masked(*documents, paths={"$.name": "constant"}, others="keep") == [None, None, {"name": []}, {"name": "*"}]
+    assert masked(*documents, paths={"$.name": "constant"}) == [None, None, {"name": []}, {"name": "*"}]
+
+
+def test_documents_that_json_would_change_cannot_be_taken() -> None:
+    texts = ('{"a": "x", "a": "y"}', '{"a": NaN}', '{"a": 1e999}', '{"a": -Infinity}', '{"a": "\\ud800"}')
+
+    assert masked(*texts, paths={"$.a": "keep"}) == [None] * 5
+
+
+@pytest.mark.parametrize("depth", [300, 900, 2000])
+def test_deep_documents_are_masked_or_cannot_be_taken(depth: int) -> None:
+    text = '{"a":' * depth + '"canary"' + "}" * depth
+
+    found = Nested(paths={"$.b": "constant"}, others="remove", absent="keep").apply(pa.RecordBatch.from_pydict({"doc": [text]}), MaskContext("doc"))
+    assert found.to_pylist() in ([None], ["{}"])
+
+
+def test_masks_built_in_python_can_stand_at_a_path() -> None:
+    assert masked({"a": "abc"}, paths={"$.a": Shorten(length=1)}) == [{"a": "a"}]
 
 
 def test_lists_of_json_lines_are_masked_and_written_as_lists_again(tmp_path: Path) -> None:

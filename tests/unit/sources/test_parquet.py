@@ -62,14 +62,30 @@ def test_rows_with_large_cells_come_in_small_batches(path: Path) -> None:
     assert max(batch.num_rows for batch in file.batches(["t"])) < 60
 
 
-def test_nested_columns_are_refused_by_name(path: Path) -> None:
+def test_nested_columns_are_read_as_text_in_json(path: Path) -> None:
     file = source(path, pa.table({"t": ["x"], "visits": [[1, 2]], "address": [{"zip": "10969"}]}))
 
-    with pytest.raises(DataError) as caught:
-        file.describe()
+    (batch,) = file.batches(["address", "visits"], coded=["visits"])
+    assert batch.to_pylist() == [{"address": '{"zip":"10969"}', "visits": "[1,2]"}]
 
+
+def test_bytes_are_refused_where_they_are_asked_for(path: Path) -> None:
+    file = source(path, pa.table({"t": ["x"], "photo": [b"x"]}))
+
+    assert [batch.to_pylist() for batch in file.batches(["t"])] == [[{"t": "x"}]]
+    with pytest.raises(DataError) as caught:
+        list(file.batches(["t", "photo"]))
     assert caught.value.code == "column-nested"
-    assert caught.value.message == f"{path} has columns whose values are lists, structures, bytes or lengths of time: visits, address"
+    assert caught.value.message == f"{path} has columns that cannot be read: photo (bytes)"
+
+
+def test_a_flat_column_may_be_called_like_the_path_of_a_field(path: Path) -> None:
+    file = source(path, pa.table({"a.b": ["flat"], "a": [{"b": "within", "c": 1}]}))
+
+    (batch,) = file.batches(["a", "a.b"])
+    assert batch.to_pylist() == [{"a": '{"b":"within","c":1}', "a.b": "flat"}]
+    (batch,) = file.batches(["a.b"])
+    assert batch.to_pylist() == [{"a.b": "flat"}]
 
 
 def test_columns_of_one_name_are_refused(path: Path) -> None:
