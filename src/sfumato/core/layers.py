@@ -1,0 +1,40 @@
+"""Entities of several finders in one text: all that anyone has found, none across another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from sfumato.core.entities import Entity
+
+
+def layered(text: str, layers: Iterable[Sequence[Entity]]) -> list[Entity]:
+    """Return the entities of all layers in their order; of one that overlaps those of earlier layers what they leave, where that is a word.
+
+    >>> found = layered("Ana 0421 123456", [[Entity(4, 15, "phone")], [Entity(0, 8, "person"), Entity(4, 8, "name")]])
+    >>> [(entity.kind, entity.begin, entity.end) for entity in found]
+    [('person', 0, 3), ('phone', 4, 15)]
+    """
+    taken: list[Entity] = []
+    for layer in layers:
+        for entity in layer:
+            taken = sorted([*taken, *_left(text, entity, taken)], key=lambda entity: entity.begin)
+    return taken
+
+
+def _left(text: str, entity: Entity, taken: Sequence[Entity]) -> Iterator[Entity]:
+    """Yield the parts of an entity that others leave, without what stands between them and the others; a part without a letter or digit is none."""
+    begin, end = entity.begin, entity.end
+    for other in (other for other in taken if other.end > entity.begin and other.begin < entity.end):
+        yield from _part(text, begin, other.begin, entity)
+        begin = other.end
+    yield from _part(text, begin, end, entity)
+
+
+def _part(text: str, begin: int, end: int, entity: Entity) -> Iterator[Entity]:
+    if not any(character.isalnum() for character in text[begin:end]):
+        return
+    while begin > entity.begin and not text[begin].isalnum():
+        begin += 1
+    while end < entity.end and not text[end - 1].isalnum():
+        end -= 1
+    yield Entity(begin, end, entity.kind)
