@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -52,8 +52,7 @@ _ASCII_END = 0x80
 _STRANGE = f"[{''.join(chr(code) for code in _PLAIN)}]"
 
 
-@dataclass(frozen=True)
-class Entity:
+class Entity(NamedTuple):
     """Where an entity stands in a text, and of which kind it is."""
 
     begin: int
@@ -120,33 +119,29 @@ def _rows(texts: pa.Array, expression: str) -> NDArray[np.int64]:
 def _add(found: dict[int, list[Entity]], texts: pa.Array, rows: NDArray[np.int64], kind: Kind, form: Form) -> None:
     """Add what a form finds in some rows to what was found there before."""
     shown = texts.take(pa.array(rows)).to_pylist()
-    candidates = [
-        (row, text, entity) for row, text in zip(rows.tolist(), shown, strict=True) for entity in _candidates(text, kind, form, found.get(row, ()))
-    ]
-    right = _right([(text, entity) for _, text, entity in candidates], form)
-    for row, entity in (candidate[::2] for candidate, is_right in zip(candidates, right, strict=True) if is_right):
-        if _is_free(entity, found.get(row, ())):
+    candidates = [(row, text, entity) for row, text in zip(rows.tolist(), shown, strict=True) for entity in _candidates(text, kind, form)]
+    free = [candidate for candidate in candidates if _is_free(candidate[2], found.get(candidate[0]))]
+    for (row, _, entity), is_right in zip(free, _right(free, form), strict=True):
+        if is_right and _is_free(entity, found.get(row)):
             found.setdefault(row, []).append(entity)
 
 
-def _candidates(text: str, kind: Kind, form: Form, taken: Sequence[Entity]) -> Iterator[Entity]:
-    for match in form.pattern.finditer(text):
-        begin, end = match.span(form.group)
-        if form.cut is not None:
-            end = begin + form.cut(match[form.group])
-        entity = Entity(begin, end, kind)
-        if begin < end and _is_free(entity, taken):
-            yield entity
+def _candidates(text: str, kind: Kind, form: Form) -> list[Entity]:
+    group, cut = form.group, form.cut
+    if cut is None:
+        return [Entity(*match.span(group), kind) for match in form.pattern.finditer(text)]
+    found = [(match.start(group), cut(match[group])) for match in form.pattern.finditer(text)]
+    return [Entity(begin, begin + length, kind) for begin, length in found if length]
 
 
-def _is_free(entity: Entity, taken: Sequence[Entity]) -> bool:
-    return all(entity.end <= other.begin or other.end <= entity.begin for other in taken)
+def _is_free(entity: Entity, taken: Sequence[Entity] | None) -> bool:
+    return taken is None or all(entity.end <= other.begin or other.end <= entity.begin for other in taken)
 
 
-def _right(candidates: Sequence[tuple[str, Entity]], form: Form) -> list[bool]:
+def _right(candidates: Sequence[tuple[int, str, Entity]], form: Form) -> list[bool]:
     if form.is_right is None:
         return [True] * len(candidates)
-    values = [text[entity.begin : entity.end] for text, entity in candidates]
+    values = [text[entity.begin : entity.end] for _, text, entity in candidates]
     if form.without is not None:
         values = [form.without.sub("", value) for value in values]
     return [bool(right) for right in form.is_right(pa.array(values, pa.string()))]

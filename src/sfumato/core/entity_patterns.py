@@ -11,6 +11,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -44,7 +45,7 @@ class Form:
     without: re.Pattern[str] | None = None
     cut: Callable[[str], int] | None = None
 
-    @property
+    @cached_property
     def group(self) -> str | int:
         """The group of the pattern that is the entity."""
         return "entity" if "entity" in self.pattern.groupindex else 0

@@ -87,7 +87,7 @@ class KnownNames:
 
         >>> found = KnownNames.of_person(["Ana de Souza"]).found_in("Souza, Ana was seen; de novo in Souza")
         >>> [(name.begin, name.end) for name in found]
-        [(0, 10), (32, 37)]
+        [(0, 5), (7, 10), (32, 37)]
         """
         phrases: set[tuple[str, ...]] = set()
         beside: set[str] = set()
@@ -142,7 +142,7 @@ class KnownNames:
             for place in order:
                 if marked[place + step] and words[place].folded in self.beside:
                     first, second = sorted((place, place + step))
-                    marked[place] = marked[place] or _are_near(words[first], words[second], text)
+                    marked[place] = marked[place] or _belong_together(words[first], words[second], text)
 
 
 def fold(text: str) -> str:
@@ -199,12 +199,16 @@ def _are_near(one: Word, other: Word, text: str) -> bool:
     return other.begin - one.end <= _LONGEST_GAP and not text[one.end : other.begin].count("\n") > 1
 
 
+def _belong_together(one: Word, other: Word, text: str) -> bool:
+    return _are_near(one, other, text) and not set(",;") & set(text[one.end : other.begin])
+
+
 def _joined(words: Sequence[Word], marked: Sequence[bool], text: str) -> Iterator[Entity]:
     """Yield marked words as entities, neighbours as one."""
     begin: Word | None = None
     last: Word | None = None
     for word, is_marked in zip(words, marked, strict=True):
-        if begin is not None and last is not None and (not is_marked or not _are_near(last, word, text)):
+        if begin is not None and last is not None and (not is_marked or not _belong_together(last, word, text)):
             yield Entity(begin.begin, last.end, KIND)
             begin = None
         if is_marked:

@@ -201,7 +201,7 @@ class Redact(Operation):
         unreadable: set[int] = set()
         if self._has_names or self.model is not None:
             shown = texts.to_pylist()
-            layers += [self._names(shown, columns)]
+            layers += [self._of_row(shown, columns), self._of_words(shown)]
         if self.model is not None:
             found = names_in([text or "" for text in shown], self.model, self._named_kinds)
             layers += [{row: names for row, names in enumerate(found) if names}]
@@ -212,17 +212,17 @@ class Redact(Operation):
         replaced = {row: [entity for entity in entities if self._way(entity.kind) != "keep"] for row, entities in layer.items()}
         return {row: entities for row, entities in replaced.items() if entities}
 
-    def _names(self, texts: Sequence[str | None], columns: pa.RecordBatch) -> dict[int, Sequence[Entity]]:
-        """Return where words and values of the row's other columns stand."""
+    def _of_row(self, texts: Sequence[str | None], columns: pa.RecordBatch) -> dict[int, list[Entity]]:
+        """Return where values of the row's other columns stand."""
         others = [as_text(columns.column(name)).to_pylist() for name in self.columns]
-        found: dict[int, Sequence[Entity]] = {}
-        for row, text in enumerate(texts):
-            if text:
-                person = KnownNames.of_person([other[row] for other in others if other[row]]).found_in(text) if others else []
-                names = [*person, *self._words.found_in(text)] if self._words.phrases else person
-                if names:
-                    found[row] = names
-        return found
+        people = zip(*others, strict=True)
+        found = {row: KnownNames.of_person(filter(None, values)).found_in(texts[row] or "") for row, values in enumerate(people)}
+        return {row: names for row, names in found.items() if names}
+
+    def _of_words(self, texts: Sequence[str | None]) -> dict[int, list[Entity]]:
+        """Return where words stand that are known."""
+        found = {row: self._words.found_in(text or "") for row, text in enumerate(texts)} if self._words.phrases else {}
+        return {row: names for row, names in found.items() if names}
 
     def _replaced(self, text: str, entities: Sequence[Entity], secret: bytes) -> str:
         parts, end = [], 0
