@@ -104,7 +104,7 @@ def _is_day(text: str) -> bool:
 @_each
 def _is_phone(text: str) -> bool:
     # from half past eight until a quarter to eleven
-    return re.fullmatch(r"[01]\d\.[0-5]\d ?- ?[012]\d\.[0-5]\d", text) is None
+    return re.fullmatch(r"[012]\d\.?[0-5]\d ?- ?[012]\d\.?[0-5]\d", text) is None
 
 
 _VEHICLE_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 7, 9, 2, 3, 4, 5, 6, 7, 8, 9], strict=True))
@@ -136,6 +136,8 @@ _CLOCK = (
     rf"(?: ?(?:[AaPp]\.?[Mm]\b\.?|Uhr\b|h\b|{_ZONE}))?"
 )
 _TIME = rf"(?:T[0-2][0-9][0-5][0-9](?:[0-5][0-9])?{_ZONE}?|(?:T|,? {{1,2}}(?:(?:at|um|à|a las|alle|alle ore) )?){_CLOCK})?"
+# numbers with one of these behind them are doses and sizes
+_NO_UNIT = r"(?! ?(?:mg|mcg|µg|g|kg|ml|l|cm|mm|units?|iu|ie|mmol|mmhg)\b| ?%)"
 _YEAR = r"(?:19|20)[0-9]{2}"
 _DAY = r"(?:3[01]|[12][0-9]|0?[1-9])"
 _ORDINAL = r"(?:st|nd|rd|th|er|º|°|ª)"
@@ -143,8 +145,8 @@ _OF = r"(?:of |de |del |d['’])?"
 _DAYS = rf"{_DAY}(?:{_ORDINAL}\b|[.º°])?(?: ?(?:-|to|bis|au|al|and|und|et|y|e) ?{_DAY}(?:{_ORDINAL}\b|[.º°])?)?"
 _NAMES = "|".join(sorted(MONTH_NAMES, key=len, reverse=True))
 _ALL_NAMES = "|".join(sorted((*MONTH_NAMES, *MONTHS_WITH_YEAR), key=len, reverse=True))
-_MONTH = rf"(?i:{_NAMES})(?![{_LETTERS}])"
-_ANY_MONTH = rf"(?i:{_ALL_NAMES})(?![{_LETTERS}])\.?"
+_MONTH = rf"(?i:{_NAMES})(?![^\W\d_]|[\u0300-\u036f])"
+_ANY_MONTH = rf"(?i:{_ALL_NAMES})(?![^\W\d_]|[\u0300-\u036f])\.?"
 _MONTH_SCREEN = rf"(?i)[0-9][^0-9]{{0,4}}(?:of |de |del |d')?(?:{_ALL_NAMES})(?:[^a-z]|$)|\b(?:{_ALL_NAMES})[^0-9a-z]{{1,3}}(?:de |del |of )?[0-9]"
 # what may stand between the word that says what a number is, and the number
 _IS = "number|numbers|no|nr|num|nummer|numéro|número|numero|n°|nº|code|is|was|ist|lautet|est|es|è"
@@ -283,7 +285,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         ),
         Form(
             "[0-9]{1,2} ?[-./] ?[0-9]{1,2} ?[-./] ?[0-9]{2}",
-            re.compile(rf"(?<![0-9./-])[0-9]{{1,2}}( ?[-./] ?)[0-9]{{1,2}}\1(?:[12][0-9]{{3}}|[0-9]{{2}})(?![0-9]|[./-][0-9]){_TIME}"),
+            re.compile(rf"(?<![0-9./-])[0-9]{{1,2}}( ?[-./] ?)[0-9]{{1,2}}\1(?:[12][0-9]{{3}}|[0-9]{{2}}{_NO_UNIT})(?![0-9]|[./-][0-9]){_TIME}"),
             _is_day,
         ),
         Form("[0-9]{8}T[0-9]", re.compile(rf"(?<![0-9A-Za-z])(?:19|20)[0-9]{{6}}(?=T[0-9]){_TIME}")),
@@ -291,9 +293,9 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
     ),
     "phone": (
         Form(
-            r"(?:\+ ?[1-9]|\(\+[1-9]|\b0[1-9]|\b00 ?[1-9]|\(0)(?:[ ()/.-]{0,2}[0-9]){5}",
+            r"(?:\+ ?[1-9]|\(\+[1-9]|\b0[1-9]|\b00 ?[1-9]|\(0)(?:[ ()/.-]{0,3}[0-9]){5}",
             re.compile(
-                r"(?<![\w+])(?<![0-9][.,])(?:\+ ?[1-9]|\(\+[1-9]|\(?0[1-9]|\(?00 ?[1-9]|\(0\) ?[1-9])(?:[ ()/.-]{0,2}[0-9]){5,14}"
+                r"(?<![\w+])(?<![0-9][.,])(?:\+ ?[1-9]|\(\+[1-9]|\(?0[1-9]|\(?00 ?[1-9]|\(0\) ?[1-9])(?:[ ()/.-]{0,3}[0-9]){5,14}"
                 r"(?:,? ?(?i:ext\.?|extension|Durchwahl|poste|x) ?[0-9]{1,5})?(?!\w)"
             ),
             _is_phone,
@@ -307,7 +309,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         ),
         _behind(
             "phone|telephone|tel|mobile|cell|fax|telefon|mobil|handy|téléphone|teléfono|telefono|móvil|cellulare|call|pager",
-            r"[0-9](?:[ ()/.-]{0,2}[0-9]){5,14}",
+            r"[0-9](?:[ ()/.-]{0,3}[0-9]){5,14}",
         ),
     ),
     "passport": (_behind("passport|reisepass|passnummer|passeport|pasaporte|passaporto", r"[A-Z]{0,3} ?[0-9][A-Z0-9]{5,8}", _has_digits),),

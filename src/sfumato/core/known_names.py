@@ -21,35 +21,12 @@ KIND = "name"
 
 _LONGEST_GAP = 3
 _SHORTEST_WITH_GENITIVE = 3
-# parts of names that are words of many sentences: they go only beside another part of the name
+_TITLES = frozenset(("dr", "frau", "herr", "jr", "mr", "mrs", "ms", "prof", "sr"))
+# written with a capital in a name that is not all in capitals, each is a name of its own
 _PARTICLES = frozenset(
     (
-        *(
-            "af",
-            "al",
-            "an",
-            "and",
-            "ap",
-            "av",
-            "ben",
-            "bin",
-            "da",
-            "das",
-            "de",
-            "del",
-            "della",
-            "den",
-            "der",
-            "des",
-            "di",
-            "do",
-            "dos",
-            "du",
-            "e",
-            "el",
-        ),
-        *("et", "ibn", "la", "las", "le", "los", "of", "op", "te", "ten", "ter", "the", "und", "van", "vom", "von", "y", "zu", "zum", "zur"),
-        *("dr", "frau", "herr", "jr", "junior", "miss", "mr", "mrs", "ms", "prof", "sr"),
+        *("and", "da", "das", "de", "del", "della", "den", "der", "des", "di", "do", "dos", "du", "e", "el", "et", "la", "las", "le", "los"),
+        *("of", "the", "und", "van", "vom", "von", "y", "zu", "zum", "zur"),
     )
 )
 # ideographs, kana, hangul, and scripts of South-East Asia
@@ -93,9 +70,9 @@ class KnownNames:
         beside: set[str] = set()
         for value in values:
             whole = _phrase(value)
-            parts = [] if any(character.isdigit() for character in value) else [_phrase(part) for part in _parts(value)]
-            weak = {part[0] for part in parts if len(part) == 1 and (_is_letter(part) or part[0] in _PARTICLES)}
-            phrases |= {part for part in parts if part[0] not in weak}
+            parts = [] if any(character.isdigit() for character in value) else list(_parts(value))
+            weak = {_phrase(part)[0] for part in parts if _is_weak(part, value)}
+            phrases |= {phrase for phrase in map(_phrase, parts) if phrase[0] not in weak}
             beside |= weak
             if whole and not _is_letter(whole):
                 phrases.add(whole)
@@ -183,6 +160,13 @@ def _parts(value: str) -> Iterator[str]:
         end = word.end
     if begin >= 0:
         yield value[begin:end]
+
+
+def _is_weak(part: str, value: str) -> bool:
+    """Return whether a part of a name is a word of many sentences, and goes only beside another part."""
+    phrase = _phrase(part)
+    is_particle = phrase[0] in _PARTICLES and (part.islower() or value.isupper())
+    return len(phrase) == 1 and (_is_letter(phrase) or phrase[0] in _TITLES or is_particle)
 
 
 def _is_letter(phrase: Sequence[str]) -> bool:

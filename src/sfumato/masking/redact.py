@@ -103,7 +103,7 @@ class Redact(Operation):
         known = [*KINDS, *NAMED_KINDS, known_names.KIND, *self.patterns, _OTHERS]
         for kind in self.replace if isinstance(self.replace, dict) else ():
             if kind not in known:
-                raise ValueError(f"replace: {kind} is no kind of entity; {suggestion(kind, known)}")
+                raise ValueError(f"replace: {kind} is no kind of entity; try {suggestion(kind, known)}")
         return self
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -60,6 +61,34 @@ def test_pseudonyms_are_the_same_for_the_same_value_and_need_a_key() -> None:
     assert len(set(other.split())) == 4
     with pytest.raises(PolicyError, match="needs a key"):
         Redact(replace="pseudonym")
+
+
+def test_each_kind_is_replaced_in_its_own_way() -> None:
+    text = "ada@example.org, 10.0.0.1, 1984-05-17, C-7, +49 421 123456"
+    ways = {"email": "pseudonym", "date": "keep", "case": "stars", "others": "stars", "ip": "tag"}
+    (found,) = redacted(text, replace=ways, patterns={"case": "C-[0-9]"}, key="main")
+    assert found is not None
+    assert re.fullmatch(r"<EMAIL_[0-9a-f]{16}>, <IP>, 1984-05-17, \*\*\*, \*\*\*", found)
+    assert redacted(text, replace={"email": "keep"}) == ["ada@example.org, <IP>, <DATE>, C-7, <PHONE>"]
+    assert redacted(text, replace="keep") == [text]
+
+
+def test_what_is_kept_is_not_taken_for_something_else() -> None:
+    assert redacted("seen 03.12.2020", keep=["date"]) == ["seen 03.12.2020"]
+    assert redacted("seen 03.12.2020", kinds=["phone"]) == ["seen <PHONE>"]
+
+
+def test_a_kind_that_is_not_known_is_refused_with_the_nearest() -> None:
+    with pytest.raises(PolicyError, match="replace: phne is no kind of entity; try phone"):
+        Redact(replace={"phne": "stars"})
+    with pytest.raises(PolicyError, match="needs a key with replace: pseudonym, and only with it"):
+        Redact(replace={"email": "pseudonym"})
+
+
+def test_patterns_of_the_policy_come_first_and_match_within_no_tag() -> None:
+    assert redacted("MRN 0421123456 of ADA", patterns={"record": "MRN [0-9]+", "capitals": "[A-Z]+"}) == ["<RECORD> of <CAPITALS>"]
+    assert redacted("ada@example.org", patterns={"x": "ada"}) == ["<X>@<EMAIL>"]
+    assert redacted("a🙂b \ufdd0 c", patterns={"letter": "[abc]?"}) == ["<LETTER>🙂<LETTER> \ufdd0 <LETTER>"]
 
 
 def test_further_patterns_are_those_of_re2() -> None:
