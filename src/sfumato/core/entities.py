@@ -102,12 +102,16 @@ def _is_ascii(texts: pa.Array) -> bool:
 
 def _found(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
     found: dict[int, list[Entity]] = {}
-    screened: dict[str, NDArray[np.int64]] = {}
+    shown = texts.to_pylist()
     for kind in kinds:
+        of_kind = _rows(texts, _screen((kind,)))
+        if not len(of_kind):
+            continue
+        some = texts.take(pa.array(of_kind))
+        screens = list(dict.fromkeys(form.screen for form in FORMS[kind]))
+        screened = {screen: of_kind[_rows(some, screen)] if len(screens) > 1 else of_kind for screen in screens}
         for form in FORMS[kind]:
-            if form.screen not in screened:
-                screened[form.screen] = _rows(texts, form.screen)
-            _add(found, texts, screened[form.screen], kind, form)
+            _add(found, shown, screened[form.screen].tolist(), kind, form)
     return found
 
 
@@ -116,10 +120,9 @@ def _rows(texts: pa.Array, expression: str) -> NDArray[np.int64]:
     return np.flatnonzero(found.to_numpy(zero_copy_only=False))
 
 
-def _add(found: dict[int, list[Entity]], texts: pa.Array, rows: NDArray[np.int64], kind: Kind, form: Form) -> None:
+def _add(found: dict[int, list[Entity]], texts: Sequence[str], rows: Sequence[int], kind: Kind, form: Form) -> None:
     """Add what a form finds in some rows to what was found there before."""
-    shown = texts.take(pa.array(rows)).to_pylist()
-    candidates = [(row, text, entity) for row, text in zip(rows.tolist(), shown, strict=True) for entity in _candidates(text, kind, form)]
+    candidates = [(row, texts[row], entity) for row in rows for entity in _candidates(texts[row], kind, form)]
     free = [candidate for candidate in candidates if _is_free(candidate[2], found.get(candidate[0]))]
     for (row, _, entity), is_right in zip(free, _right(free, form), strict=True):
         if is_right and _is_free(entity, found.get(row)):
@@ -127,11 +130,11 @@ def _add(found: dict[int, list[Entity]], texts: pa.Array, rows: NDArray[np.int64
 
 
 def _candidates(text: str, kind: Kind, form: Form) -> list[Entity]:
-    group, cut = form.group, form.cut
-    if cut is None:
+    group, end = form.group, form.end
+    if end is None:
         return [Entity(*match.span(group), kind) for match in form.pattern.finditer(text)]
-    found = [(match.start(group), cut(match[group])) for match in form.pattern.finditer(text)]
-    return [Entity(begin, begin + length, kind) for begin, length in found if length]
+    found = [Entity(match.start(group), end(text, match.start(group)), kind) for match in form.pattern.finditer(text)]
+    return [entity for entity in found if entity.begin < entity.end]
 
 
 def _is_free(entity: Entity, taken: Sequence[Entity] | None) -> bool:

@@ -2,7 +2,8 @@
 
 A form has a screen, an expression of RE2 that runs over a whole column and lets every text through that may hold the form, and a pattern that says
 where it stands. Patterns are bounded everywhere, so that none of them can take long. What has a checksum counts only where that is right; what could
-be any number counts only behind a word that says what it is.
+be any number counts only behind a word that says what it is. Where a pattern looks back, it does so behind its first character: so it is sought
+by that character, which is many times quicker.
 """
 
 from __future__ import annotations
@@ -36,14 +37,15 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 class Form:
     """One way to write an entity: it is the group ``entity`` of the pattern where there is one, else all that the pattern finds.
 
-    ``cut`` says how much of what was found belongs to it, ``is_right`` which values are such entities, ``without`` what is not of the value.
+    ``is_right`` says which values are such entities, without what ``without`` finds in them; ``end`` where one ends in a text that begins at a place,
+    where the pattern finds only its beginning.
     """
 
     screen: str
     pattern: re.Pattern[str]
     is_right: Callable[[pa.Array], NDArray[np.bool_]] | None = None
     without: re.Pattern[str] | None = None
-    cut: Callable[[str], int] | None = None
+    end: Callable[[str, int], int] | None = None
 
     @cached_property
     def group(self) -> str | int:
@@ -63,14 +65,17 @@ _LETTERS = r"\w\u0300-\u036f"
 _FEWEST_DIGITS_OF_AN_ACCOUNT = 8
 
 
-def _account(found: str) -> int:
-    """Return how much of a text is an account: as many letters and digits as the country has."""
-    length, seen = IBAN_LENGTHS.get(found[:2].upper(), 0), 0
-    for place, character in enumerate(found):
-        seen += character.isalnum()
-        if seen == length:
-            return place + 1 if not found[place + 1 : place + 2].isalnum() else 0
-    return 0
+def _account_end(text: str, begin: int) -> int:
+    """Return where an account ends: it has as many letters and digits as those of its country, and no more follow at once. Nowhere: its beginning."""
+    left = IBAN_LENGTHS.get(text[begin : begin + 2].upper(), 0)
+    place = begin
+    while left and place < len(text):
+        is_part = text[place].isascii() and text[place].isalnum()
+        if not is_part and (text[place] not in " .-" or not text[place - 1].isalnum()):
+            return begin
+        left -= is_part
+        place += 1
+    return place if place > begin and not left and not text[place : place + 1].isalnum() else begin
 
 
 def _is_account(texts: pa.Array) -> NDArray[np.bool_]:
@@ -195,7 +200,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         Form(
             "@",
             re.compile(
-                rf"(?:[{_LETTERS}+](?:[{_LETTERS}.!#$%&'*+/=?^`{{|}}~-]{{0,319}})|\"[^\"\n]{{1,64}}\")"
+                rf"(?:[{_LETTERS}+](?:[{_LETTERS}.!#$%&'*+/=?^`{{|}}~-]{{0,319}}+)|\"[^\"\n]{{1,64}}\")"
                 rf"@(?:[^\W_](?:[{_LETTERS}-]{{0,62}}\.){{1,8}}[^\W\d_][{_LETTERS}-]{{1,62}}|\[[0-9A-Fa-f.:]{{2,45}}\])"
             ),
         ),
@@ -214,10 +219,10 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
     "iban": (
         Form(
             rf"(?i)\b(?:{'|'.join(IBAN_LENGTHS)})[ .-]?[0-9]{{2}}(?:[ .-]?[A-Z]){{0,4}}[ .-]?[0-9][ .-]?[0-9]",
-            re.compile(r"(?<![A-Za-z0-9])(?=(?P<entity>[A-Za-z]{2}[ .-]?[0-9]{2}(?:[ .-]?[A-Za-z0-9]){11,30}))"),
+            re.compile(r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z][ .-]?[0-9]{2}(?=[ .-]?[A-Za-z0-9])"),
             _is_account,
             _NO_LETTERS,
-            _account,
+            _account_end,
         ),
     ),
     "card": tuple(
@@ -238,7 +243,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
     "national_id": (
         _national(
             "fr_nir",
-            "[1-478] ?[0-9]{2} ?[0-9]{2} ?[0-9]",
+            "[1-478] ?[0-9]{2} ?[0-9]{2} ?[0-9][0-9ABab] ?[0-9]{3} ?[0-9]{3}",
             r"(?<![0-9A-Za-z])[1-478] ?[0-9]{2} ?[0-9]{2} ?[0-9][0-9ABab] ?[0-9]{3} ?[0-9]{3}[ /-]{0,3}[0-9]{2}(?![0-9])",
         ),
         _national("es_dni", "[0-9]{7,8}[ -]?[A-Za-z]", r"(?<![0-9A-Za-z])(?:[0-9]{8}|[XYZxyz][ -]?[0-9]{7})[ -]?[A-Za-z](?![0-9A-Za-z])"),
@@ -253,7 +258,9 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
             r"(?<!\w)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D](?!\w)",
         ),
         _national("pl_pesel", "[0-9]{11}", r"(?<![0-9A-Za-z])[0-9]{11}(?![0-9A-Za-z])"),
-        _national("de_steuer_id", "[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", r"(?<![0-9A-Za-z+])[1-9][0-9]( ?)[0-9]{3}\1[0-9]{3}\1[0-9]{3}(?![0-9])"),
+        _national(
+            "de_steuer_id", r"\b[1-9][0-9] ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", r"[1-9](?<![0-9A-Za-z+].)[0-9]( ?)[0-9]{3}\1[0-9]{3}\1[0-9]{3}(?![0-9])"
+        ),
         _behind("bsn|burgerservicenummer", r"[0-9]{4}[ .]?[0-9]{2}[ .]?[0-9]{3}", national_identifiers.nl_bsn, _NO_DIGITS),
     ),
     "mac": (
@@ -280,12 +287,12 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
     "date": (
         Form(
             "[0-9]{4}[-./][0-9]{1,2}[-./][0-9]",
-            re.compile(rf"(?<![0-9./-])[12][0-9]{{3}}([-./])[0-9]{{1,2}}\1[0-9]{{1,2}}(?![0-9]){_TIME}"),
+            re.compile(rf"[12](?<![0-9./-].)[0-9]{{3}}([-./])[0-9]{{1,2}}\1[0-9]{{1,2}}(?![0-9]){_TIME}"),
             _is_day,
         ),
         Form(
             "[0-9]{1,2} ?[-./] ?[0-9]{1,2} ?[-./] ?[0-9]{2}",
-            re.compile(rf"(?<![0-9./-])[0-9]{{1,2}}( ?[-./] ?)[0-9]{{1,2}}\1(?:[12][0-9]{{3}}|[0-9]{{2}}{_NO_UNIT})(?![0-9]|[./-][0-9]){_TIME}"),
+            re.compile(rf"[0-9](?<![0-9./-].)[0-9]?( ?[-./] ?)[0-9]{{1,2}}\1(?:[12][0-9]{{3}}|[0-9]{{2}}{_NO_UNIT})(?![0-9]|[./-][0-9]){_TIME}"),
             _is_day,
         ),
         Form("[0-9]{8}T[0-9]", re.compile(rf"(?<![0-9A-Za-z])(?:19|20)[0-9]{{6}}(?=T[0-9]){_TIME}")),
@@ -295,7 +302,8 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         Form(
             r"(?:\+ ?[1-9]|\(\+[1-9]|\b0[1-9]|\b00 ?[1-9]|\(0)(?:[ ()/.-]{0,3}[0-9]){5}",
             re.compile(
-                r"(?<![\w+])(?<![0-9][.,])(?:\+ ?[1-9]|\(\+[1-9]|\(?0[1-9]|\(?00 ?[1-9]|\(0\) ?[1-9])(?:[ ()/.-]{0,3}[0-9]){5,14}"
+                r"[+(0](?<![\w+].)(?<![0-9][.,].)"
+                r"(?:(?<=\+) ?[1-9]|(?<=\()(?:\+[1-9]|0[1-9]|00 ?[1-9]|0\) ?[1-9])|(?<=0)(?:[1-9]|0 ?[1-9]))(?:[ ()/.-]{0,3}[0-9]){5,14}"
                 r"(?:,? ?(?i:ext\.?|extension|Durchwahl|poste|x) ?[0-9]{1,5})?(?!\w)"
             ),
             _is_phone,
