@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect, insort
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
@@ -72,7 +73,7 @@ def entities_in(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity
     # one pass over all texts leaves few to look at more closely
     rows = _rows(plain, _screen(chosen))
     found = _found(plain.take(pa.array(rows)), chosen) if len(rows) else {}
-    return {int(rows[place]): sorted(found[place], key=lambda entity: entity.begin) for place in sorted(found)}
+    return {int(rows[place]): found[place] for place in sorted(found)}
 
 
 def plain_characters(texts: pa.Array) -> pa.Array:
@@ -126,7 +127,7 @@ def _add(found: dict[int, list[Entity]], texts: Sequence[str], rows: Sequence[in
     free = [candidate for candidate in candidates if _is_free(candidate[2], found.get(candidate[0]))]
     for (row, _, entity), is_right in zip(free, _right(free, form), strict=True):
         if is_right and _is_free(entity, found.get(row)):
-            found.setdefault(row, []).append(entity)
+            insort(found.setdefault(row, []), entity)
 
 
 def _candidates(text: str, kind: Kind, form: Form) -> list[Entity]:
@@ -138,7 +139,11 @@ def _candidates(text: str, kind: Kind, form: Form) -> list[Entity]:
 
 
 def _is_free(entity: Entity, taken: Sequence[Entity] | None) -> bool:
-    return taken is None or all(entity.end <= other.begin or other.end <= entity.begin for other in taken)
+    """Return whether an entity overlaps none of others that stand in their order and do not overlap each other."""
+    if not taken:
+        return True
+    place = bisect(taken, entity)
+    return (place == 0 or taken[place - 1].end <= entity.begin) and (place == len(taken) or entity.end <= taken[place].begin)
 
 
 def _right(candidates: Sequence[tuple[int, str, Entity]], form: Form) -> list[bool]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect, insort
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
 
 from sfumato.core.entities import Entity
 
@@ -20,14 +22,19 @@ def layered(text: str, layers: Iterable[Sequence[Entity]]) -> list[Entity]:
     taken = list(first)
     for layer in more:
         for entity in layer:
-            taken = sorted([*taken, *_left(text, entity, taken)], key=lambda entity: entity.begin)
+            for part in list(_left(text, entity, taken)):
+                insort(taken, part)
     return taken
 
 
 def _left(text: str, entity: Entity, taken: Sequence[Entity]) -> Iterator[Entity]:
     """Yield the parts of an entity that others leave, without what stands between them and the others; a part without a letter or digit is none."""
     begin, end = entity.begin, entity.end
-    for other in (other for other in taken if other.end > entity.begin and other.begin < entity.end):
+    # those taken stand in their order: only the one before may reach into this one
+    place = max(0, bisect(taken, entity) - 1)
+    for other in takewhile(lambda other: other.begin < end, islice(taken, place, None)):
+        if other.end <= begin:
+            continue
         yield from _part(text, begin, other.begin, entity)
         begin = other.end
     yield from _part(text, begin, end, entity)

@@ -42,7 +42,7 @@ def refuse_missing_model(model: str, kinds: Sequence[NamedKind] | None) -> None:
     try:
         labels = json.loads((_folder(model) / "meta.json").read_text(encoding="utf-8"))["labels"]
         found = {_LABELS[label] for of_component in labels.values() for label in of_component if label in _LABELS}
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+    except (ImportError, OSError, ValueError, KeyError, AttributeError, TypeError):
         hint = f"{download}, or model: the path of a folder" if download else "the folder that spaCy's to_disk has written, with its meta.json"
         raise UnreachableError(f"there is no model {model} of spaCy", code="text-model", hint=hint) from None
     for kind in kinds if kinds is not None else ("person",):
@@ -68,6 +68,7 @@ def _names(analyser: Any, language: str, text: str, kinds: Sequence[NamedKind]) 
 @lru_cache(maxsize=2)
 def _analyser(model: str) -> tuple[Any, str]:
     """Return Presidio's analyzer with a model and nothing beside it, and the language of the model."""
+    refuse_missing_model(model, ())
     import spacy
     from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
     from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine

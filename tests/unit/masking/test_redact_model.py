@@ -91,6 +91,9 @@ def test_a_model_that_is_not_there_is_told_before_the_first_row_and_not_fetched(
     with pytest.raises(UnreachableError, match="there is no model en_core_web_nowhere of spaCy") as caught:
         Redact(model="en_core_web_nowhere").read_files()
     assert (caught.value.code, caught.value.hint) == ("text-model", "python -m spacy download en_core_web_nowhere, or model: the path of a folder")
+    for name in ("no.such.model", "json", "en-core"):
+        with pytest.raises(UnreachableError, match="there is no model"):
+            redacted("Ada", model=name)
     with pytest.raises(UnreachableError, match="there is no model") as caught:
         Redact(model=str(tmp_path / "nowhere")).read_files()
     assert caught.value.hint == "the folder that spaCy's to_disk has written, with its meta.json"

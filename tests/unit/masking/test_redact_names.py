@@ -131,5 +131,5 @@ def test_without_the_library_the_install_lines_are_told() -> None:
         Redact(model="en_core_web_sm").read_files()
     assert (caught.value.code, caught.value.hint) == ("text-missing", "pip install 'sfumato[text]', then python -m spacy download en_core_web_sm")
     with pytest.raises(UnreachableError) as caught:
-        Redact(model="./models/names").read_files()
+        redacted("Ada", model="./models/names")
     assert caught.value.hint == "pip install 'sfumato[text]'"
