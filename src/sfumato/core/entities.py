@@ -1,30 +1,59 @@
-"""Entities in free text that patterns and checksums find without a model: addresses, numbers, dates. Names of people are not among them.
-
-Patterns are bounded everywhere, so that none of them can take long; what has a checksum counts only where that is right.
-"""
+"""Entities in free text that patterns and checksums find without a model: addresses, numbers, dates. Names of people are not among them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from bisect import bisect, insort
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core import canonical, national_identifiers
-from sfumato.core.checksums import luhn, mod_97
+from sfumato.core.entity_patterns import FORMS, KINDS, Form, Kind
 
-Kind = Literal["url", "email", "iban", "card", "uuid", "us_ssn", "mac", "ip", "date", "phone"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-_NO_DIGITS = re.compile(r"[^0-9]")
-_SPACES = re.compile(r"[ -]")
+__all__ = ["KINDS", "Entity", "Kind", "entities_in", "plain_characters"]
+
+# each stands for one character, so that places in the text stay what they are
+_DIGIT_ZEROS = (
+    0x0660,
+    0x06F0,
+    0x07C0,
+    0x0966,
+    0x09E6,
+    0x0A66,
+    0x0AE6,
+    0x0B66,
+    0x0BE6,
+    0x0C66,
+    0x0CE6,
+    0x0D66,
+    0x0E50,
+    0x0ED0,
+    0x0F20,
+    0x1040,
+    0xFF10,
+)
+_PLAIN = {
+    **{zero + digit: str(digit) for zero in _DIGIT_ZEROS for digit in range(10)},
+    **dict.fromkeys([0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " "),
+    **dict.fromkeys([*range(0x2010, 0x2016), 0x2212, 0xFE63, 0xFF0D], "-"),
+    0xFF0E: ".",
+    0xFF0F: "/",
+    0xFF1A: ":",
+    0xFF20: "@",
+    0xFE6B: "@",
+    0xFF0B: "+",
+    0x2019: "'",
+    0x09: " ",
+}
+_ASCII_END = 0x80
+_STRANGE = f"[{''.join(chr(code) for code in _PLAIN)}]"
 
 
-@dataclass(frozen=True)
-class Entity:
+class Entity(NamedTuple):
     """Where an entity stands in a text, and of which kind it is."""
 
     begin: int
@@ -32,59 +61,95 @@ class Entity:
     kind: str
 
 
-@dataclass(frozen=True)
-class _Finder:
-    pattern: re.Pattern[str]
-    plain: re.Pattern[str] | None = None
-    is_right: Callable[[pa.Array], NDArray[np.bool_]] | None = None
+def entities_in(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
+    """Return the entities of each text that holds some, by its row and in their order; none lies across another. A missing text holds none.
 
-
-def _is_address(texts: pa.Array) -> NDArray[np.bool_]:
-    right: NDArray[np.bool_] = canonical.parse(texts, "ip").is_valid().to_numpy(zero_copy_only=False)
-    return right
-
-
-# in this order: what one has found is not looked at by the next
-_FINDERS: dict[Kind, _Finder] = {
-    "url": _Finder(re.compile(r"\b(?:https?|ftp)://[^\s<>\"']{1,2000}")),
-    "email": _Finder(re.compile(r"(?<![\w.+-])[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[^\W_](?:[\w-]{0,62}\.){1,8}[^\W\d_][\w-]{1,62}")),
-    "iban": _Finder(re.compile(r"\b[A-Z]{2}[0-9]{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"), _SPACES, mod_97),
-    "card": _Finder(re.compile(r"(?<![0-9])(?:[0-9][ -]?){12,18}[0-9](?![0-9])"), _NO_DIGITS, luhn),
-    "uuid": _Finder(re.compile(r"\b[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}\b")),
-    "us_ssn": _Finder(re.compile(r"(?<![0-9-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![0-9-])"), _NO_DIGITS, national_identifiers.us_ssn),
-    "mac": _Finder(re.compile(r"\b(?:[0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}\b")),
-    "ip": _Finder(re.compile(r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f:]{2,39})(?![\w:])"), None, _is_address),
-    "date": _Finder(re.compile(r"(?<![0-9])(?:[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}[./][0-9]{1,2}[./](?:[0-9]{4}|[0-9]{2}))(?![0-9])")),
-    "phone": _Finder(re.compile(r"(?<![\w+])(?:\+|\(?0)[0-9]?(?:[ ()/.-]{0,2}[0-9]){5,14}(?!\w)")),
-}
-
-
-def entities_in(texts: Sequence[str], kinds: Sequence[Kind]) -> list[list[Entity]]:
-    """Return the entities of each text, in their order; none lies across another.
-
-    >>> [(found.kind, found.begin) for found in entities_in(["call +49 421 123456 or ada@example.org"], KINDS)[0]]
-    [('phone', 5), ('email', 23)]
+    >>> found = entities_in(pa.array(["call +49 421 123456 or ada@example.org", "nothing"]), KINDS)
+    >>> {row: [(entity.kind, entity.begin) for entity in entities] for row, entities in found.items()}
+    {0: [('phone', 5), ('email', 23)]}
     """
-    found: list[list[Entity]] = [[] for _ in texts]
-    for kind in (kind for kind in KINDS if kind in kinds):
-        candidates = [(place, entity) for place, text in enumerate(texts) for entity in _candidates(text, kind, found[place])]
-        for (place, entity), is_right in zip(candidates, _right(texts, candidates, kind), strict=True):
-            if is_right:
-                found[place].append(entity)
-    return [sorted(each, key=lambda entity: entity.begin) for each in found]
+    chosen = tuple(kind for kind in KINDS if kind in kinds)
+    plain = plain_characters(texts)
+    # one pass over all texts leaves few to look at more closely
+    rows = _rows(plain, _screen(chosen))
+    found = _found(plain.take(pa.array(rows)), chosen) if len(rows) else {}
+    return {int(rows[place]): found[place] for place in sorted(found)}
 
 
-def _candidates(text: str, kind: Kind, taken: Sequence[Entity]) -> Iterator[Entity]:
-    for match in _FINDERS[kind].pattern.finditer(text):
-        if all(match.end() <= other.begin or other.end <= match.start() for other in taken):
-            yield Entity(match.start(), match.end(), kind)
+def plain_characters(texts: pa.Array) -> pa.Array:
+    r"""Return texts with plain digits, spaces and hyphens in place of those of other scripts and of typesetters, one for one.
+
+    >>> plain_characters(pa.array(["+49\u00a0421\u2011\u0661\u0662"])).to_pylist()
+    ['+49 421-12']
+    """
+    rows = _rows(texts, _STRANGE) if not _is_ascii(texts) else np.zeros(0, np.int64)
+    if not len(rows):
+        return texts
+    mask = np.zeros(len(texts), bool)
+    mask[rows] = True
+    made = pa.array([text.translate(_PLAIN) for text in texts.take(pa.array(rows)).to_pylist()], texts.type)
+    return pc.replace_with_mask(texts, pa.array(mask), made)
 
 
-def _right(texts: Sequence[str], candidates: Sequence[tuple[int, Entity]], kind: Kind) -> list[bool]:
-    finder = _FINDERS[kind]
-    if finder.is_right is None:
+@cache
+def _screen(kinds: tuple[Kind, ...]) -> str:
+    return "|".join(f"(?:{screen})" for screen in dict.fromkeys(form.screen for kind in kinds for form in FORMS[kind]))
+
+
+def _is_ascii(texts: pa.Array) -> bool:
+    content = texts.buffers()[2]
+    return content is None or bool(np.frombuffer(content, np.uint8).max(initial=0) < _ASCII_END)
+
+
+def _found(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
+    found: dict[int, list[Entity]] = {}
+    shown = texts.to_pylist()
+    for kind in kinds:
+        of_kind = _rows(texts, _screen((kind,)))
+        if not len(of_kind):
+            continue
+        some = texts.take(pa.array(of_kind))
+        screens = list(dict.fromkeys(form.screen for form in FORMS[kind]))
+        screened = {screen: of_kind[_rows(some, screen)] if len(screens) > 1 else of_kind for screen in screens}
+        for form in FORMS[kind]:
+            _add(found, shown, screened[form.screen].tolist(), kind, form)
+    return found
+
+
+def _rows(texts: pa.Array, expression: str) -> NDArray[np.int64]:
+    found = pc.fill_null(pc.match_substring_regex(texts, expression), False)
+    return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+
+
+def _add(found: dict[int, list[Entity]], texts: Sequence[str], rows: Sequence[int], kind: Kind, form: Form) -> None:
+    """Add what a form finds in some rows to what was found there before."""
+    candidates = [(row, texts[row], entity) for row in rows for entity in _candidates(texts[row], kind, form)]
+    free = [candidate for candidate in candidates if _is_free(candidate[2], found.get(candidate[0]))]
+    for (row, _, entity), is_right in zip(free, _right(free, form), strict=True):
+        if is_right and _is_free(entity, found.get(row)):
+            insort(found.setdefault(row, []), entity)
+
+
+def _candidates(text: str, kind: Kind, form: Form) -> list[Entity]:
+    group, end = form.group, form.end
+    if end is None:
+        return [Entity(*match.span(group), kind) for match in form.pattern.finditer(text)]
+    found = [Entity(match.start(group), end(text, match.start(group)), kind) for match in form.pattern.finditer(text)]
+    return [entity for entity in found if entity.begin < entity.end]
+
+
+def _is_free(entity: Entity, taken: Sequence[Entity] | None) -> bool:
+    """Return whether an entity overlaps none of others that stand in their order and do not overlap each other."""
+    if not taken:
+        return True
+    place = bisect(taken, entity)
+    return (place == 0 or taken[place - 1].end <= entity.begin) and (place == len(taken) or entity.end <= taken[place].begin)
+
+
+def _right(candidates: Sequence[tuple[int, str, Entity]], form: Form) -> list[bool]:
+    if form.is_right is None:
         return [True] * len(candidates)
-    plain = [texts[place][entity.begin : entity.end] for place, entity in candidates]
-    if finder.plain is not None:
-        plain = [finder.plain.sub("", text) for text in plain]
-    return [bool(right) for right in finder.is_right(pa.array(plain, pa.string()))]
+    values = [text[entity.begin : entity.end] for _, text, entity in candidates]
+    if form.without is not None:
+        values = [form.without.sub("", value) for value in values]
+    return [bool(right) for right in form.is_right(pa.array(values, pa.string()))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -62,6 +63,34 @@ def test_pseudonyms_are_the_same_for_the_same_value_and_need_a_key() -> None:
         Redact(replace="pseudonym")
 
 
+def test_each_kind_is_replaced_in_its_own_way() -> None:
+    text = "ada@example.org, 10.0.0.1, 1984-05-17, C-7, +49 421 123456"
+    ways = {"email": "pseudonym", "date": "keep", "case": "stars", "others": "stars", "ip": "tag"}
+    (found,) = redacted(text, replace=ways, patterns={"case": "C-[0-9]"}, key="main")
+    assert found is not None
+    assert re.fullmatch(r"<EMAIL_[0-9a-f]{16}>, <IP>, 1984-05-17, \*\*\*, \*\*\*", found)
+    assert redacted(text, replace={"email": "keep"}) == ["ada@example.org, <IP>, <DATE>, C-7, <PHONE>"]
+    assert redacted(text, replace="keep") == [text]
+
+
+def test_what_is_kept_is_not_taken_for_something_else() -> None:
+    assert redacted("seen 03.12.2020", keep=["date"]) == ["seen 03.12.2020"]
+    assert redacted("seen 03.12.2020", kinds=["phone"]) == ["seen <PHONE>"]
+
+
+def test_a_kind_that_is_not_known_is_refused_with_the_nearest() -> None:
+    with pytest.raises(PolicyError, match="replace: phne is no kind of entity; try phone"):
+        Redact(replace={"phne": "stars"})
+    with pytest.raises(PolicyError, match="needs a key with replace: pseudonym, and only with it"):
+        Redact(replace={"email": "pseudonym"})
+
+
+def test_patterns_of_the_policy_come_first_and_match_within_no_tag() -> None:
+    assert redacted("MRN 0421123456 of ADA", patterns={"record": "MRN [0-9]+", "capitals": "[A-Z]+"}) == ["<RECORD> of <CAPITALS>"]
+    assert redacted("ada@example.org", patterns={"x": "ada"}) == ["<X>@<EMAIL>"]
+    assert redacted("a🙂b \ufdd0 c", patterns={"letter": "[abc]?"}) == ["<LETTER>🙂<LETTER> \ufdd0 <LETTER>"]
+
+
 def test_further_patterns_are_those_of_re2() -> None:
     assert redacted("patient P-12345 of ward 7", patterns={"patient": r"P-[0-9]+"}) == ["patient <PATIENT> of ward 7"]
     with pytest.raises(PolicyError, match="no regular expression of RE2"):
@@ -69,7 +98,18 @@ def test_further_patterns_are_those_of_re2() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["1 " * 20_000, "a." * 20_000 + "@", "0" * 40_000, "::" * 20_000, "A" * 40_000, "DE89 " + "1234 " * 10_000, "+1-" * 15_000]
+    "text",
+    [
+        "1 " * 20_000,
+        "a." * 20_000 + "@",
+        "0" * 40_000,
+        "::" * 20_000,
+        "A" * 40_000,
+        "DE89 " + "1234 " * 10_000,
+        "+1-" * 15_000,
+        "::1 " * 10_000,
+        "3 may " * 8_000,
+    ],
 )
 def test_no_text_leads_a_pattern_back_and_forth_for_hours(text: str) -> None:
     (found,) = redacted(text)

@@ -1,0 +1,50 @@
+"""Entities of several finders in one text: all that anyone has found, none across another."""
+
+from __future__ import annotations
+
+from bisect import bisect, insort
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, takewhile
+
+from sfumato.core.entities import Entity
+
+
+def layered(text: str, layers: Iterable[Sequence[Entity]]) -> list[Entity]:
+    """Return the entities of all layers in their order; of one that overlaps those of earlier layers what they leave, where that is a word.
+
+    The entities of the first layer must not overlap.
+
+    >>> found = layered("Ana 0421 123456", [[Entity(4, 15, "phone")], [Entity(0, 8, "person"), Entity(4, 8, "name")]])
+    >>> [(entity.kind, entity.begin, entity.end) for entity in found]
+    [('person', 0, 3), ('phone', 4, 15)]
+    """
+    first, *more = [layer for layer in layers if layer] or [[]]
+    taken = list(first)
+    for layer in more:
+        for entity in layer:
+            for part in list(_left(text, entity, taken)):
+                insort(taken, part)
+    return taken
+
+
+def _left(text: str, entity: Entity, taken: Sequence[Entity]) -> Iterator[Entity]:
+    """Yield the parts of an entity that others leave, without what stands between them and the others; a part without a letter or digit is none."""
+    begin, end = entity.begin, entity.end
+    # those taken stand in their order: only the one before may reach into this one
+    place = max(0, bisect(taken, entity) - 1)
+    for other in takewhile(lambda other: other.begin < end, islice(taken, place, None)):
+        if other.end <= begin:
+            continue
+        yield from _part(text, begin, other.begin, entity)
+        begin = other.end
+    yield from _part(text, begin, end, entity)
+
+
+def _part(text: str, begin: int, end: int, entity: Entity) -> Iterator[Entity]:
+    if not any(character.isalnum() for character in text[begin:end]):
+        return
+    while begin > entity.begin and not text[begin].isalnum():
+        begin += 1
+    while end < entity.end and not text[end - 1].isalnum():
+        end -= 1
+    yield Entity(begin, end, entity.kind)

@@ -1,0 +1,206 @@
+"""What patterns find in free text, and what they leave: a line each, with what is found between brackets."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pytest
+
+from sfumato.core.entities import KINDS, entities_in
+
+FOUND = """
+url: see [https://example.org/a?b=c&d=%20e] for more
+url: see ([HTTPS://EXAMPLE.ORG/x]), thanks
+url: [www.example.org], or [WWW.Example.de/path/to?x=1].
+url: from [ftp://files.example.org/ada.csv]
+email: write to [ada.lovelace+notes@mail.cs.example.org], please
+email: [müller@bücher.de] and [mu\u0308ller@bu\u0308cher.de]
+email: mailto:[ada@example.org]; <[bo@example.org]>
+email: [bounce+ada=example.org@lists.example.com]
+email: ["ada l"@example.org] and [ada@[10.0.0.1]]
+email: [ada (at) example (dot) org] or [bo[at]example.org]
+email: reach me: [ada at mail dot example dot org]
+email: [ada＠example.org]
+iban: IBAN [DE89 3704 0044 0532 0130 00]!
+iban: paid from [de89370400440532013000] to [GB82-WEST-1234-5698-7654-32]
+iban: [BE68 5390 0754 7034] PAID IN FULL
+iban: room DE12 [DE89 3704 0044 0532 0130 00]
+iban: [NO93 8601 1117 947], [MT84 MALT 0110 0001 2345 MTLC AST0 01S]
+iban: [DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000]
+card: card [4111 1111 1111 1111] or [4111-1111-1111-1111]
+card: [4111.1111.1111.1111], [4111/1111/1111/1111]
+card: bed 12 [4111 1111 1111 1111] 7 days
+card: [3782 822463 10005] and [378282246310005]
+card: [5555\u20115555\u20115555\u20114444]
+uuid: id [123e4567-e89b-12d3-a456-426614174000]
+us_ssn: number [219-09-9999], ssn [219 09 9999]
+us_ssn: Social Security number: [219099999]
+national_id: NIR [1 84 12 76 451 089 46]
+national_id: DNI [12345678Z], NIE [X1234567L]
+national_id: cf [RSSMRA85T10A562S] or [rssmra85t10a562s]
+national_id: NI [AB 12 34 56 C] and [AB123456C]
+national_id: PESEL [44051401359]
+national_id: Steuer-ID [86 095 742 719]
+national_id: BSN: [111222333]
+mac: [00:1A:2b:3c:4d:5e] and [00-1A-2B-3C-4D-5E] and [001a.2b3c.4d5e]
+ip: from [10.0.0.1], ip:[10.0.0.2] and [192.168.1.1]:8080
+ip: [2001:db8::1] and [2001:0db8:85a3:0000:0000:8a2e:0370:7334]
+ip: [::ffff:192.0.2.1], [fe80::1%eth0], \\[[2001:db8::2]\\]:443, [::1]
+date: born [1984-05-17], seen [3.12.2020] and [3/12/20]
+date: [2020-01-03T10:00] and [2020-01-03 10:00:15.25Z] and [20200103T1000Z]
+date: [2020-01-03T10:00:00+01:00]; [2020/01/03]; [2020.1.3]
+date: on [3 January 2020], [Jan 3rd, 2020], [January 3, 2020 at 10:30 am]
+date: am [3. März 2020], am [3. Januar] und im [Februar 2019]
+date: le [3 mars 2020], le [1er janvier 2019 à 10h30], en [août 2020]
+date: el [3 de enero de 2020], el [3 de mayo]
+date: il [3 gennaio 2020], [dicembre 1999]
+date: [03-Jan-2020], [3/Feb/20], [03JAN2020]
+date: [3rd of May], [May 3rd], [5 April]
+date: [12-14 March 2020] and [3 bis 5 Juni 2020]
+date: [3.12.2020 um 10:30 Uhr], [3. 12. 2020]
+date: [17/05/1984], [05/17/1984], [17-05-1984]
+date: [١٧/٠٥/١٩٨٤]
+phone: call [+49 (421) 123-456] or [0421/123456]
+phone: [0421.12.34.56], [0421 / 12 34 56]
+phone: [+44 (0)20 7946 0958], [0044 20 7946 0958]
+phone: [(415) 555-2671], [415-555-2671], [415.555.2671], [1-800-555-2671]
+phone: [01 23 45 67 89], [(0421) 123456]
+phone: tel. [555 123 456], Telefon: [421 123456]
+phone: [+1 415 555 2671 ext. 12]
+phone: [+49\u00a0421\u202f123456]
+passport: passport no. [C01X00T47], Passport number: [123456789]
+passport: Reisepass Nr. [C01X00T47]
+vehicle: VIN [1M8GDM9AXKP042788]
+vehicle: registration: [AB12 CDE], Kennzeichen [HB-AB 123]
+postcode: ZIP code [90210], PLZ [28359], postcode [SW1A 1AA]
+"""
+
+LEFT = """
+BP 120/80 mmHg, pulse 72, temperature 36.8, saturation 98%
+BP 135/85 (right) 130/80 (left), 110/70 standing
+creatinine 0.9, 0.8 and 0.75 mg/dl
+creatinine 0.9 0.8 0.75 1.2 mg/dl
+Na 140, K 4.2, Cl 101, HCO3 24, urea 5.1
+ICD E11.9, I10, F32.1, C50.911, Z00.00
+ICD-10: J45.909; ICD-9 493.90
+room 12, bed 3, ward 7, floor 2
+paracetamol 500 mg 1-0-1, ibuprofen 400 mg 1/2 tablet
+amoxicillin 875/125 mg twice daily for 7 days
+insulin 10-12-8 units, 4 units at bedtime
+2 x 500 mg, 3 x 1 g, 0.5 ml, 1.25 mg/kg
+12 may have died, 3 may be ill
+3 mars bars a day
+she may walk, march on, and sept is French for seven
+dec 5 units, set 3 screws, gen 2 device
+weight 72.5 kg, height 1.78 m, BMI 22.9
+HbA1c 6.5% (48 mmol/mol)
+glucose 5.6-7.0 mmol/l, 100-125 mg/dl
+visited at 10:30 and 14:45, 08.30-10.45 Uhr
+from 9 am to 5 pm
+order 4111 1111 1111 1112
+number 1234567890123
+IBAN DE89 3704 4044 1532 1130 01
+in 12 patients of 500 the dose was 20 mg
+is 12 years old, no 12 in the list, at 10 am
+ssn not 900-12-3456
+ratio 1:2:3, titre 1:160, odds 3.2:1
+10.0.0.256 is no address
+std::string and a :: b
+version 2.10, chapter 3.2.1, table 4.5
+GCS 15 (4-5-6), Apgar 9 and 10
+p < 0.001, 95% CI 0.85-1.15, n = 1024
+t(98) = 2.31, F(2, 45) = 3.18, r = 0.45
+MRI T2 4.5 x 3.2 x 2.1 cm
+L4/L5 disc, C5-C6, Th12
+vision 6/6, 20/20, 20/40
+ejection fraction 55-60%
+FEV1 2.45 l (78%), FVC 3.10 l
+WBC 11.2 10^9/l, Hb 13.5 g/dl, platelets 250
+T 38.5, HR 110, RR 22
+blood group 0 positive, A negative
+gestation 39+2, G2P1
+pT2 pN1 M0 R0 G3
+stage IIIb, grade 2 of 4
+cost 1,250.00 EUR, 12.500,50 €
+1 000 000 people, 2 500 visits
+in 2019 and 2020, since 1998
+between 1990-1995 and 2001/2002
+the 1st, 2nd and 3rd visit
+score 10/12 points, 8 of 10
+dose 0.05-0.10 mg
+0.5 1.0 1.5 2.0 2.5
+5 mg/5 ml, 100 IU/ml
+Ada Lovelace, at the hospital dot matrix
+mail her at noon, not @home
+@ward 7 and user@localhost
+#12345, item 00123
+the passport was lost in 3 countries
+registration took 20 minutes
+the plate shows 3 colonies
+zip lock of 12 bags
+call 112 or 911
+QRS 90 ms, QTc 420 ms, PR 160 ms
+pH 7.35 pCO2 40 pO2 95
+EF 60 LVEDD 48 TAPSE 22
+aspirin 81 mg, clopidogrel 75 mg, 2020 ml in 24 h
+1234.5678.9012 units
+deadbeef and cafe
+augustus 12 and marzipan 3 and juniper 5
+السكر 5.6 والضغط 120/80
+血压 120/80，体温 36.8
+🙂 12 🙂
+doses 10/20/40 mg and 10-20-30 mg, 5/10/15 %
+0800-1600 shift, 0700 - 1900
+sample 2020-13-45 and 99/99/99
+Troponin 14 -> 52 ng/l at 0 h/3 h/6 h, lactate 1.1/0.9/0.8
+Ramipril 5 mg 1-0-1-0, Metoprolol 47,5 mg, TA 12/8
+ISBN 978-3-16-148410-0, PMID 12345678, chr17:7676154
+"""
+
+
+def lines_of(text: str) -> list[str]:
+    return [line for line in text.strip().split("\n") if line]
+
+
+def bracketed(text: str) -> list[tuple[str, str]]:
+    return [(entity.kind, text[entity.begin : entity.end]) for entity in entities_in(pa.array([text]), KINDS).get(0, [])]
+
+
+def expected_of(marked: str) -> tuple[str, list[str]]:
+    """Return a line without its brackets, and what stands in the outermost of them; one behind a backslash is text."""
+    text, found, depth = "", [""], 0
+    for character in re.findall(r"\\.|.", marked):
+        if character == "[" and depth == 0:
+            depth = 1
+        elif character == "]" and depth == 1:
+            depth, found = 0, [*found, ""]
+        else:
+            depth += {"[": 1, "]": -1}.get(character, 0) if depth else 0
+            text += character[-1]
+            found[-1] += character[-1] if depth else ""
+    return text, found[:-1]
+
+
+@pytest.mark.parametrize("line", lines_of(FOUND))
+def test_what_identifies_people_is_found(line: str) -> None:
+    kind, _, marked = line.partition(": ")
+    text, expected = expected_of(marked)
+    assert bracketed(text) == [(kind, value) for value in expected]
+
+
+@pytest.mark.parametrize("line", lines_of(LEFT))
+def test_ordinary_prose_stays_as_it_is(line: str) -> None:
+    assert bracketed(line) == []
+
+
+def test_a_text_is_found_among_others_as_alone() -> None:
+    texts = [expected_of(line.partition(": ")[2])[0] for line in lines_of(FOUND)] + lines_of(LEFT)
+    together = entities_in(pa.array([*texts, None, ""]), KINDS)
+    assert together == {row: found[0] for row, found in ((row, entities_in(pa.array([text]), KINDS)) for row, text in enumerate(texts)) if found}
+
+
+def test_kinds_are_those_asked_for() -> None:
+    texts = pa.array(["ada@example.org 10.0.0.1"])
+    assert [entity.kind for entity in entities_in(texts, ["ip"])[0]] == ["ip"]
+    assert entities_in(texts, []) == {}
