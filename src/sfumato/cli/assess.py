@@ -38,7 +38,7 @@ def assess(
         source = source_of(data, written)
     everybody: Any = None
     if population is not None:
-        everybody = int(population) if population.isdecimal() else source_of(Path(population), written)
+        everybody = int(population) if population.removeprefix("-").isdecimal() else source_of(Path(population), written)
     with Bars() as progress:
         found = measure(source, quasi_identifiers, subject, everybody, progress)
     if format == "json":

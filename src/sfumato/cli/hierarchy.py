@@ -19,6 +19,8 @@ from sfumato.errors import DataError
 if TYPE_CHECKING:
     from sfumato.engine.ladder_view import LadderView, Node
 
+_MANY = 200
+
 
 def show(policy: Path, column: str, depth: int | None, most: int, view_name: str | None, format: str) -> None:
     """Print the ladder as a tree; nodes with fewer rows than a class must have are marked."""
@@ -27,6 +29,9 @@ def show(policy: Path, column: str, depth: int | None, most: int, view_name: str
     with Bars() as progress:
         view = view_ladder(policy, column, progress, view_name)
     tree = view.tree(depth)
+    if depth is None and format != "json":
+        while tree.size > _MANY and tree.depth > 1:
+            tree = view.tree(tree.depth - 1)
     if format == "json":
         answer = {"column": column, "type": view.hierarchy.kind, "levels": view.hierarchy.height + 1, "smallest": view.smallest}
         sys.stdout.write(json.dumps(answer | {"tree": tree.as_mapping()}, indent=1, ensure_ascii=False) + "\n")
@@ -34,6 +39,8 @@ def show(policy: Path, column: str, depth: int | None, most: int, view_name: str
     lines = list(_lines(tree, view.smallest, most))
     width = max(len(name) for name, _ in lines)
     sys.stdout.write("".join(f"{name:<{width}}  {rows}\n" for name, rows in lines))
+    if depth is None and tree.depth < view.hierarchy.height:
+        sys.stdout.write(f"{tree.depth} of {view.hierarchy.height} levels below the root are shown; all with --depth {view.hierarchy.height}\n")
 
 
 def check(policy: Path, view_name: str | None, format: str) -> None:

@@ -12,7 +12,7 @@ from sfumato.core.yaml_text import yaml_text
 
 _LONGEST = 400
 _STYLES = {
-    None: "an interval where its values have an order, else a label",
+    None: "an interval where its values are numbers, a stretch of the calendar where they are dates, else a label",
     "interval": "an interval",
     "label": "a label",
     "set": "the set of values that it may be",

@@ -86,7 +86,7 @@ def summary(record: RunRecord, record_file: str) -> str:
     types = [f"{name} {about['type']}" for name, about in record.columns.items() if "type" in about]
     masked = [f"{name} with {about['mask']}" for name, about in record.columns.items() if "mask" in about]
     lines += [
-        f"rows      {rows.in_:,} in, {rows.out:,} out, {_count(rows.suppressed)} suppressed",
+        f"rows      {_count(rows.in_)} in, {_count(rows.out)} out, {_count(rows.suppressed)} suppressed",
         *([f"read as   {', '.join(types)}"] if types else []),
         *(_generalised(after) if types else []),
         *([f"masked    {', '.join(masked)}"] if masked else []),

@@ -248,7 +248,7 @@ class Attached(Protocol):
         ...
 
     def occurrences(self, column: str) -> tuple[int, int]:
-        """Return how many distinct values a column has, and how many of them occur once."""
+        """Return how many distinct values a column has, and how many of them one person alone has."""
         ...
 
     def release(self) -> None:

@@ -23,6 +23,13 @@ _HINTS = {
 }
 
 
+def _nameless(present: Collection[str]) -> str | None:
+    """Return what to do where a source without a header has its columns numbered."""
+    if list(present) != [f"column_{place}" for place in range(1, len(present) + 1)]:
+        return None
+    return f"without a header they are called column_1 to column_{len(present)}; say columns: [...] beside header: false to name them"
+
+
 def remove_unnamed(resolved: Resolved, schema: pa.Schema) -> tuple[Resolved, list[str]]:
     """Return the policy with the columns that it does not name as identifiers, where it says that they are removed, and their names."""
     policy = resolved.policy
@@ -46,7 +53,7 @@ def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> No
         raise DataError(
             f"the source has {number_of(len(present), 'column')}, none of which is among the {len(named)} of the policy",
             code="columns-differ",
-            hint=_HINTS.get(scan.format if scan is not None else "", "look at the names of its columns"),
+            hint=_nameless(present) or _HINTS.get(scan.format if scan is not None else "", "look at the names of its columns"),
         )
     parts, hints = [], []
     if unnamed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -26,11 +27,29 @@ def as_table(data: Any) -> pa.Table:
         return pa.table([_readable(column) for column in table.columns], names=table.column_names)
     except (pa.ArrowException, ValueError, TypeError):
         # what the libraries say quotes cells
-        raise DataError(
-            "the data frame cannot be read as an Arrow table: a column holds values of several types, or two columns have one name",
-            code="frame-columns",
-            hint="give each column one type, as in frame.astype({'age': 'string'}), and a name of its own",
-        ) from None
+        raise _unreadable(data) from None
+
+
+def _unreadable(data: Any) -> DataError:
+    """Return the error of a data frame that is no Arrow table, with the columns that are to blame where that can be told."""
+    names = [str(name) for name in getattr(data, "columns", [])]
+    double = [name for name, times in Counter(names).items() if times > 1]
+    mixed = [] if double or kind_of_frame(data) != "pandas" else [name for name in data.columns if not _is_of_one_type(data[name])]
+    blamed = f": {', '.join(map(str, double or mixed))}" if double or mixed else ""
+    what = "two columns have one name" if double else "values of several types are in one column"
+    return DataError(
+        f"the data frame cannot be read as an Arrow table: {what}{blamed}",
+        code="frame-columns",
+        hint="give each column one type, as in frame.astype({'age': 'string'}), and a name of its own",
+    )
+
+
+def _is_of_one_type(column: Any) -> bool:
+    try:
+        pa.Array.from_pandas(column)
+    except (pa.ArrowException, ValueError, TypeError):
+        return False
+    return True
 
 
 def _readable(column: pa.ChunkedArray) -> pa.ChunkedArray:

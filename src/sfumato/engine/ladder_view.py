@@ -36,6 +36,16 @@ class Node:
     rows: int
     children: tuple[Node, ...]
 
+    @property
+    def size(self) -> int:
+        """How many nodes there are from here on."""
+        return 1 + sum(child.size for child in self.children)
+
+    @property
+    def depth(self) -> int:
+        """How many levels there are below."""
+        return max((1 + child.depth for child in self.children), default=0)
+
     def as_mapping(self) -> dict[str, Any]:
         """Return the node as plain values."""
         below = {"children": [child.as_mapping() for child in self.children]} if self.children else {}

@@ -66,7 +66,7 @@ class Release:
             return ""
         if first is None:
             return ""
-        rows = [["" if value is None else value for value in row.values()] for row in first.to_pylist()]
+        rows = [["" if value is None else str(value) for value in row.values()] for row in first.to_pylist()]
         return html_folded(f"first {len(rows)} of {self.record.rows.out:,} rows", html_table(rows, names))
 
 

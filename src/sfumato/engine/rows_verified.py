@@ -43,9 +43,13 @@ class _Occurrences:
 
     def __init__(self, plan: Plan) -> None:
         self._source = plan.source
+        self._subject = plan.resolved.policy.subject
 
     def occurrences(self, column: str) -> tuple[int, int]:
-        """Return how many distinct values a column has, and how many of them occur once."""
-        rows = pa.Table.from_batches(self._source.batches([column])).column(column).drop_null()
-        counts = pc.value_counts(rows).field("counts").to_numpy(zero_copy_only=False)
+        """Return how many distinct values a column has, and how many of them one person alone has."""
+        names = [column, *([self._subject] if self._subject is not None else [])]
+        rows = pa.Table.from_batches(self._source.batches(names))
+        known = rows.filter(rows.column(column).is_valid())
+        persons = known.group_by(names).aggregate([]) if self._subject is not None else known
+        counts = pc.value_counts(persons.column(column)).field("counts").to_numpy(zero_copy_only=False)
         return len(counts), int((counts == 1).sum())

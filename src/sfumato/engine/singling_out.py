@@ -13,7 +13,7 @@ class Occurrences(Protocol):
     """What knows how often the values of a column occur: rows that a store has taken, or any others."""
 
     def occurrences(self, column: str) -> tuple[int, int]:
-        """Return how many distinct values a column has, and how many of them occur once."""
+        """Return how many distinct values a column has, and how many of them one person alone has."""
         ...
 
 

@@ -102,7 +102,8 @@ def verify(
     if not all(result.holds for result in results):
         raise broken(f"does not keep {not_kept(results)}", code="verify-promise")
     results += results_on_published(plan, masks, staged, classes)
-    check_masked(plan, masks, staged, {name: original.prints[_original_group(name)][link] for name in measured_columns(plan)})
+    originals = {name: original.prints[_original_group(name)][link] for name in measured_columns(plan)}
+    check_masked(plan, masks, staged, originals, classes.subject)
     return Verified(results, classes, columns, _fingerprints(original, written))
 
 
@@ -278,7 +279,8 @@ def result_of(promise: Promise, classes: Classes) -> PromiseResult:
         promise=promise.component_name(),
         settings=promise.model_dump(mode="json"),
         asked=promise.asked,
-        measured=promise.measure(classes),
+        # beyond twelve digits a sum is what its order makes of it
+        measured=float(f"{promise.measure(classes):.12g}"),
         holds=bool(promise.holds(classes).all()),
     )
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-THRESHOLDS = (0.05, 0.1, 0.2, 0.33, 0.5)
+# a third is written 0.33: a class of three is not above it
+THRESHOLDS = {"0.05": 0.05, "0.1": 0.1, "0.2": 0.2, "0.33": 1 / 3, "0.5": 0.5}
 _ENOUGH = 1e-12
 
 
@@ -26,12 +27,12 @@ def reidentification(sizes: NDArray[np.int64]) -> dict[str, Any]:
     """
     people = int(sizes.sum())
     if not people:
-        return {"highest_risk": 0.0, "average_risk": 0.0, "unique": 0.0, "at_risk": {f"{threshold:g}": 0.0 for threshold in THRESHOLDS}}
+        return {"highest_risk": 0.0, "average_risk": 0.0, "unique": 0.0, "at_risk": dict.fromkeys(THRESHOLDS, 0.0)}
     return {
         "highest_risk": 1 / int(sizes.min()),
         "average_risk": len(sizes) / people,
         "unique": float(sizes[sizes == 1].sum() / people),
-        "at_risk": {f"{threshold:g}": float(sizes[1 / sizes > threshold].sum() / people) for threshold in THRESHOLDS},
+        "at_risk": {name: float(sizes[1 / sizes > threshold].sum() / people) for name, threshold in THRESHOLDS.items()},
     }
 
 

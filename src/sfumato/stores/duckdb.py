@@ -140,13 +140,19 @@ class EmbeddedTable:
         return Dictionary(coded.values, counts[:-1], int(counts[-1]))
 
     def occurrences(self, column: str) -> tuple[int, int]:
-        """Return how many distinct values a column has, and how many of them occur once."""
+        """Return how many distinct values a column has, and how many of them one person alone has; everybody has one row where nothing says more."""
         if column in self._reading.columns:
-            counts = self._reading.columns[column].counts()[:-1]
+            coded = self._reading.columns[column]
+            known = np.flatnonzero(coded.codes >= 0)
+            groups, number = coded.codes[known].astype(np.int64), len(coded.values)
         else:
-            groups, firsts = group_keys(self.spill.prints(column).view(np.int64))
-            counts = np.bincount(groups, minlength=len(firsts))
-        return len(counts), int((counts == 1).sum())
+            codes, firsts = group_keys(self.spill.prints(column).view(np.int64))
+            known, groups, number = np.arange(self.rows), codes.astype(np.int64), len(firsts)
+        if "subject" in self._reading.prints:
+            people = self._subjects()[known]
+            _, once = group_columns([groups, people], [max(1, number), int(people.max(initial=0)) + 1])
+            groups = groups[once]
+        return number, int((np.bincount(groups, minlength=number) == 1).sum())
 
     def count(self, plan: CountPlan) -> Frequencies:
         """Count the combinations, and within them sensitive values and people."""
