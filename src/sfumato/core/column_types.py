@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -12,12 +12,14 @@ import pyarrow as pa
 
 from sfumato.errors import DataError
 
+_DIGITS, _BITS = 38, 128
+
 
 def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
-    """Return the schema as it is worked on; refuse nested and binary columns, and names that occur twice.
+    """Return the schema as it is worked on, dictionaries as what they hold; refuse nested and binary columns, and names that occur twice.
 
-    >>> plain_schema(pa.schema([("a", pa.string_view()), ("b", pa.null())]), "table").types
-    [DataType(string), DataType(string)]
+    >>> plain_schema(pa.schema([("a", pa.string_view()), ("b", pa.dictionary(pa.int8(), pa.int64()))]), "table").types
+    [DataType(string), DataType(int64)]
     """
     double = sorted(name for name, times in Counter(schema.names).items() if times > 1)
     if double:
@@ -41,6 +43,17 @@ def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
             hint="write them in UTC, or in a zone such as Europe/Berlin",
         )
     return pa.schema([(field.name, _plain(field.type)) for field in schema])
+
+
+def plain_batch(batch: pa.RecordBatch, schema: pa.Schema, coded: Sequence[str] = ()) -> pa.RecordBatch:
+    """Return the columns of a schema in its types; those of ``coded`` stay dictionaries where they are.
+
+    >>> batch = pa.RecordBatch.from_pydict({"a": pa.array([7, None, 7]).dictionary_encode()})
+    >>> plain_batch(batch, pa.schema([("a", pa.int64())])).column(0).to_pylist()
+    [7, None, 7]
+    """
+    columns = [_plain_column(batch.column(field.name), field.type, field.name in coded) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
 def refuse_damaged_text(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
@@ -97,6 +110,24 @@ def _is_refused(kind: pa.DataType) -> bool:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
     if pa.types.is_null(kind) or pa.types.is_string_view(kind):
         return pa.string()
+    if pa.types.is_decimal(kind):
+        return _plain_decimal(kind)
     return pa.float32() if pa.types.is_float16(kind) else kind
+
+
+def _plain_decimal(kind: pa.DataType) -> pa.DataType:
+    """Return a type that Arrow calculates with: not narrower than 128 bits, with no fewer than no decimals."""
+    digits, decimals = kind.precision - min(0, kind.scale), max(0, kind.scale)
+    return pa.decimal128(digits, decimals) if digits <= _DIGITS and kind.bit_width <= _BITS else pa.decimal256(min(digits, 2 * _DIGITS), decimals)
+
+
+def _plain_column(column: pa.Array, kind: pa.DataType, coded: bool) -> pa.Array:
+    if not pa.types.is_dictionary(column.type):
+        return column.cast(kind)
+    # the dictionary is cast, not the rows: Arrow cannot look up views of text
+    held = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind))
+    return held if coded else held.dictionary_decode()

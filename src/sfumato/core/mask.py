@@ -195,10 +195,13 @@ class Operation(Settings):
 
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type: the card names those that are right."""
-        known = declared or type_of_arrow(kind)
-        if not self.card.types or known is None or known in self.card.types:
+        if not self.card.types:
             return None
-        return f"takes {_listed(self.card.types)}, and the column is of type {known}"
+        held = _neither_text_nor_known(kind)
+        if held is not None:
+            return f"takes {_listed(self.card.types)}, and the column holds {held}"
+        known = declared or type_of_arrow(kind)
+        return None if known is None or known in self.card.types else f"takes {_listed(self.card.types)}, and the column is of type {known}"
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
         """Return text where the card says that the type changes, else the type that it was."""
@@ -238,6 +241,13 @@ def type_of_arrow(kind: pa.DataType) -> ValueType | None:
     if pa.types.is_date(kind):
         return "date"
     return "timestamp" if pa.types.is_timestamp(kind) else None
+
+
+def _neither_text_nor_known(kind: pa.DataType) -> str | None:
+    """Return in words what a column holds that is no text and of no type that a policy can name."""
+    if pa.types.is_boolean(kind):
+        return "truth values"
+    return "times of day" if pa.types.is_time(kind) else None
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -16,6 +16,7 @@ from sfumato.errors import DataError
 if TYPE_CHECKING:
     import duckdb
 
+_DIGITS = 38
 # what needs more than one row, or more than the row
 _REFUSED = ("WINDOW", "SUBQUERY", "PARAMETER")
 
@@ -73,16 +74,23 @@ class Expression(Operation):
 
         table = pa.Table.from_batches([columns.select(list(dict.fromkeys([context.column, *self.columns])))])
         with closed_connection() as connection:
-            connection.register("rows", table)
             try:
+                connection.register("rows", _narrowed(table))
                 found = connection.sql(f"SELECT CAST(({self.sql}\n) AS VARCHAR) AS value FROM rows").to_arrow_table()  # noqa: S608 - the policy's own
-            except duckdb.Error:
+            except (duckdb.Error, pa.ArrowInvalid):
                 # its own words may quote a value
                 raise _not_computed(context.column) from None
         if found.num_rows != columns.num_rows:
             raise _not_computed(context.column)
         chunks = found.column("value").chunks
         return pa.concat_arrays(chunks).cast(pa.string()) if chunks else pa.array([], pa.string())
+
+
+def _narrowed(table: pa.Table) -> pa.Table:
+    """Return columns as DuckDB takes them: decimals of at most 38 digits."""
+    wide = [field.name for field in table.schema if pa.types.is_decimal256(field.type) and field.type.scale <= _DIGITS]
+    fields = [pa.field(field.name, pa.decimal128(_DIGITS, field.type.scale)) if field.name in wide else field for field in table.schema]
+    return table.cast(pa.schema(fields))
 
 
 def _not_computed(column: str) -> DataError:

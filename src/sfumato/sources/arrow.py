@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.core.column_types import damage_is, plain_schema, refuse_damaged_text
+from sfumato.core.column_types import damage_is, plain_batch, plain_schema, refuse_damaged_text
 from sfumato.core.files import file_errors, unchanged
 from sfumato.core.table_files import TableFiles
 from sfumato.errors import DataError
@@ -37,8 +37,8 @@ class Arrow(TableFiles):
             for batch in batches:
                 # before anything is made of it: a damaged file may point anywhere
                 refuse_damaged_text(batch, self.path)
-                table = pa.Table.from_batches([batch]).select(list(columns))
-                yield from (table.cast(wanted).combine_chunks() if columns else table).to_batches(max_chunksize=_ROWS)
+                plain = plain_batch(batch, wanted) if columns else batch.select([])
+                yield from pa.Table.from_batches([plain]).to_batches(max_chunksize=_ROWS)
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
@@ -56,12 +56,11 @@ class Arrow(TableFiles):
 
     def _schema(self, schema: pa.Schema) -> pa.Schema:
         plain = plain_schema(schema, self.path)
-        return pa.schema([(field.name, _value_type(field.type)) for field in plain])
+        return pa.schema([(field.name, _narrow(field.type)) for field in plain])
 
     def _damaged(self) -> DataError:
         return DataError(f"{self.path} is damaged or no Arrow file", code="arrow-damaged", hint="write the file again")
 
 
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+def _narrow(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_large_string(kind) else kind

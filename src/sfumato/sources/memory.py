@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 from pydantic import ConfigDict, Field
 
-from sfumato.core.column_types import plain_schema, refuse_damaged_text
+from sfumato.core.column_types import plain_batch, plain_schema, refuse_damaged_text
 from sfumato.core.settings import Settings
 
 
@@ -36,12 +36,11 @@ class Memory(Settings):
         return
 
     def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Return the rows of some columns in order."""
-        del coded
+        """Return the rows of some columns in order; those of ``coded`` that are dictionaries stay so."""
         if not columns:
             yield from self.table.select([]).to_batches()
             return
         schema = self.describe()
         chosen = pa.schema([schema.field(name) for name in columns])
-        for batch in self.table.select(list(columns)).cast(chosen).to_batches(max_chunksize=1 << 18):
-            yield refuse_damaged_text(batch, "the table")
+        for batch in self.table.select(list(columns)).to_batches(max_chunksize=1 << 18):
+            yield refuse_damaged_text(plain_batch(batch, chosen, coded), "the table")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -62,3 +63,15 @@ def test_plan_and_record_say_that_nobody_knows_what_it_lets_through() -> None:
 
     assert sorted(release.table.column("name").to_pylist()) == ["ann", "bo"]
     assert any("nothing is known of it here" in note for note in release.record.notes)
+
+
+def test_wide_decimals_are_computed_with_where_they_fit() -> None:
+    wide = pa.RecordBatch.from_pydict({"x": pa.array([Decimal("1.50"), None], pa.decimal256(60, 2))})
+    assert Expression(sql="x * 2").apply(wide, MaskContext("x")).to_pylist() == ["3.00", None]
+
+
+def test_decimals_that_are_too_wide_are_refused_in_words() -> None:
+    wide = pa.RecordBatch.from_pydict({"x": pa.array([Decimal(10**50)], pa.decimal256(60, 2))})
+    with pytest.raises(DataError) as caught:
+        Expression(sql="x * 2").apply(wide, MaskContext("x"))
+    assert caught.value.message == "column x: the expression of its mask cannot be computed"
