@@ -63,7 +63,8 @@ class MaskContext:
     """What a mask may need beside the columns: whose mask it is, the keys, and what the policy says of the column.
 
     ``subject`` is the column that says whose row it is, and is among the columns an operation gets where it asks for it; ``people`` is the
-    number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one.
+    number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one. ``view`` tells one
+    view of one policy from all others.
     """
 
     column: str

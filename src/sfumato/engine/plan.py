@@ -19,6 +19,7 @@ from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.frames import as_table
 from sfumato.engine.translated import missing_as_read, translated
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
+from sfumato.policy.identity import own_domain
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
@@ -92,7 +93,8 @@ class Plan:
     def context(self, column: str, ladder: Hierarchy | None = None) -> MaskContext:
         """Return what the mask of a column may need."""
         policy = self.resolved.policy
-        return MaskContext(column, self.view or "default", self.keys, policy.columns[column].type, policy.subject, self.threshold, ladder)
+        domain = own_domain(self.resolved.identity, self.view)
+        return MaskContext(column, domain, self.keys, policy.columns[column].type, policy.subject, self.threshold, ladder)
 
     @property
     def threshold(self) -> int:

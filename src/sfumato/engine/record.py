@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -25,7 +23,7 @@ from sfumato.engine.verify import Verified
 from sfumato.measures.class_sizes import class_sizes
 from sfumato.measures.information_loss import information_loss
 from sfumato.measures.reidentification import distinction, reidentification, separation
-from sfumato.policy.model import Policy
+from sfumato.policy.identity import policy_hash
 
 
 def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, timings: dict[str, float]) -> RunRecord:
@@ -60,12 +58,6 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
 def _coarse(result: PromiseResult) -> PromiseResult:
     """Return a distance rounded upwards: its many digits would tell which values a few suppressed rows had."""
     return result.model_copy(update={"measured": min(result.asked, math.ceil(result.measured * 100) / 100)})
-
-
-def policy_hash(policy: Policy) -> str:
-    """Return a hash of the policy: it is not secret and may be compared by readers."""
-    text = json.dumps(policy.model_dump(mode="json"), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _measures(

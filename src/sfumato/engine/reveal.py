@@ -15,8 +15,8 @@ from sfumato.core.interfaces import Sink, Source
 from sfumato.core.mask import MaskContext, Reversible
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.engine.plan import AnyPolicy, named_view
-from sfumato.engine.record import policy_hash
 from sfumato.errors import DataError, SfumatoError, UsageError, number_of, suggestion
+from sfumato.policy.identity import own_domain, policy_hash
 from sfumato.policy.load import load
 from sfumato.policy.resolve import Resolved
 from sfumato.policy.views import resolve_views
@@ -65,7 +65,7 @@ class _Revealing:
         keys = resolved.keys(self._mask.keys)
         if request.key_id is not None:
             keys = keys.preferring(request.key_id)
-        self._context = MaskContext(request.column, view, keys, resolved.policy.columns[request.column].type)
+        self._context = MaskContext(request.column, own_domain(resolved.identity, view), keys, resolved.policy.columns[request.column].type)
 
     def written(self, source: Source, sink: Sink, event: dict[str, str]) -> Revealed:
         """Write all rows, then the audit, then show the file."""

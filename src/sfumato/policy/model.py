@@ -168,6 +168,13 @@ class View(Settings):
 class Policy(Settings):
     """What the columns of a source are, what must hold of what is released, and where it goes."""
 
+    name: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="what tells it from other policies: pseudonyms without a domain are made for it alone; its file where it has none",
+        ),
+    ] = None
     source: Annotated[SourceComponent | None, Field(description="where rows come from")] = None
     subject: Annotated[str | None, Field(description="the column that says which person a row is about")] = None
     columns: Annotated[dict[str, Column], Field(description="every column of the source")]

@@ -49,6 +49,7 @@ class Resolved:
     name: str
     lines: Lines
     folder: Path | None = None
+    identity: str = ""
 
     def keys(self, names: Iterable[str]) -> Keys:
         """Return some of the keys that the policy names, each read from where it says."""
@@ -86,6 +87,7 @@ def resolve(loaded: Loaded, needs: Sequence[str] = ()) -> Resolved:
         name=loaded.name,
         lines=loaded.lines,
         folder=loaded.folder,
+        identity=loaded.identity,
     )
 
 
