@@ -13,6 +13,7 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ChoosySink, Promise, Sink, Source, Store
 from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext
+from sfumato.core.mask_effect import Made
 from sfumato.core.mistakes import key_text
 from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
@@ -103,10 +104,13 @@ class Plan:
 
     def as_counted(self, column: str, values: pa.Array) -> pa.Array:
         """Return the distinct values of a quasi-identifier as they are counted and generalised: after its mask, where it has one."""
+        made = self.made(column, values)
+        return values if made is None else made.values
+
+    def made(self, column: str, values: pa.Array) -> Made | None:
+        """Return what the mask of a quasi-identifier makes of its distinct values, and what it refuses; None where it has no mask."""
         mask = self.resolved.masks.get(column)
-        if mask is None:
-            return values
-        return mask.apply(pa.RecordBatch.from_arrays([values], names=[column]), self.context(column))
+        return None if mask is None else mask.made(pa.RecordBatch.from_arrays([values], names=[column]), self.context(column))
 
 
 @dataclass(frozen=True, eq=False)

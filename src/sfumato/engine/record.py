@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.kernels.grouping import group_columns
+from sfumato.core.mask_effect import Effect
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import PromiseResult, Recoded, Rows, RunRecord, people
 from sfumato.engine.count import Counted
+from sfumato.engine.mask_effects import mask_notes
 from sfumato.engine.plan import Plan
 from sfumato.engine.translated import Translated
 from sfumato.engine.verify import Verified
@@ -26,8 +28,17 @@ from sfumato.measures.reidentification import distinction, reidentification, sep
 from sfumato.policy.identity import policy_hash
 
 
-def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, timings: dict[str, float]) -> RunRecord:
-    """Put together what was promised, measured and lost."""
+def make_record(
+    plan: Plan,
+    counted: Counted,
+    recoding: Recoding,
+    verified: Verified,
+    suppressed: int,
+    timings: dict[str, float],
+    effects: Mapping[str, Effect],
+) -> RunRecord:
+    """Put together what was promised, measured and lost; ``effects`` are those of masks at the writing."""
+    effects = {**counted.effects, **effects}
     k = plan.threshold
     out = counted.rows - suppressed
     hidden = any(0 < number < k for number in (suppressed, counted.refused_rows, *counted.outside.values()))
@@ -47,11 +58,11 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
             boxes=recoding.number if recoding.kind == "boxes" and names else None,
             levels=dict(zip(names, recoding.levels, strict=True)) if recoding.levels is not None else None,
         ),
-        columns=_columns(plan, counted, k),
+        columns=_columns(plan, counted, k, effects),
         timings=dict(timings),
         files=[str(place) for place in plan.sink.places()],
         fingerprints=verified.fingerprints,
-        notes=_notes(plan, counted, recoding),
+        notes=[*_notes(plan, counted, recoding), *mask_notes(plan, effects)],
     )
 
 
@@ -116,7 +127,7 @@ def _told(risk: dict[str, Any], everybody: int, k: int) -> dict[str, Any]:
     }
 
 
-def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
+def _columns(plan: Plan, counted: Counted, k: int, effects: Mapping[str, Effect]) -> dict[str, Any]:
     told = {}
     for name, column in plan.resolved.policy.columns.items():
         entry: dict[str, Any] = {"role": column.role}
@@ -127,6 +138,8 @@ def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
             entry["ordered"] = counted.hierarchies[name].ordered
         if name in plan.resolved.masks:
             entry["mask"] = plan.resolved.masks[name].component_name()
+        if name in effects and effects[name].removes:
+            entry["removed"] = people(effects[name].removed, k)
         told[name] = entry
     return told
 

@@ -153,7 +153,7 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     records = {}
     for name, view in views.items():
         seconds = view.timings.seconds | {"verify": round(view.timings.seconds["verify"] + timings.seconds["verify"], 3)}
-        record = make_record(view.plan, view.counted, view.recoding, verified[name], view.suppressed, seconds)
+        record = make_record(view.plan, view.counted, view.recoding, verified[name], view.suppressed, seconds, view.staged.effects)
         record = record.model_copy(update={"notes": [*record.notes, *(words for views_of, words in between if name in views_of)]})
         finer = plans.derived_from.get(name)
         told: dict[str, Any] = {"view": name, "derived_from": finer, "together": [each for each in together if name in each.views]}

@@ -66,6 +66,7 @@ class Noise(ByChance):
             nulls="kept",
             scope="value",
             types=("integer", "decimal"),
+            perturbs=True,
             reveals=f"{about}." if self.key is None else f"{about}; which rows have the same value, and how often each occurs.",
         )
 

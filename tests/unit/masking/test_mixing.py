@@ -150,7 +150,7 @@ def test_a_run_stops_where_a_group_is_too_small_unless_it_is_removed() -> None:
 
     with pytest.raises(DataError) as raised:
         sfumato.run(policy, data=table)
-    assert raised.value.message == "column pay: 1 row with a value that aggregate cannot take"
+    assert raised.value.message == "column pay: 1 row with a value that aggregate cannot take, row 3"
     policy["columns"]["pay"] = {**column, "on_invalid": "remove"}
     found = sfumato.run(policy, data=table).table.to_pylist()
     assert sorted((row["ward"], row["pay"]) for row in found) == [("A", "20"), ("A", "20"), ("B", None)]
