@@ -18,6 +18,7 @@ from sfumato.core.mistakes import key_text
 from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.frames import as_table
+from sfumato.engine.in_view import in_view
 from sfumato.engine.translated import missing_as_read, translated
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.identity import own_domain
@@ -152,8 +153,9 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
         view, unnamed = remove_unnamed(missing_as_read(each), schema)
         compare_columns(view, source, schema)
         plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
-        _refuse_columns(plans[name])
-        _refuse_misfits(plans[name])
+        with in_view(name, view.own):
+            _refuse_columns(plans[name])
+            _refuse_misfits(plans[name])
     return Plans(plans, resolved.derived_from, resolved.readers, resolved.known, resolved.identifying)
 
 

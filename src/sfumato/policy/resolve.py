@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 class Resolved:
     """A policy whose every name has been found and whose every setting has been checked.
 
-    ``ladders`` are those hierarchies that were written down; the others can only be built from the data.
+    ``ladders`` are those hierarchies that were written down; the others can only be built from the data. ``own`` are the keys that a view itself
+    says.
     """
 
     policy: Policy
@@ -50,6 +51,7 @@ class Resolved:
     lines: Lines
     folder: Path | None = None
     identity: str = ""
+    own: Sequence[str] = ()
 
     def keys(self, names: Iterable[str]) -> Keys:
         """Return some of the keys that the policy names, each read from where it says."""
