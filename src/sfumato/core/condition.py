@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sfumato.core import canonical
 from sfumato.core.settings import Settings
@@ -34,8 +34,6 @@ class Condition(Settings):
     >>> Condition.model_validate({"not": {"column": "ward", "equals": "A"}}).holds(batch).tolist()
     [False, True, True]
     """
-
-    model_config = ConfigDict(populate_by_name=True)
 
     column: Annotated[str | None, Field(description="the column that is looked at")] = None
     equals: Annotated[Value | None, Field(description="the value that it has")] = None

@@ -72,7 +72,7 @@ def validated(value: Any, lines: Lines, folder: Path | None, name: str) -> Loade
             policy = Policy.model_validate(value)
             return Loaded(policy, lines, folder, name, tuple(mistakes), frozenset(unknown), identity_of(policy))
         except ValidationError as error:
-            mistakes += mistakes_of(error, Policy, lines.at, hint_of=meant)
+            mistakes += mistakes_of(error, Policy, lines.at, hint_of=meant, left_out=unknown)
             unknown |= spoilt(error, Policy)
             if () in unknown:
                 break
