@@ -222,3 +222,9 @@ def test_a_column_of_nothing_is_nothing() -> None:
     assert apply(Microaggregate(k=2), pa.array([], pa.float64())) == []
     assert apply(Shuffle(), []) == []
     assert apply(Aggregate(function="mode"), pa.array([], pa.string())) == []
+
+
+def test_bounds_of_an_aggregate_that_exclude_each_other_are_refused() -> None:
+    with pytest.raises(PolicyError) as caught:
+        Aggregate(function="max", minimum=9, maximum=1)
+    assert str(caught.value) == "aggregate: has a minimum that is larger than its maximum [policy-value]"
