@@ -6,6 +6,7 @@ are ``people.csv`` there, in whatever format it asks for, or ``contacts.csv``, t
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import inspect
 import io
@@ -38,7 +39,7 @@ _ROWS = 8
 _PEOPLE = "With the 24 people of [people.csv](../../examples/people.csv), here in the format that the example asks for:"
 _CONTACTS = "With the 24 people of [contacts.csv](../../examples/contacts.csv):"
 # known to everybody, so that the pages can be made again
-_KEY = {"SFUMATO_KEY": "example:" + "A" * 43 + "="}
+_KEY = {"SFUMATO_KEY": "example:" + base64.b64encode(bytes(range(32))).decode()}
 _LINES = 40
 _TITLES = {"masking": "mask", "hierarchies": "hierarchy"}
 # stores and generators are not written in policies: a store is chosen by the source, a generator is a command

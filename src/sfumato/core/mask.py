@@ -195,6 +195,11 @@ class Operation(Settings):
         """Whether it looks at the column's own hierarchy."""
         return False
 
+    @property
+    def tells_key(self) -> bool:
+        """Whether what it makes, or the vault that remembers it, says under which key; where not, whoever undoes it must."""
+        return True
+
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type: the card names those that are right."""
         if not self.card.types:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -95,21 +95,18 @@ def _number(rows: Rows, weights: NDArray[np.int64] | None) -> int:
 
 def refuse(effects: Mapping[str, Effect]) -> None:
     """Raise one error for all columns with values that their masks refuse."""
-    wrong = [found for column, effect in effects.items() for found in _wrong(column, effect)]
+    wrong = [error for column, effect in effects.items() for error in _wrong(column, effect)]
     if not wrong:
         return
-    codes = [code for _, code, _ in wrong]
-    hints = dict.fromkeys(hint for _, _, hint in wrong)
-    raise DataError("; ".join(words for words, _, _ in wrong), code=codes[0], hint="; ".join(hints))
+    first = wrong[0]
+    raise DataError("; ".join(error.message for error in wrong), code=first.code, hint="; ".join(str(error.hint) for error in wrong))
 
 
-def _wrong(column: str, effect: Effect) -> Sequence[tuple[str, str, str]]:
-    found = []
+def _wrong(column: str, effect: Effect) -> Iterator[DataError]:
     if effect.missing.number:
-        hint = f"on_null: keep in columns.{column}, or complete the source"
-        found.append((f"column {column}: {effect.missing.words('without a value')}", "mask-null", hint))
+        words = f"column {column}: {effect.missing.words('without a value')}"
+        yield DataError(words, code="mask-null", hint=f"on_null: keep in columns.{column}, or complete the source")
     for name, told in effect.invalid.items() if not effect.removes else ():
         if told.number:
-            hint = f"mask the others with `when`, or say on_invalid: remove in columns.{column}"
-            found.append((f"column {column}: {told.words(f'with a value that {name} cannot take')}", "mask-invalid", hint))
-    return found
+            words = f"column {column}: {told.words(f'with a value that {name} cannot take')}"
+            yield DataError(words, code="mask-invalid", hint=f"mask the others with `when`, or say on_invalid: remove in columns.{column}")
