@@ -167,6 +167,16 @@ class Totals(Protocol):
         ...
 
 
+@runtime_checkable
+class Mixing(Protocol):
+    """A mask by which rows exchange values; among few rows many keep their own, and all keep one of few."""
+
+    @property
+    def within(self) -> Sequence[str]:
+        """The columns in which rows must be alike to exchange values; all rows where there are none."""
+        ...
+
+
 class Operation(Settings):
     """What most masks have in common: they read no other column, need no key, and keep or make text."""
 

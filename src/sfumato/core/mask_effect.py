@@ -65,6 +65,7 @@ class Effect:
     present: int = 0
     held: int = 0
     unchanged: int = 0
+    among_few: int = 0
     missing: _Told = field(default_factory=_Told)
     invalid: dict[str, _Told] = field(default_factory=dict)
 

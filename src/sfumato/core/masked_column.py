@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Operation, Scope, Told, Totals, Uniqueness
+from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Mixing, Operation, Scope, Told, Totals, Uniqueness
 from sfumato.core.mask_effect import Effect, Made, refuse
+from sfumato.core.row_groups import rows_among_few
 
 if TYPE_CHECKING:
     import ibis
@@ -171,6 +172,14 @@ class MaskedColumn:
                 inner = pa.RecordBatch.from_arrays([coded.dictionary], names=[context.column])
                 return self._with_missing(self._masked(inner, context).taken(coded.indices), original, context)
         return self._masked(columns, context)
+
+    def among_few(self, columns: pa.RecordBatch, context: MaskContext) -> int:
+        """Return how many rows exchange values among fewer people than anything may be told of."""
+        mixing = [step for step in self.steps if isinstance(step, Mixing) and step.card.perturbs]
+        if not mixing:
+            return 0
+        held = columns if self.when is None else columns.filter(pa.array(self.when.holds(columns)))
+        return max(rows_among_few(held, step.within, context.subject, context.people) for step in mixing)
 
     def effect(self) -> Effect:
         """Return what gathers what it does, as yet of no rows."""

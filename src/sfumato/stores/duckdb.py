@@ -404,4 +404,6 @@ def _masked(name: str, masks: MaskPlan, batch: pa.RecordBatch, rows: NDArray[np.
     made = mask.made(batch, masks.contexts[name])
     effect.add(made, rows)
     effect.compare(made, batch.column(name))
+    if name in masks.wide:
+        effect.among_few += mask.among_few(batch, masks.contexts[name])
     return made.values

@@ -112,3 +112,17 @@ def test_the_summary_says_it_too(tmp_path: Path, sfumato_command: Any) -> None:
     )
     ended = sfumato_command("run", tmp_path / "policy.yaml")
     assert "note      columns.phone: 2 values that phone_mask cannot take were removed\n" in ended.stdout
+
+
+def test_a_shuffle_among_few_people_is_told() -> None:
+    columns = {"pay": masked({"shuffle": {"within": ["ward"]}}), "ward": {"role": "other"}}
+    data = {"pay": [*range(10)], "ward": [*"AABBCCCCCC"]}
+    assert not any("mixes" in note for note in recorded(columns, data).notes)
+    people = {**columns, "who": {"role": "identifier"}}
+    record = recorded(people, {**data, "who": [*"aabcdefghi"]}, subject="who")
+    assert "columns.pay: shuffle mixes 2 rows among fewer than 2 people each, of whom many keep their own value" in record.notes
+
+
+def test_noise_that_rounding_takes_away_is_warned_of() -> None:
+    record = recorded({"pay": masked({"noise": {"amount": 0.04, "decimals": 1}})}, {"pay": [1.0, 2.0, 3.0]})
+    assert "column pay: noise of 0.04 is less than half of what 1 decimal shows, and most values stay as they were" in record.notes
