@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.mask import Mask, Mixing, Totals
 from sfumato.core.mistakes import Place, key_text
 from sfumato.errors import Mistake
 from sfumato.policy.model import Column
 from sfumato.policy.resolve import Resolved
 
 if TYPE_CHECKING:
-    from sfumato.core.mask import Mask
     from sfumato.core.masked_column import MaskedColumn
 
 # the columns that would have to accept it, and what it is
@@ -62,13 +62,14 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
 
 def _told_by(mask: MaskedColumn) -> list[str]:
     """Return the other columns whose values may be seen in what a mask makes: by which values are grouped, or on which a condition looks."""
-    grouped = [name for step in (*mask.steps, *mask.otherwise) if step.component_name() in ("aggregate", "microaggregate") for name in step.reads]
+    grouped = [name for step in (*mask.steps, *mask.otherwise) if isinstance(step, Totals) for name in step.reads]
     asked = mask.when.reads if mask.when is not None else ()
     return [name for name in dict.fromkeys([*grouped, *asked]) if name != mask.column]
 
 
 def _is_noise(step: Mask) -> bool:
-    return step.component_name() in ("noise", "date_jitter") and not step.keys
+    """Return whether chance moves numbers or dates both ways, anew in every row."""
+    return step.card.perturbs and bool(step.card.types) and not step.keys
 
 
 def _between_views(views: Mapping[str, Resolved]) -> Iterator[_Warned]:
@@ -97,7 +98,7 @@ def _between_views(views: Mapping[str, Resolved]) -> Iterator[_Warned]:
     for name, view in views.items():
         for column, mask in view.masks.items():
             plain = [other for other, elsewhere in views.items() if _is_plain(elsewhere, column)]
-            if any(step.component_name() in ("shuffle", "swap") for step in mask.steps) and plain:
+            if any(isinstance(step, Mixing) and step.card.perturbs for step in mask.steps) and plain:
                 yield (
                     [view.policy.columns[column]],
                     Mistake(
