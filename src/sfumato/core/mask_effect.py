@@ -59,9 +59,10 @@ class _Told:
 
 @dataclass
 class Effect:
-    """Gathers, batch by batch, what the mask of one column did."""
+    """Gathers, batch by batch, what the mask of one column did; ``everywhere`` says that rows for which the condition did not hold are masked too."""
 
     removes: bool = False
+    everywhere: bool = False
     present: int = 0
     held: int = 0
     unchanged: int = 0
@@ -76,9 +77,9 @@ class Effect:
             self.invalid.setdefault(name, _Told()).add(rows, numbers, weights)
 
     def compare(self, made: Made, original: pa.Array, weights: NDArray[np.int64] | None = None) -> None:
-        """Count the rows for which the condition held, their values, and how many of these are what they were."""
+        """Count the rows for which the condition held, the values that were masked, and how many of these are what they were."""
         held = made.held
-        there = held & original.is_valid().to_numpy(zero_copy_only=False)
+        there = (held | self.everywhere) & original.is_valid().to_numpy(zero_copy_only=False)
         same = there & (value_prints(original) == value_prints(made.values))
         self.held += _number(held, weights)
         self.present += _number(there, weights)

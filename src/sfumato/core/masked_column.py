@@ -114,12 +114,12 @@ class MaskedColumn:
     @property
     def changes(self) -> bool:
         """Whether an operation is there to change values."""
-        return any(step.component_name() != "keep" for step in self.steps)
+        return any(step.component_name() != "keep" for step in (*self.steps, *self.otherwise))
 
     @property
     def perturbs(self) -> bool:
         """Whether values are to become others of their kind, so that one that stays has been missed."""
-        return any(step.card.perturbs for step in self.steps)
+        return any(step.card.perturbs for step in (*self.steps, *self.otherwise))
 
     @property
     def needs_ladder(self) -> bool:
@@ -183,7 +183,7 @@ class MaskedColumn:
 
     def effect(self) -> Effect:
         """Return what gathers what it does, as yet of no rows."""
-        return Effect(removes=self.on_invalid == "remove")
+        return Effect(removes=self.on_invalid == "remove", everywhere=any(step.component_name() != "keep" for step in self.otherwise))
 
     def totals(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, list[Told]]:
         """Return the masked column, and the groups of rows of which its operations tell totals."""

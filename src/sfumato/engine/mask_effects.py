@@ -45,7 +45,7 @@ def mask_notes(plan: Plan, effects: Mapping[str, Effect]) -> Iterator[str]:
             yield f"columns.{name}: {mask.component_name()} mixes {number} among fewer than {k} people each, of whom many keep their own value"
         if not effect.held:
             yield f"columns.{name}: the condition held for no row"
-        elif mask.changes and effect.present and effect.unchanged == effect.present:
+        if mask.changes and effect.present and effect.unchanged == effect.present:
             yield f"columns.{name}: {mask.component_name()} changed no value"
         elif mask.perturbs and effect.unchanged > _MOST * effect.present:
             yield f"columns.{name}: {mask.component_name()} left {_part(effect, k)} of the values as they were"

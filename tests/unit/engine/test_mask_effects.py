@@ -91,6 +91,12 @@ def test_a_mask_that_changed_nothing_is_told() -> None:
     assert notes(recorded(columns, {"pay": [10, 20, None], "ward": ["A", "B", "B"]})) == ["columns.pay: round_number changed no value"]
 
 
+def test_the_mask_of_all_other_rows_counts_too() -> None:
+    pay = masked({"noise": {"amount": 5}}, when={"column": "ward", "equals": "Z"}, otherwise={"noise": {"amount": 0.1}})
+    found = notes(recorded({"pay": pay, "ward": {"role": "other"}}, {"pay": [1000, 2000], "ward": ["A", "A"]}))
+    assert found == ["columns.pay: the condition held for no row", "columns.pay: noise changed no value"]
+
+
 def test_noise_that_is_too_small_to_be_seen_is_told() -> None:
     record = recorded({"pay": masked({"noise": {"amount": 0.001, "decimals": 0}})}, {"pay": [10.0, 20.0, 30.0]})
     assert notes(record) == ["columns.pay: noise changed no value"]
