@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from sfumato.core.files import file_errors
 from sfumato.core.mistakes import Place, mistakes_of, spoilt
 from sfumato.errors import Mistake, PolicyError, UsageError
-from sfumato.policy.identity import identity_of
 from sfumato.policy.lines import LARGEST, Lines, parse
 from sfumato.policy.model import Policy
 from sfumato.policy.module_configuration import is_module_configuration, translate
@@ -23,8 +22,8 @@ from sfumato.policy.slips import meant
 class Loaded:
     """A policy, where its keys stand, the folder its paths start from, and its name in messages.
 
-    What is wrong with it was left out; ``unknown`` are the keys of which nobody can tell what they should have said. ``identity`` tells it from
-    all other policies.
+    What is wrong with it was left out; ``unknown`` are the keys of which nobody can tell what they should have said. ``path`` is
+    the file that it was read from.
     """
 
     policy: Policy
@@ -33,7 +32,7 @@ class Loaded:
     name: str
     mistakes: tuple[Mistake, ...] = ()
     unknown: frozenset[Place] = frozenset()
-    identity: str = ""
+    path: Path | None = None
 
 
 def load(policy: str | Path | Mapping[str, Any] | Policy | Loaded) -> Loaded:
@@ -41,7 +40,7 @@ def load(policy: str | Path | Mapping[str, Any] | Policy | Loaded) -> Loaded:
     if isinstance(policy, Loaded):
         return policy
     if isinstance(policy, Policy):
-        return Loaded(policy, Lines(), None, "policy", identity=identity_of(policy))
+        return Loaded(policy, Lines(), None, "policy")
     if isinstance(policy, Mapping):
         return validated(dict(policy), Lines(), None, "policy")
     if not isinstance(policy, str | Path):
@@ -49,8 +48,7 @@ def load(policy: str | Path | Mapping[str, Any] | Policy | Loaded) -> Loaded:
             f"a policy is a path, a mapping or a Policy; the type {type(policy).__name__} is none of them", code="policy-kind", hint="policy.yaml"
         )
     path = Path(policy)
-    found = validated(*read_document(path), path.resolve().parent, path.name)
-    return replace(found, identity=identity_of(found.policy, path.resolve()))
+    return replace(validated(*read_document(path), path.resolve().parent, path.name), path=path.resolve())
 
 
 def read_document(path: Path) -> tuple[Any, Lines]:
@@ -69,8 +67,7 @@ def validated(value: Any, lines: Lines, folder: Path | None, name: str) -> Loade
         value, lines, mistakes, unknown = translation.policy, translation.lines, translation.mistakes, translation.unknown
     for _ in range(3):
         try:
-            policy = Policy.model_validate(value)
-            return Loaded(policy, lines, folder, name, tuple(mistakes), frozenset(unknown), identity_of(policy))
+            return Loaded(Policy.model_validate(value), lines, folder, name, tuple(mistakes), frozenset(unknown))
         except ValidationError as error:
             mistakes += mistakes_of(error, Policy, lines.at, hint_of=meant, left_out=unknown)
             unknown |= spoilt(error, Policy)

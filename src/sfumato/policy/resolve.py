@@ -18,6 +18,7 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import key_text, mistakes_of
 from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.checks import Checks
+from sfumato.policy.identity import identity_of
 from sfumato.policy.ladders import read_ladders
 from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
@@ -89,7 +90,7 @@ def resolve(loaded: Loaded, needs: Sequence[str] = ()) -> Resolved:
         name=loaded.name,
         lines=loaded.lines,
         folder=loaded.folder,
-        identity=loaded.identity,
+        identity=identity_of(policy, loaded.path),
     )
 
 
