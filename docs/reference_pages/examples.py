@@ -6,6 +6,7 @@ where some come twice, values are missing, and dates and numbers are written in 
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import json
@@ -36,7 +37,7 @@ _OTHERS = {
     "visits.csv": "With the 12 visits of [visits.csv](../../examples/visits.csv):",
 }
 # known to everybody, so that the pages can be made again
-_KEY = {"SFUMATO_KEY": "example:" + "A" * 43 + "="}
+_KEY = {"SFUMATO_KEY": "example:" + base64.b64encode(bytes(range(32))).decode()}
 
 
 @cache

@@ -11,6 +11,49 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+_CALLED_ELSEWHERE = {
+    "aes": "encrypt",
+    "asterisk": "character_mask",
+    "avg": "average",
+    "bin": "generalise",
+    "bucket": "generalise",
+    "clip": "top_bottom_code",
+    "csv": "delimited",
+    "delete": "drop",
+    "ff1": "format_preserving_encrypt",
+    "fpe": "format_preserving_encrypt",
+    "hmac": "hash",
+    "jitter": "date_jitter noise",
+    "lookup": "map_values",
+    "maximum": "max",
+    "md5": "hash",
+    "mean": "average",
+    "minimum": "min",
+    "none": "empty keep",
+    "null": "empty",
+    "nullify": "empty",
+    "permute": "shuffle",
+    "perturb": "noise",
+    "pseudonymise": "hash",
+    "pseudonymize": "hash",
+    "regex": "regex_replace",
+    "remove": "drop empty",
+    "replace": "constant map_values",
+    "round": "round_number",
+    "scramble": "shuffle_characters",
+    "sha1": "hash",
+    "sha256": "hash",
+    "sha512": "hash",
+    "sql": "expression",
+    "star": "character_mask",
+    "stars": "character_mask",
+    "substring": "shorten",
+    "suppress": "drop empty",
+    "truncate": "shorten",
+    "winsorize": "top_bottom_code",
+}
+"""What other programs call components and choices, and what these are called here."""
+
 
 class SfumatoError(Exception):
     """What every error of sfumato is: a sentence, a code, a hint, and the exit status of the command that met it."""
@@ -113,11 +156,21 @@ def _hints(mistakes: Sequence[Mistake]) -> str:
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that ``name`` was probably meant to be.
 
-    >>> nearest("mondrain", ["mondrian", "datafly"])
-    'mondrian'
+    >>> nearest("mondrain", ["mondrian", "datafly"]), nearest("mean", ["median", "average"])
+    ('mondrian', 'average')
     """
-    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    known = list(known)
+    called = _called(name, known)
+    if called:
+        return called[0]
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     return matches[0] if matches else None
+
+
+def _called(name: str, known: Iterable[str]) -> list[str]:
+    """Return what other programs call by this name."""
+    there = set(known)
+    return [other for other in _CALLED_ELSEWHERE.get(name.lower().replace("-", "_"), "").split() if other in there]
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -127,8 +180,13 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     'age'
     >>> suggestion("xyz", ["age", "zip"]), suggestion("xyz", ["age"])
     ('one of age, zip', 'only age is known')
+    >>> suggestion("remove", ["drop", "empty", "noise"])
+    'drop or empty'
     """
     names = sorted(known)
+    called = _called(name, names)
+    if called:
+        return " or ".join(called)
     if not names:
         return "leave it out: none is known"
     if len(names) == 1:

@@ -34,7 +34,7 @@ def test_a_value_that_cannot_be_masked_is_not_published_and_not_told(tmp_path: P
     with pytest.raises(DataError) as raised:
         released(tmp_path, contacts, "email_mask")
     assert str(raised.value) == (
-        "column contact: 1 row with a value that email_mask cannot take [mask-invalid]\n"
+        "column contact: 1 row with a value that email_mask cannot take, row 2 [mask-invalid]\n"
         "  try: mask the others with `when`, or say on_invalid: remove in columns.contact"
     )
     assert not list(tmp_path.glob("release.csv*"))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import ibis
@@ -16,6 +20,7 @@ from sfumato.core.mask import WIDE, Card, Mask, MaskContext, Reversible
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.errors import SfumatoError
 from sfumato.registry import find, names
+from sfumato.sources.memory import Memory
 
 MASKS = names("masking")
 TEXTS = pa.array(["Ann", None, "", 'Bo "B", ö', "Ann", "日本語 🙂", "x" * 40])
@@ -252,3 +257,64 @@ def test_the_expression_means_the_same_as_the_arrow_function(name: str) -> None:
         connection.register("people", pa.Table.from_batches([batch]))
         found = connection.sql(str(query)).to_arrow_table()["masked"].to_pylist()
     assert found == mask.apply(batch, context).to_pylist()
+
+
+DAYS = [datetime.date(2020, 1, 31), datetime.date(1999, 12, 31), None, datetime.date(2020, 1, 31), datetime.date(1900, 1, 1)]
+INSTANTS = [None if day is None else datetime.datetime(day.year, day.month, day.day, 12, 30) for day in DAYS]
+TIMES = [datetime.time(12, 30), datetime.time(1, 2, 3), None, datetime.time(12, 30), datetime.time(0)]
+WHOLE = [5, 7, None, 5, 100]
+MONEY = [Decimal("5.00"), Decimal("7.25"), None, Decimal("5.00"), Decimal("100.10")]
+WORDS = ["5", "x", None, "5", "日本"]
+
+
+def plain_columns() -> Iterator[pa.Array]:
+    yield from (pa.array(WHOLE, kind) for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()))
+    yield pa.array([0, 1, None, 0, 2**64 - 1], pa.uint64())
+    yield pa.array([np.float16(5), np.float16(7.5), None, np.float16(5), np.float16(-0.0)], pa.float16())
+    yield from (pa.array([5.0, float("nan"), None, 5.0, float("inf")], kind) for kind in (pa.float32(), pa.float64()))
+    yield from (pa.array(MONEY, kind) for kind in (pa.decimal128(10, 2), pa.decimal256(60, 2), pa.decimal32(6, 2), pa.decimal64(12, 2)))
+    yield pa.array([Decimal(500), Decimal(700), None, Decimal(500), Decimal(1000)], pa.decimal128(10, -2))
+    yield from (pa.array(DAYS, kind) for kind in (pa.date32(), pa.date64()))
+    for unit in ("s", "ms", "us", "ns"):
+        yield from (pa.array(INSTANTS, pa.timestamp(unit, tz=zone)) for zone in (None, "Europe/Berlin"))
+        yield pa.array(WHOLE, pa.duration(unit))
+    yield from (pa.array(TIMES, kind) for kind in (pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")))
+    yield pa.array([True, False, None, True, False])
+    yield from (pa.array(WORDS, kind) for kind in (pa.string(), pa.large_string(), pa.string_view()))
+    yield from (pa.array([b"5", b"\xff", None, b"5", b""], kind) for kind in (pa.binary(), pa.large_binary(), pa.binary_view()))
+    yield pa.nulls(5)
+    yield pa.array([[1], [2], None, [1], []])
+
+
+def coded(column: pa.Array) -> pa.Array | None:
+    try:
+        return column.dictionary_encode()
+    except pa.ArrowNotImplementedError:
+        return None
+
+
+PLAIN = list(plain_columns())
+COLUMNS_OF_TYPES = [*PLAIN, *(found for column in PLAIN if (found := coded(column)) is not None)]
+
+
+def masked_type(name: str, column: pa.Array, tmp_path: Any) -> tuple[pa.DataType, pa.DataType]:
+    """Return the type of what the mask makes of a column, and the type that it says it makes."""
+    mask = MaskedColumn("value", [mask_called(name)], on_invalid="remove")
+    others = {other: pa.array(list("ababa")) for other in mask.reads}
+    source = Memory(table=pa.table({"value": column, **others}))
+    kind = source.describe().field("value").type
+    if mask.misfit(kind, None) is not None:
+        return kind, kind
+    (batch,) = source.batches(["value", *others])
+    found = mask.apply(batch, context_of(name, tmp_path))
+    found.validate(full=True)
+    assert len(found) == len(column)
+    return found.type, mask.output_type(kind)
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_a_column_of_any_type_is_masked_or_refused(name: str, tmp_path: Any) -> None:
+    for column in COLUMNS_OF_TYPES:
+        with suppress(SfumatoError):
+            made, said = masked_type(name, column, tmp_path)
+            assert made == said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import stat
 from collections.abc import Callable
@@ -268,8 +269,12 @@ def test_a_key_that_everybody_may_read_is_refused(say: Say, released: Path) -> N
 
 def test_after_a_new_key_old_values_are_revealed(say: Say, released: Path) -> None:
     say("keys", "add", released.parent / "main.key", "--id", "k2")
-    assert reveal(say, released, "name")[0] == 0
     # digits do not say their key
+    assert failed(say, released, "card") == (
+        "column card: format_preserving_encrypt does not say under which key values were made, and main has several: k2, k1 [key-id]\n"
+        "  try: --key-id k2, or the one that was current when they were made\n"
+    )
+    assert reveal(say, released, "name")[0] == 0
     assert reveal(say, released, "card", "--key-id", "k1", output="cards.csv")[0] == 0
     assert "4111-1111-1111-1111" in (released.parent / "cards.csv").read_text()
     assert "[key-id]" in failed_elsewhere(say, released)
@@ -277,6 +282,21 @@ def test_after_a_new_key_old_values_are_revealed(say: Say, released: Path) -> No
 
 def failed_elsewhere(say: Say, policy: Path) -> str:
     return reveal(say, policy, "card", "--key-id", "k3", output="others.csv")[2]
+
+
+def test_nothing_is_revealed_to_standard_output(say: Say, released: Path) -> None:
+    folder = released.parent
+    asked = ("--column", "name", "--input", folder / "release.csv", "--output", "-", "--purpose", "case 17")
+    words = "what is revealed goes into a file that only you may read [reveal-output]\n  try: --output names.csv\n"
+    assert say("reveal", released, *asked) == (2, "", words)
+
+
+def test_a_key_of_one_byte_again_and_again_is_refused(say: Say, released: Path) -> None:
+    path = released.parent / "main.key"
+    path.write_text(f"k1:{base64.b64encode(bytes(32)).decode()}\n")
+    assert failed(say, released, "name") == (
+        "key main: the key on line 1 is one byte again and again, which anybody could guess [key-weak]\n  try: make one with: sfumato keys new\n"
+    )
 
 
 def test_a_file_that_is_there_is_never_replaced(say: Say, released: Path) -> None:

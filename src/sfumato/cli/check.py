@@ -15,13 +15,15 @@ def check(policy: Path, strict: bool, format: str) -> None:
     from sfumato.policy.load import load
     from sfumato.policy.views import resolve_views
 
-    warnings = lint(resolve_views(load(policy)).views)
-    if strict and warnings:
-        raise PolicyError(warnings, name=policy.name)
+    views = resolve_views(load(policy)).views
+    warnings, refused = lint(views), lint(views, accepted=False)
+    if strict and refused:
+        raise PolicyError(refused, name=policy.name)
     if format == "json":
         sys.stdout.write(json.dumps({"status": 0, "mistakes": [], "warnings": [asdict(warning) for warning in warnings]}, ensure_ascii=False) + "\n")
         return
     sys.stdout.write(f"{policy.name}: no mistakes\n")
     for warning in warnings:
         place = f"{policy.name}:{warning.line}" if warning.line else policy.name
-        sys.stdout.write(f"warning: {place} {warning.words()}\n")
+        known = "" if warning in refused else "accepted "
+        sys.stdout.write(f"{known}warning: {place} {warning.words()}\n")

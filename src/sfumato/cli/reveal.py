@@ -17,6 +17,8 @@ def reveal(policy: Path, column: str, input: Path, output: Path, purpose: str, v
     from sfumato.policy.model import Policy
     from sfumato.registry import find
 
+    if str(output) == "-":
+        raise UsageError("what is revealed goes into a file that only you may read", code="reveal-output", hint="--output names.csv")
     if output.exists():
         raise UsageError(f"{output} is there already", code="output-exists", hint="name another file")
     files = Policy(source=str(input), sink=str(output), columns={})  # type: ignore[arg-type]  # a path becomes a component

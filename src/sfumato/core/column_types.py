@@ -13,12 +13,16 @@ import pyarrow as pa
 from sfumato.core.nested_types import described
 from sfumato.errors import DataError
 
+_DIGITS, _BITS = 38, 128
+
 
 def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
-    """Return the schema as it is worked on, nested columns as text in JSON; refuse names that occur twice, and zones that nobody knows.
+    """Return the schema as it is worked on, dictionaries as what they hold and nested columns as text in JSON.
 
-    >>> plain_schema(pa.schema([("a", pa.string_view()), ("b", pa.null())]), "table").types
-    [DataType(string), DataType(string)]
+    Names that occur twice are refused, and zones that nobody knows.
+
+    >>> plain_schema(pa.schema([("a", pa.string_view()), ("b", pa.dictionary(pa.int8(), pa.int64()))]), "table").types
+    [DataType(string), DataType(int64)]
     """
     double = sorted(name for name, times in Counter(schema.names).items() if times > 1)
     if double:
@@ -35,6 +39,19 @@ def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:
             hint="write them in UTC, or in a zone such as Europe/Berlin",
         )
     return pa.schema([_plain(described(pa.field(field.name, field.type))) for field in schema])
+
+
+def plain_column(column: pa.Array, kind: pa.DataType, coded: bool = False) -> pa.Array:
+    """Return a column in a plain type; where it is a dictionary it may stay one.
+
+    >>> plain_column(pa.array([7, None, 7]).dictionary_encode(), pa.int64()).to_pylist()
+    [7, None, 7]
+    """
+    if not pa.types.is_dictionary(column.type) or pa.types.is_dictionary(kind):
+        return column.cast(kind)
+    # the dictionary is cast, not the rows: Arrow cannot look up views of text
+    held = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(kind))
+    return held if coded else held.dictionary_decode()
 
 
 def refuse_damaged_text(batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
@@ -83,7 +100,20 @@ def _is_zone(name: str) -> bool:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    kind = field.type
+    return field.with_type(_plain_type(field.type))
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_dictionary(kind):
+        return _plain_type(kind.value_type)
     if pa.types.is_null(kind) or pa.types.is_string_view(kind):
-        return field.with_type(pa.string())
-    return field.with_type(pa.float32()) if pa.types.is_float16(kind) else field
+        return pa.string()
+    if pa.types.is_decimal(kind):
+        return _plain_decimal(kind)
+    return pa.float32() if pa.types.is_float16(kind) else kind
+
+
+def _plain_decimal(kind: pa.DataType) -> pa.DataType:
+    """Return a type that Arrow calculates with: not narrower than 128 bits, with no fewer than no decimals."""
+    digits, decimals = kind.precision - min(0, kind.scale), max(0, kind.scale)
+    return pa.decimal128(digits, decimals) if digits <= _DIGITS and kind.bit_width <= _BITS else pa.decimal256(min(digits, 2 * _DIGITS), decimals)

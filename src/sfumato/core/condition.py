@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sfumato.core import canonical
 from sfumato.core.settings import Settings
@@ -22,6 +22,16 @@ Value = str | bool | int | float
 Bound = str | int | float
 _TESTS = ("equals", "one_of", "matches", "at_least", "at_most", "above", "below", "missing")
 _TOLD_APART = 1 << 53
+_IN_WORDS = {
+    "equals": "",
+    "one_of": "one of ",
+    "at_least": "at least ",
+    "at_most": "at most ",
+    "above": "above ",
+    "below": "below ",
+    "missing": "",
+    "matches": "",
+}
 _COMPARISONS = {"at_least": pc.greater_equal, "at_most": pc.less_equal, "above": pc.greater, "below": pc.less}
 
 
@@ -34,8 +44,6 @@ class Condition(Settings):
     >>> Condition.model_validate({"not": {"column": "ward", "equals": "A"}}).holds(batch).tolist()
     [False, True, True]
     """
-
-    model_config = ConfigDict(populate_by_name=True)
 
     column: Annotated[str | None, Field(description="the column that is looked at")] = None
     equals: Annotated[Value | None, Field(description="the value that it has")] = None
@@ -85,6 +93,35 @@ class Condition(Settings):
         for inner in [*(self.and_ or []), *(self.or_ or []), *([self.not_] if self.not_ else [])]:
             yield from inner.reads
 
+    def words(self) -> str:
+        """Return it as a sentence says it.
+
+        >>> Condition.model_validate({"or": [{"column": "age", "at_least": 18, "below": 65}, {"not": {"column": "ward", "missing": True}}]}).words()
+        '(age is at least 18 and below 65) or not (ward is missing)'
+        """
+        if self.not_ is not None:
+            return f"not ({self.not_.words()})"
+        joined = [(self.and_, " and "), (self.or_, " or ")]
+        for inner, between in joined:
+            if inner:
+                return between.join(each.words() if each.not_ or len(inner) == 1 else f"({each.words()})" for each in inner)
+        return f"{self.column} {' and '.join(self._tests())}"
+
+    def _tests(self) -> Iterator[str]:
+        verb = "is "
+        for name, between in _IN_WORDS.items():
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if name == "missing":
+                yield f"{verb}missing" if value else f"{verb}not missing"
+            elif name == "matches":
+                yield f"matches {value}"
+            else:
+                shown = ", ".join(map(_shown, value)) if isinstance(value, list) else _shown(value)
+                yield f"{verb}{between}{shown}"
+            verb = "" if name != "matches" else verb
+
     def holds(self, columns: pa.RecordBatch) -> NDArray[np.bool_]:
         """Return for each row whether it holds."""
         if self.and_:
@@ -130,6 +167,11 @@ def refuse_no_expression(text: str) -> None:
         pc.match_substring_regex(pa.array([""]), text)
     except pa.ArrowInvalid:
         raise ValueError("is no regular expression of RE2; look-ahead, look-behind and back references are not known there") from None
+
+
+def _shown(value: Value) -> str:
+    """Return a value of the policy as a policy writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value) if value != "" else "''"
 
 
 def _all(found: list[NDArray[np.bool_]]) -> NDArray[np.bool_]:

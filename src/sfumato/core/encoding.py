@@ -21,14 +21,18 @@ def encode(hierarchy: Hierarchy, values: pa.Array, missing: Sequence[str] = ()) 
     >>> encode(colours, pa.array(["blue", "?", "green"]), missing=["?"]).codes.tolist()
     [1, 2, 3]
     """
-    text = canonical.as_text(values)
-    is_missing = pc.is_in(text, value_set=pa.array(list(missing), pa.string()))
+    is_missing = _is_missing(values, missing)
     # what is missing must not decide with how many digits the others are written
     typed = typed_values(pc.if_else(is_missing, pa.scalar(None, values.type), values), hierarchy.kind)
     found = pc.index_in(*_alike(typed, hierarchy))
     codes = pc.fill_null(found, hierarchy.outside).to_numpy(zero_copy_only=False).astype(np.int32)
     codes[is_missing.to_numpy(zero_copy_only=False)] = hierarchy.missing
     return Encoding(hierarchy.column, codes, null_code=hierarchy.missing, size=hierarchy.size + 2)
+
+
+def _is_missing(values: pa.Array, missing: Sequence[str]) -> pa.Array:
+    """Return which values are missing: those that some texts stand for, and those that a mask has removed."""
+    return pc.or_(values.is_null(), pc.is_in(canonical.as_text(values), value_set=pa.array(list(missing), pa.string())))
 
 
 def _alike(typed: pa.Array, hierarchy: Hierarchy) -> tuple[pa.Array, pa.Array]:
@@ -54,8 +58,7 @@ def distinct_typed(
     values: pa.Array, counts: NDArray[np.int64], kind: canonical.ValueType, missing: Sequence[str]
 ) -> tuple[pa.Array, NDArray[np.int64], int]:
     """Return the distinct typed values in order, how many rows have each, and how many rows are neither of the type nor missing."""
-    text = canonical.as_text(values)
-    present = pc.invert(pc.is_in(text, value_set=pa.array(list(missing), pa.string())))
+    present = pc.invert(_is_missing(values, missing))
     typed = typed_values(values.filter(present), kind)
     rows = counts[present.to_numpy(zero_copy_only=False)]
     known = typed.is_valid().to_numpy(zero_copy_only=False)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.core.classes import Classes
     from sfumato.core.frequencies import Frequencies
     from sfumato.core.hierarchy import Hierarchy
+    from sfumato.core.mask_effect import Effect
     from sfumato.core.problem import Problem
     from sfumato.core.publication import Publication
     from sfumato.core.reading import Reading
@@ -277,6 +278,11 @@ class Staged(Protocol):
     @property
     def staging(self) -> Sequence[str]:
         """The private files in which it was written; gone when it is published."""
+        ...
+
+    @property
+    def effects(self) -> Mapping[str, Effect]:
+        """What the mask of each masked column did to its values."""
         ...
 
     def reading(self, progress: Progress) -> Reading:

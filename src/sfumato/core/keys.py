@@ -164,6 +164,12 @@ def parse_keys(text: str, name: str) -> tuple[Key, ...]:
                 code="key-short",
                 hint="make one with: sfumato keys new",
             )
+        if len(set(secret)) == 1:
+            raise UsageError(
+                f"key {name}: the key on line {number} is one byte again and again, which anybody could guess",
+                code="key-weak",
+                hint="make one with: sfumato keys new",
+            )
         if any(key.id == found["id"] for key in keys):
             raise _unreadable(name, f"line {number} has the id of another line")
         keys.append(Key(found["id"], secret))

@@ -40,8 +40,8 @@ class Card:
     ``deterministic``: the same value, under the same key, always becomes the same. ``uniqueness``: whether two values stay two. ``nulls`` says
     what becomes of a missing value where the policy says nothing; ``generates`` whether the operation can put something in its place.
     ``keyed`` says that nobody without a key or a vault can tell what a value becomes: who knows somebody's value does not find the row by it.
-    ``empties`` says that it answers null on purpose. ``types`` are the types of values it takes, all where there are none. ``reveals`` says in
-    one sentence what can still be learnt.
+    ``empties`` says that it answers null on purpose, ``perturbs`` that values become others of their kind, by chance or by exchange. ``types`` are
+    the types of values it takes, all where there are none. ``reveals`` says in one sentence what can still be learnt.
     """
 
     deterministic: bool
@@ -54,6 +54,7 @@ class Card:
     generates: bool = False
     keyed: bool = False
     empties: bool = False
+    perturbs: bool = False
     types: tuple[ValueType, ...] = ()
     reveals: str = ""
 
@@ -63,7 +64,8 @@ class MaskContext:
     """What a mask may need beside the columns: whose mask it is, the keys, and what the policy says of the column.
 
     ``subject`` is the column that says whose row it is, and is among the columns an operation gets where it asks for it; ``people`` is the
-    number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one.
+    number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one. ``view`` tells one
+    view of one policy from all others.
     """
 
     column: str
@@ -189,6 +191,16 @@ class Totals(Protocol):
         ...
 
 
+@runtime_checkable
+class Mixing(Protocol):
+    """A mask by which rows exchange values; among few rows many keep their own, and all keep one of few."""
+
+    @property
+    def within(self) -> Sequence[str]:
+        """The columns in which rows must be alike to exchange values; all rows where there are none."""
+        ...
+
+
 class Operation(Settings):
     """What most masks have in common: they read no other column, need no key, and keep or make text."""
 
@@ -217,12 +229,20 @@ class Operation(Settings):
         """Whether it looks at the column's own hierarchy."""
         return False
 
+    @property
+    def tells_key(self) -> bool:
+        """Whether what it makes, or the vault that remembers it, says under which key; where not, whoever undoes it must."""
+        return True
+
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type: the card names those that are right."""
-        known = declared or type_of_arrow(kind)
-        if not self.card.types or known is None or known in self.card.types:
+        if not self.card.types:
             return None
-        return f"takes {_listed(self.card.types)}, and the column is of type {known}"
+        held = _neither_text_nor_known(kind)
+        if held is not None:
+            return f"takes {_listed(self.card.types)}, and the column holds {held}"
+        known = declared or type_of_arrow(kind)
+        return None if known is None or known in self.card.types else f"takes {_listed(self.card.types)}, and the column is of type {known}"
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
         """Return text where the card says that the type changes, else the type that it was."""
@@ -262,6 +282,13 @@ def type_of_arrow(kind: pa.DataType) -> ValueType | None:
     if pa.types.is_date(kind):
         return "date"
     return "timestamp" if pa.types.is_timestamp(kind) else None
+
+
+def _neither_text_nor_known(kind: pa.DataType) -> str | None:
+    """Return in words what a column holds that is no text and of no type that a policy can name."""
+    if pa.types.is_boolean(kind):
+        return "truth values"
+    return "times of day" if pa.types.is_time(kind) else None
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, OfDocuments, Operation, Scope, Told, Totals, Uniqueness
-from sfumato.errors import DataError, number_of
+from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Mixing, OfDocuments, Operation, Scope, Told, Totals, Uniqueness
+from sfumato.core.mask_effect import Effect, Made, refuse
+from sfumato.core.row_groups import rows_among_few
 
 if TYPE_CHECKING:
     import ibis
@@ -123,6 +124,16 @@ class MaskedColumn:
         return [self.steps] if self.when is None else [self.steps, self.otherwise]
 
     @property
+    def changes(self) -> bool:
+        """Whether an operation is there to change values."""
+        return any(step.component_name() != "keep" for step in (*self.steps, *self.otherwise))
+
+    @property
+    def perturbs(self) -> bool:
+        """Whether values are to become others of their kind, so that one that stays has been missed."""
+        return any(step.card.perturbs for step in (*self.steps, *self.otherwise))
+
+    @property
     def needs_ladder(self) -> bool:
         """Whether an operation looks at the column's own hierarchy."""
         return any(isinstance(step, Operation) and step.needs_ladder for step in (*self.steps, *self.otherwise))
@@ -172,14 +183,33 @@ class MaskedColumn:
         return kinds.pop() if len(kinds) == 1 else pa.string()
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
-        """Return the masked column."""
+        """Return the masked column; raise a DataError where it has values that the mask refuses."""
+        made, effect = self.made(columns, context), self.effect()
+        effect.add(made)
+        refuse({context.column: effect})
+        return made.values
+
+    def made(self, columns: pa.RecordBatch, context: MaskContext) -> Made:
+        """Return the masked column with what happened to each row; what the mask refuses is null there."""
         original = columns.column(context.column)
         if self.card.scope == "value" and self.card.deterministic:
             coded = _repeating(original)
             if coded is not None:
                 inner = pa.RecordBatch.from_arrays([coded.dictionary], names=[context.column])
-                return self._with_missing(self._masked(inner, context).take(coded.indices), original, context)
+                return self._with_missing(self._masked(inner, context).taken(coded.indices), original, context)
         return self._masked(columns, context)
+
+    def among_few(self, columns: pa.RecordBatch, context: MaskContext) -> int:
+        """Return how many rows exchange values among fewer people than anything may be told of."""
+        mixing = [step for step in self.steps if isinstance(step, Mixing) and step.card.perturbs]
+        if not mixing:
+            return 0
+        held = columns if self.when is None else columns.filter(pa.array(self.when.holds(columns)))
+        return max(rows_among_few(held, step.within, context.subject, context.people) for step in mixing)
+
+    def effect(self) -> Effect:
+        """Return what gathers what it does, as yet of no rows."""
+        return Effect(removes=self.on_invalid == "remove", everywhere=any(step.component_name() != "keep" for step in self.otherwise))
 
     def totals(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, list[Told]]:
         """Return the masked column, and the groups of rows of which its operations tell totals."""
@@ -192,7 +222,7 @@ class MaskedColumn:
                 groups[rows] = told.groups
                 found.append(replace(told, groups=groups))
 
-        return self._masked(columns, context, watch), found
+        return self._masked(columns, context, watch).values, found
 
     def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
         """Return the masked column as an expression of a database; None where an operation has none."""
@@ -206,26 +236,37 @@ class MaskedColumn:
             found[context.column] = expressed
         return found[context.column]
 
-    def _with_missing(self, masked: pa.Array, original: pa.Array, context: MaskContext) -> pa.Array:
+    def _with_missing(self, made: Made, original: pa.Array, context: MaskContext) -> Made:
         """Return what was masked by its distinct values with what becomes of the missing ones, which are not among these."""
         if not original.null_count:
-            return masked
-        nothing = pa.RecordBatch.from_arrays([pa.nulls(1, original.type)], names=[context.column])
-        return pc.if_else(original.is_null(), self._masked(nothing, context)[0], masked)
+            return made
+        one = self._masked(pa.RecordBatch.from_arrays([pa.nulls(1, original.type)], names=[context.column]), context)
+        gone = original.is_null().to_numpy(zero_copy_only=False)
+        values = pc.if_else(pa.array(gone), one.values[0], made.values)
+        return Made(values, np.where(gone, one.held[0], made.held), np.where(gone, one.missing[0], made.missing), made.invalid)
 
-    def _masked(self, columns: pa.RecordBatch, context: MaskContext, watch: _Watch | None = None) -> pa.Array:
+    def _masked(self, columns: pa.RecordBatch, context: MaskContext, watch: _Watch | None = None) -> Made:
         original = columns.column(context.column)
-        self._refuse_missing(original, context)
+        refused = original.is_null().to_numpy(zero_copy_only=False) & (self.on_null == "error")
         holds = self.when.holds(columns) if self.when is not None else np.ones(len(original), bool)
         kind = self.output_type(original.type)
-        masked = self._steps(self.steps, columns, holds, context, watch)
-        if self.when is None:
-            return masked
-        rest = self._steps(self.otherwise, columns, ~holds, context, watch) if self.otherwise else original
-        return pc.if_else(pa.array(holds), _as_type(masked, kind), _as_type(rest, kind))
+        invalid: dict[str, NDArray[np.bool_]] = {}
+        masked = self._steps(self.steps, columns, holds, context, watch, invalid)
+        if self.when is not None:
+            rest = self._steps(self.otherwise, columns, ~holds, context, watch, invalid) if self.otherwise else original
+            masked = pc.if_else(pa.array(holds), _as_type(masked, kind), _as_type(rest, kind))
+        return Made(masked, holds, refused, invalid)
 
-    def _steps(self, steps: Sequence[Mask], columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext, watch: _Watch | None) -> pa.Array:
-        """Return the column after some operations; only the rows they apply to mean something."""
+    def _steps(
+        self,
+        steps: Sequence[Mask],
+        columns: pa.RecordBatch,
+        rows: NDArray[np.bool_],
+        context: MaskContext,
+        watch: _Watch | None,
+        invalid: dict[str, NDArray[np.bool_]],
+    ) -> pa.Array:
+        """Return the column after some operations, of which only the rows they apply to mean something; note what they cannot take."""
         place = columns.schema.get_field_index(context.column)
         for number, step in enumerate(steps):
             values = columns.column(place)
@@ -233,31 +274,14 @@ class MaskedColumn:
             masked = _on_rows(step, columns, applies, context)
             if watch is not None:
                 watch(step, columns, applies, context)
-            self._refuse_invalid(step, values, masked, applies, context)
+            if not step.card.empties and masked.null_count:
+                wrong = applies & values.is_valid().to_numpy(zero_copy_only=False) & masked.is_null().to_numpy(zero_copy_only=False)
+                invalid[step.component_name()] = invalid.get(step.component_name(), False) | wrong
             columns = columns.set_column(place, context.column, masked)
             if step.card.changes_type:
                 # what the policy says of the type is said of the source
                 context = replace(context, kind=None)
         return columns.column(place)
-
-    def _refuse_missing(self, values: pa.Array, context: MaskContext) -> None:
-        if self.on_null == "error" and values.null_count:
-            raise DataError(
-                f"column {context.column}: {number_of(values.null_count, 'row')} without a value",
-                code="mask-null",
-                hint=f"on_null: keep in columns.{context.column}, or complete the source",
-            )
-
-    def _refuse_invalid(self, step: Mask, values: pa.Array, masked: pa.Array, rows: NDArray[np.bool_], context: MaskContext) -> None:
-        if step.card.empties or self.on_invalid == "remove" or masked.null_count == 0:
-            return
-        invalid = rows & values.is_valid().to_numpy(zero_copy_only=False) & masked.is_null().to_numpy(zero_copy_only=False)
-        if invalid.any():
-            raise DataError(
-                f"column {context.column}: {number_of(int(invalid.sum()), 'row')} with a value that {step.component_name()} cannot take",
-                code="mask-invalid",
-                hint=f"mask the others with `when`, or say on_invalid: remove in columns.{context.column}",
-            )
 
 
 def _shows(step: Mask) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sfumato.errors import Mistake, nearest, suggestion
@@ -41,17 +42,19 @@ def mistakes_of(
     line_of: LineOf = lambda _: None,
     prefix: Sequence[Step] = (),
     hint_of: HintOf = lambda _path, _given: None,
+    left_out: Collection[Place] = (),
 ) -> list[Mistake]:
     """Return one mistake an error, with the key's name, and its line where the settings were written in a file.
 
-    ``hint_of`` says of a key and the value it was given what was probably meant. A key that is missing because it was misspelt is no second mistake.
+    ``hint_of`` says of a key and the value it was given what was probably meant. A key that is missing because it was misspelt is no second mistake,
+    nor is what is wrong with a whole because one of its parts, ``left_out``, was wrong before.
     """
     details = error.errors(include_url=False)
     misspelt = _misspelt(details, model)
     return [
         _mistake(detail, model, line_of, tuple(prefix), hint_of)
         for detail in details
-        if detail["type"] != "missing" or tuple(detail["loc"]) not in misspelt
+        if (detail["type"] != "missing" or tuple(detail["loc"]) not in misspelt) and not _holds(tuple(detail["loc"]), left_out)
     ]
 
 
@@ -93,10 +96,15 @@ def key_text(path: Iterable[Step]) -> str:
     return text
 
 
+def _holds(place: Place, parts: Collection[Place]) -> bool:
+    """Return whether one of these places lies within a place, which is not the whole of everything."""
+    return bool(place) and any(len(part) > len(place) and part[: len(place)] == place for part in parts)
+
+
 def _misspelt(details: Sequence[Any], model: type[BaseModel]) -> set[Place]:
     """Return the keys that were meant by keys that are not known."""
     unknown = [tuple(detail["loc"]) for detail in details if detail["type"] == "extra_forbidden"]
-    meant = [(*where[:-1], nearest(str(where[-1]), _model_at(model, where[:-1]).model_fields)) for where in unknown]
+    meant = [(*where[:-1], nearest(str(where[-1]), _keys_at(model, where[:-1]))) for where in unknown]
     return {(*above, key) for *above, key in meant if key is not None}
 
 
@@ -108,7 +116,7 @@ def _mistake(detail: Any, model: type[BaseModel], line_of: LineOf, prefix: Place
     key = key_text(path)
     meant = hint_of(path, detail.get("input"))
     if kind == "extra_forbidden":
-        known = _model_at(model, where[:-1]).model_fields
+        known = _keys_at(model, where[:-1])
         return Mistake(key, "unknown key", "policy-unknown-key", suggestion(str(where[-1]), known), line)
     if kind == "missing":
         return Mistake(
@@ -145,17 +153,21 @@ def _words(kind: str, context: Any, message: str) -> str:
 
 
 def _described(model: type[BaseModel], where: tuple[Step, ...]) -> str | None:
-    field = _model_at(model, where[:-1]).model_fields.get(str(where[-1]))
+    field = _keys_at(model, where[:-1]).get(str(where[-1]))
     return field.description if field is not None else None
 
 
-def _model_at(model: type[BaseModel], where: Iterable[Step]) -> type[BaseModel]:
-    """Return the settings class that owns a key."""
+def _keys_at(model: type[BaseModel], where: Iterable[Step]) -> dict[str, FieldInfo]:
+    """Return the keys that may stand at a place, as they are written: ``and`` and not ``and_``, as Python must call it."""
     found = model
     for step in where:
-        field = found.model_fields.get(str(step))
+        field = _keys(found).get(str(step))
         found = (_model_within(field.annotation) if field is not None else None) or found
-    return found
+    return _keys(found)
+
+
+def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in model.model_fields.items()}
 
 
 def _model_within(annotation: Any) -> type[BaseModel] | None:

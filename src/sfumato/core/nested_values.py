@@ -7,7 +7,7 @@ would not keep. A map is a list of objects with ``key`` and ``value``. Numbers t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core import canonical
+from sfumato.core.column_types import plain_column
 from sfumato.core.nested_types import is_list, nested_type
 from sfumato.errors import DataError
 
@@ -23,8 +24,11 @@ _CONTROL = "[\\x00-\\x1f]"
 _BYTES = 4 << 20
 
 
-def as_described(batch: pa.RecordBatch, schema: pa.Schema, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield some rows at a time, columns of nested values as text in JSON and others in the types of the schema; small parts where rows are large."""
+def as_described(batch: pa.RecordBatch, schema: pa.Schema, rows: int, coded: Collection[str] = ()) -> Iterator[pa.RecordBatch]:
+    """Yield some rows at a time, columns of nested values as text in JSON and others in the types of the schema; small parts where rows are large.
+
+    Those of ``coded`` stay dictionaries where they are.
+    """
     if not schema.names:
         yield batch.select([])
         return
@@ -32,12 +36,12 @@ def as_described(batch: pa.RecordBatch, schema: pa.Schema, rows: int) -> Iterato
         rows = max(1, min(rows, _BYTES * max(1, batch.num_rows) // max(1, batch.nbytes)))
     for start in range(0, max(1, batch.num_rows), rows):
         part = batch.slice(start, rows)
-        columns = [_as_described(part.column(field.name), field) for field in schema]
+        columns = [_as_described(part.column(field.name), field, field.name in coded) for field in schema]
         yield pa.RecordBatch.from_arrays(columns, names=schema.names)
 
 
-def _as_described(column: pa.Array, field: pa.Field) -> pa.Array:
-    return column.cast(field.type) if nested_type(field) is None else as_json(column, field.name)
+def _as_described(column: pa.Array, field: pa.Field, coded: bool) -> pa.Array:
+    return plain_column(column, field.type, coded) if nested_type(field) is None else as_json(column, field.name)
 
 
 def as_json(values: pa.Array, column: str) -> pa.Array:

@@ -38,6 +38,18 @@ def people_of(columns: pa.RecordBatch, subject: str | None) -> NDArray[np.int32]
     return row_groups(columns, [subject])[0]
 
 
+def rows_among_few(columns: pa.RecordBatch, names: Sequence[str], subject: str | None, people: int) -> int:
+    """Return how many rows are in groups of fewer than so many people.
+
+    >>> rows_among_few(pa.RecordBatch.from_pydict({"ward": ["A", "A", "B", "B", "B"]}), ["ward"], None, 3)
+    2
+    """
+    groups, number = row_groups(columns, names)
+    pairs = np.unique(np.stack([groups, people_of(columns, subject)]), axis=1)
+    sizes = np.bincount(pairs[0], minlength=number)
+    return int((sizes[groups] < people).sum())
+
+
 def chance(number: int) -> NDArray[np.uint64]:
     """Return random numbers of the operating system, which nobody can foresee from others of them."""
     return np.frombuffer(secrets.token_bytes(8 * number), np.uint64)

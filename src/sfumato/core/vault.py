@@ -30,7 +30,7 @@ from sfumato.core.files import file_errors
 from sfumato.errors import DataError, UnreachableError, UsageError
 
 _MARK = 0x5346554D
-_VERSION = 1
+_VERSION = 2
 _SECONDS = 10.0
 _PIECE = 1 << 18
 _CACHE_KIB = 1 << 17
@@ -38,7 +38,7 @@ _FEWEST_BITS = 8
 _TABLES = """
 CREATE TABLE namespaces (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, start INTEGER NOT NULL, step INTEGER NOT NULL, size INTEGER NOT NULL,
-    secret BLOB, key_id TEXT
+    secret BLOB, key_id TEXT, key_check BLOB
 )
 """
 
@@ -51,6 +51,14 @@ class TokenRange:
     step: int
     size: int
     ordered: bool
+
+
+@dataclass(frozen=True)
+class VaultKey:
+    """The key under which values of a namespace are kept: its id, and a value derived from it that tells it from others and does not lead back."""
+
+    id: str
+    check: bytes
 
 
 class Vault:
@@ -67,22 +75,22 @@ class Vault:
             found = connection.execute("SELECT key_id FROM namespaces WHERE name = ?", (namespace,)).fetchone()
         return found[0] if found else None
 
-    def tokens(self, namespace: str, wanted: TokenRange, key_id: str | None, values: pa.Array) -> NDArray[np.int64]:
+    def tokens(self, namespace: str, wanted: TokenRange, key: VaultKey | None, values: pa.Array) -> NDArray[np.int64]:
         """Return the token of each value; new values get new ones."""
         self._make()
         found = [np.empty(0, np.int64)]
         with self._opened() as connection:
-            space = _Namespace.begun(connection, namespace, wanted, key_id, self._path)
+            space = _Namespace.begun(connection, namespace, wanted, key, self._path)
             for start in range(0, len(values), _PIECE):
                 found.append(space.tokens_of(space.numbers(values.slice(start, _PIECE))))
         return np.concatenate(found)
 
-    def values(self, namespace: str, wanted: TokenRange, key_id: str | None, tokens: NDArray[np.int64]) -> list[bytes | None]:
+    def values(self, namespace: str, wanted: TokenRange, key: VaultKey | None, tokens: NDArray[np.int64]) -> list[bytes | None]:
         """Return the value of each token; None for one that was never given out."""
         if not self._path.exists():
             raise UnreachableError(f"the vault {self._path} is not there", code="vault-missing", hint="look at the path: tokens live only there")
         with self._opened() as connection:
-            space = _Namespace.found(connection, namespace, wanted, key_id, self._path)
+            space = _Namespace.found(connection, namespace, wanted, key, self._path)
             return [None] * len(tokens) if space is None else space.values(space.numbers_of(tokens))
 
     def _make(self) -> None:
@@ -163,34 +171,41 @@ class _Namespace:
         self._order = _Permutation(secret, wanted.size) if secret is not None else None
 
     @classmethod
-    def begun(cls, connection: sqlite3.Connection, name: str, wanted: TokenRange, key_id: str | None, path: Path) -> _Namespace:
+    def begun(cls, connection: sqlite3.Connection, name: str, wanted: TokenRange, key: VaultKey | None, path: Path) -> _Namespace:
         """Return a namespace, made where it is not there."""
-        found = cls.found(connection, name, wanted, key_id, path)
+        found = cls.found(connection, name, wanted, key, path)
         if found is not None:
             return found
         secret = None if wanted.ordered else secrets.token_bytes(32)
-        given = (name, wanted.start, wanted.step, wanted.size, secret, key_id)
-        connection.execute("INSERT INTO namespaces (name, start, step, size, secret, key_id) VALUES (?, ?, ?, ?, ?, ?)", given)
+        under = (key.id, key.check) if key is not None else (None, None)
+        given = (name, wanted.start, wanted.step, wanted.size, secret, *under)
+        connection.execute("INSERT INTO namespaces (name, start, step, size, secret, key_id, key_check) VALUES (?, ?, ?, ?, ?, ?, ?)", given)
         (number,) = connection.execute("SELECT id FROM namespaces WHERE name = ?", (name,)).fetchone()
         connection.execute(f"CREATE TABLE tokens_{number} (number INTEGER PRIMARY KEY, value BLOB NOT NULL UNIQUE)")
         return cls(connection, number, name, wanted, secret)
 
     @classmethod
-    def found(cls, connection: sqlite3.Connection, name: str, wanted: TokenRange, key_id: str | None, path: Path) -> _Namespace | None:
+    def found(cls, connection: sqlite3.Connection, name: str, wanted: TokenRange, key: VaultKey | None, path: Path) -> _Namespace | None:
         """Return a namespace, None where it is not there; refuse one that was begun otherwise."""
-        row = connection.execute("SELECT id, start, step, size, secret, key_id FROM namespaces WHERE name = ?", (name,)).fetchone()
+        row = connection.execute("SELECT id, start, step, size, secret, key_id, key_check FROM namespaces WHERE name = ?", (name,)).fetchone()
         if row is None:
             return None
-        number, start, step, size, secret, begun_under = row
+        number, start, step, size, secret, begun_under, check = row
         if (start, step, size, secret is None) != (wanted.start, wanted.step, wanted.size, wanted.ordered):
             raise UsageError(
                 f"the vault {path} has other tokens for {name}: {size} from {start} on, {'in order' if secret is None else 'at random'}",
                 code="vault-range",
                 hint="the same start, size, step and order as before, or another namespace",
             )
-        if begun_under != key_id:
+        if begun_under != (key.id if key is not None else None):
             was = f"under the key {begun_under}" if begun_under else "without a key"
             raise UsageError(f"the vault {path} was begun for {name} {was}", code="vault-key", hint="the same key as before, or another namespace")
+        if key is not None and check != key.check:
+            raise UsageError(
+                f"the vault {path} was begun for {name} under another key of the id {key.id}",
+                code="vault-key",
+                hint="the very key as before; keys of one id must be one key",
+            )
         return cls(connection, number, name, wanted, secret)
 
     def numbers(self, values: pa.Array) -> NDArray[np.int64]:

@@ -16,7 +16,9 @@ from sfumato.core.encoding import distinct_typed, encode
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.interfaces import Attached, CountPlan, Dictionary, Encoding
+from sfumato.core.mask_effect import Effect, refuse
 from sfumato.engine.as_published import original_of, published_names
+from sfumato.engine.mask_effects import effects_on_counted
 from sfumato.engine.plan import Plan
 from sfumato.engine.sensitive import encode_published, encode_sensitive, measured_by_ladder, present
 from sfumato.engine.singling_out import singling_out
@@ -31,7 +33,7 @@ class Counted:
     """The ladders, the frequencies over their leaf codes, and the columns that alone may single people out.
 
     ``every_combination`` has all columns of the count, of which the frequencies of a derived view have only its own. ``mask_ladders`` are those that
-    masks look at.
+    masks look at, ``effects`` what masks did to quasi-identifiers.
     """
 
     hierarchies: Mapping[str, Hierarchy]
@@ -45,6 +47,7 @@ class Counted:
     nearly: Mapping[str, canonical.ValueType]
     other_forms: Mapping[str, str]
     mask_ladders: Mapping[str, Hierarchy]
+    effects: Mapping[str, Effect]
 
 
 def count(plan: Plan, attached: Attached) -> Counted:
@@ -52,6 +55,8 @@ def count(plan: Plan, attached: Attached) -> Counted:
     if attached.rows == 0:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
     singling = singling_out(plan, attached)
+    effects = effects_on_counted(plan, attached)
+    refuse(effects)
     hierarchies, encodings, outside = {}, [], {}
     for name in plan.quasi_identifiers:
         column = plan.resolved.policy.columns[name]
@@ -78,7 +83,7 @@ def count(plan: Plan, attached: Attached) -> Counted:
         )
     nearly, forms = _nearly(plan, attached, hierarchies)
     every = frequencies.combinations
-    return Counted(hierarchies, frequencies, count_plan, every, outside, refused_rows, attached.rows, singling, nearly, forms, mask_ladders)
+    return Counted(hierarchies, frequencies, count_plan, every, outside, refused_rows, attached.rows, singling, nearly, forms, mask_ladders, effects)
 
 
 def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]) -> tuple[dict[str, canonical.ValueType], dict[str, str]]:
@@ -88,8 +93,10 @@ def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]
         column, dictionary = plan.resolved.policy.columns[name], attached.dictionary(name)
         if column.type is None and column.hierarchy is None and hierarchies[name].kind == "text":
             values = plan.as_counted(name, dictionary.values)
-            near = canonical.nearly(values, dictionary.counts)
-            form = canonical.another_form(values, dictionary.counts)
+            # what a mask has removed is of no type
+            there, counts = values.drop_null(), dictionary.counts[values.is_valid().to_numpy(zero_copy_only=False)]
+            near = canonical.nearly(there, counts)
+            form = canonical.another_form(there, counts)
             if form is not None:
                 forms[name] = form
             elif near is not None:

@@ -28,8 +28,7 @@ def explain(plan: Plan) -> list[str]:
     if plan.unnamed:
         steps.append(f"Remove what the policy does not name: {_listed(list(plan.unnamed))}.")
     for name in plan.masked:
-        mask = plan.resolved.masks[name]
-        steps.append(f"Mask {name} with {mask.component_name()}{''.join(f'; mind that {words}' for words in mask.warnings)}.")
+        steps.append(_masked(plan, name))
     inferred = [name for name in plan.quasi_identifiers if _type(plan, name) is None]
     if inferred:
         steps.append(f"Take {_listed(inferred)} for {_INFERRED}; the record says which.")
@@ -69,6 +68,25 @@ def explain_together(plans: Plans) -> list[str]:
             )
     steps.append("The smallest joint class of any other two views goes into their records.")
     return steps
+
+
+def _masked(plan: Plan, name: str) -> str:
+    mask, column = plan.resolved.masks[name], plan.resolved.policy.columns[name]
+    parts = [f"Mask {name} with {mask.component_name()}"]
+    if mask.when is not None:
+        others = (
+            f"mask others with {', then '.join(step.component_name() for step in mask.otherwise)}" if mask.otherwise else "keep others as they are"
+        )
+        parts[0] += f" where {mask.when.words()}"
+        parts.append(others)
+    nulls = {"keep": "a missing value stays missing", "generate": "a missing value gets one too", "error": "a missing value stops the run"}
+    if mask.on_null is not None:
+        parts.append(nulls[mask.on_null])
+    if mask.on_invalid == "remove":
+        parts.append("a value that cannot be masked is removed")
+    if column.unique:
+        parts.append("two values that become one stop the run")
+    return "; ".join([*parts, *(f"mind that {words}" for words in mask.warnings)]) + "."
 
 
 def _generalised(plan: Plan, name: str) -> str:

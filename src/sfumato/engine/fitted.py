@@ -58,7 +58,9 @@ def fit(loaded: Loaded, data: Any) -> tuple[Fitted, pa.Table]:
         counted, recoding, masks, staged = view.counted, view.recoding, view.masks, view.staged
         original, _ = read_again([(plan, masks)], counted.rows, progress)
         verified = verify(plan, counted, masks, staged, view.suppressed, recoding.levels, original, progress)
-        record = make_record(plan, counted, recoding, verified, view.suppressed, view.timings.seconds).model_copy(update={"status": "fitted"})
+        record = make_record(plan, counted, recoding, verified, view.suppressed, view.timings.seconds, view.staged.effects).model_copy(
+            update={"status": "fitted"}
+        )
         written = pa.Table.from_batches(staged.written.batches(staged.written.describe().names))
     frequencies = counted.frequencies
     fitted = Fitted(loaded, frequencies.combinations, recoding, masks, record, tuple(plan.schema.names), tuple(written.column_names))

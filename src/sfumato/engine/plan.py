@@ -13,14 +13,17 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ChoosySink, Promise, Sink, Source, Store
 from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext
+from sfumato.core.mask_effect import Made
 from sfumato.core.mistakes import key_text
 from sfumato.core.nested_types import nested_type
 from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.documents import refuse_documents
 from sfumato.engine.frames import as_table
+from sfumato.engine.in_view import in_view
 from sfumato.engine.translated import missing_as_read, translated
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
+from sfumato.policy.identity import own_domain
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
@@ -101,7 +104,8 @@ class Plan:
     def context(self, column: str, ladder: Hierarchy | None = None) -> MaskContext:
         """Return what the mask of a column may need."""
         policy = self.resolved.policy
-        return MaskContext(column, self.view or "default", self.keys, policy.columns[column].type, policy.subject, self.threshold, ladder)
+        domain = own_domain(self.resolved.identity, self.view)
+        return MaskContext(column, domain, self.keys, policy.columns[column].type, policy.subject, self.threshold, ladder)
 
     @property
     def threshold(self) -> int:
@@ -110,10 +114,13 @@ class Plan:
 
     def as_counted(self, column: str, values: pa.Array) -> pa.Array:
         """Return the distinct values of a quasi-identifier as they are counted and generalised: after its mask, where it has one."""
+        made = self.made(column, values)
+        return values if made is None else made.values
+
+    def made(self, column: str, values: pa.Array) -> Made | None:
+        """Return what the mask of a quasi-identifier makes of its distinct values, and what it refuses; None where it has no mask."""
         mask = self.resolved.masks.get(column)
-        if mask is None:
-            return values
-        return mask.apply(pa.RecordBatch.from_arrays([values], names=[column]), self.context(column))
+        return None if mask is None else mask.made(pa.RecordBatch.from_arrays([values], names=[column]), self.context(column))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,9 +162,10 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
         view, unnamed = remove_unnamed(missing_as_read(each), schema)
         compare_columns(view, source, schema)
         plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
-        refuse_documents(plans[name])
-        _refuse_columns(plans[name])
-        _refuse_misfits(plans[name])
+        with in_view(name, view.own):
+            refuse_documents(plans[name])
+            _refuse_columns(plans[name])
+            _refuse_misfits(plans[name])
     return Plans(plans, resolved.derived_from, resolved.readers, resolved.known, resolved.identifying)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
@@ -16,21 +14,32 @@ from numpy.typing import NDArray
 
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.kernels.grouping import group_columns
+from sfumato.core.mask_effect import Effect
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import PromiseResult, Recoded, Rows, RunRecord, people
 from sfumato.engine.count import Counted
+from sfumato.engine.mask_effects import mask_notes
 from sfumato.engine.plan import Plan
 from sfumato.engine.translated import Translated
 from sfumato.engine.verify import Verified
 from sfumato.measures.class_sizes import class_sizes
 from sfumato.measures.information_loss import information_loss
 from sfumato.measures.reidentification import distinction, reidentification, separation
+from sfumato.policy.identity import policy_hash
 from sfumato.policy.lint import SAYS_LITTLE
-from sfumato.policy.model import Policy
 
 
-def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, timings: dict[str, float]) -> RunRecord:
-    """Put together what was promised, measured and lost."""
+def make_record(
+    plan: Plan,
+    counted: Counted,
+    recoding: Recoding,
+    verified: Verified,
+    suppressed: int,
+    timings: dict[str, float],
+    effects: Mapping[str, Effect],
+) -> RunRecord:
+    """Put together what was promised, measured and lost; ``effects`` are those of masks at the writing."""
+    effects = {**counted.effects, **effects}
     k = plan.threshold
     out = counted.rows - suppressed
     hidden = any(0 < number < k for number in (suppressed, counted.refused_rows, *counted.outside.values()))
@@ -50,23 +59,17 @@ def make_record(plan: Plan, counted: Counted, recoding: Recoding, verified: Veri
             boxes=recoding.number if recoding.kind == "boxes" and names else None,
             levels=dict(zip(names, recoding.levels, strict=True)) if recoding.levels is not None else None,
         ),
-        columns=_columns(plan, counted, k),
+        columns=_columns(plan, counted, k, effects),
         timings=dict(timings),
         files=[str(place) for place in plan.sink.places()],
         fingerprints=verified.fingerprints,
-        notes=_notes(plan, counted, recoding),
+        notes=[*_notes(plan, counted, recoding), *mask_notes(plan, effects)],
     )
 
 
 def _coarse(result: PromiseResult) -> PromiseResult:
     """Return a distance rounded upwards: its many digits would tell which values a few suppressed rows had."""
     return result.model_copy(update={"measured": min(result.asked, math.ceil(result.measured * 100) / 100)})
-
-
-def policy_hash(policy: Policy) -> str:
-    """Return a hash of the policy: it is not secret and may be compared by readers."""
-    text = json.dumps(policy.model_dump(mode="json"), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _measures(
@@ -125,7 +128,7 @@ def _told(risk: dict[str, Any], everybody: int, k: int) -> dict[str, Any]:
     }
 
 
-def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
+def _columns(plan: Plan, counted: Counted, k: int, effects: Mapping[str, Effect]) -> dict[str, Any]:
     told = {}
     for name, column in plan.resolved.policy.columns.items():
         entry: dict[str, Any] = {"role": column.role}
@@ -137,6 +140,8 @@ def _columns(plan: Plan, counted: Counted, k: int) -> dict[str, Any]:
         if name in plan.resolved.masks:
             entry["mask"] = plan.resolved.masks[name].component_name()
             entry["reveals"] = plan.resolved.masks[name].card.reveals
+        if name in effects and effects[name].removes:
+            entry["removed"] = people(effects[name].removed, k)
         told[name] = entry
     return told
 

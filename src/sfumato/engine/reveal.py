@@ -12,11 +12,12 @@ import pyarrow as pa
 from sfumato.core import audit, envelope
 from sfumato.core.canonical import as_text
 from sfumato.core.interfaces import Sink, Source
-from sfumato.core.mask import MaskContext, Reversible
+from sfumato.core.keys import Keys
+from sfumato.core.mask import MaskContext, Operation, Reversible
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.engine.plan import AnyPolicy, named_view
-from sfumato.engine.record import policy_hash
 from sfumato.errors import DataError, SfumatoError, UsageError, number_of, suggestion
+from sfumato.policy.identity import own_domain, policy_hash
 from sfumato.policy.load import load
 from sfumato.policy.resolve import Resolved
 from sfumato.policy.views import resolve_views
@@ -65,7 +66,9 @@ class _Revealing:
         keys = resolved.keys(self._mask.keys)
         if request.key_id is not None:
             keys = keys.preferring(request.key_id)
-        self._context = MaskContext(request.column, view, keys, resolved.policy.columns[request.column].type)
+        else:
+            _refuse_several_keys(self._mask, keys, request.column)
+        self._context = MaskContext(request.column, own_domain(resolved.identity, view), keys, resolved.policy.columns[request.column].type)
 
     def written(self, source: Source, sink: Sink, event: dict[str, str]) -> Revealed:
         """Write all rows, then the audit, then show the file."""
@@ -138,6 +141,19 @@ def _reversible(resolved: Resolved, column: str) -> MaskedColumn:
         code="reveal-irreversible",
         hint="encrypt, deterministic_encrypt, format_preserving_encrypt and tokenise can be undone",
     )
+
+
+def _refuse_several_keys(mask: MaskedColumn, keys: Keys, column: str) -> None:
+    """Refuse to guess under which of several keys values were made that do not say it: a wrong one would make other values of them, unnoticed."""
+    for step in mask.steps:
+        several = [name for name in step.keys if len(keys.every(name)) > 1]
+        if isinstance(step, Operation) and not step.tells_key and several:
+            ids = ", ".join(key.id for key in keys.every(several[0]))
+            raise UsageError(
+                f"column {column}: {step.component_name()} does not say under which key values were made, and {several[0]} has several: {ids}",
+                code="key-id",
+                hint=f"--key-id {keys.current(several[0]).id}, or the one that was current when they were made",
+            )
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from sfumato.engine.count import Counted, count, most_suppressed
 from sfumato.engine.derived import Finer, count_within, search_within
 from sfumato.engine.documents import nested_again
 from sfumato.engine.frames import kind_of_frame
+from sfumato.engine.in_view import in_view
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.publish import private_part, publish
 from sfumato.engine.record import make_record
@@ -28,7 +29,6 @@ from sfumato.engine.release import Release, Releases
 from sfumato.engine.together import Seen, check_together
 from sfumato.engine.verify import read_again, verify
 from sfumato.engine.wide_masks_again import MaskedView
-from sfumato.errors import PolicyError, SfumatoError
 
 
 class Timings:
@@ -110,7 +110,7 @@ def staged_views(plans: Plans, workplace: Workplace, progress: Progress, timings
         attached = first.store.attach(plans.source, _attach_plan(plans), workplace, progress)
     finers: dict[str, Finer] = {}
     for name, plan in plans.views.items():
-        with in_view(name):
+        with in_view(name, plan.resolved.own):
             view = _stage_view(plan, attached, finers.get(plans.derived_from.get(name, "")), workplace, progress, Timings(timings.seconds))
         finers[name] = Finer(name, view.counted, view.recoding)
         yield view
@@ -143,7 +143,7 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
         original, wide = read_again([(view.plan, view.masks) for view in views.values()], rows, progress)
     verified = {}
     for name, view in views.items():
-        with in_view(name), view.timings.stage("verify"):
+        with in_view(name, view.plan.resolved.own), view.timings.stage("verify"):
             verified[name] = verify(view.plan, view.counted, view.masks, view.staged, view.suppressed, view.recoding.levels, original, progress)
     masked = [MaskedView(name, view.masks, view.staged) for name, view in views.items()]
     between = wide.check(masked, plans.readers)
@@ -154,7 +154,7 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     records = {}
     for name, view in views.items():
         seconds = view.timings.seconds | {"verify": round(view.timings.seconds["verify"] + timings.seconds["verify"], 3)}
-        record = make_record(view.plan, view.counted, view.recoding, verified[name], view.suppressed, seconds)
+        record = make_record(view.plan, view.counted, view.recoding, verified[name], view.suppressed, seconds, view.staged.effects)
         missed = [
             f"column {column}: {words}"
             for column, context in view.masks.contexts.items()
@@ -168,17 +168,6 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
             told["notes"] = [*record.notes, words]
         records[name] = record.model_copy(update=told) if name else record
     return records
-
-
-@contextmanager
-def in_view(name: str) -> Iterator[None]:
-    """Say of an error in which view it came about."""
-    try:
-        yield
-    except SfumatoError as error:
-        if not name or isinstance(error, PolicyError):
-            raise
-        raise type(error)(f"view {name}: {error.message}", code=error.code, hint=error.hint) from None
 
 
 def _attach_plan(plans: Plans) -> AttachPlan:

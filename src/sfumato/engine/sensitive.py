@@ -54,8 +54,9 @@ def _refuse_no_order(name: str, values: pa.Array) -> None:
 def encode_published(plan: Plan, name: str, values: pa.Array, ladders: Mapping[str, Hierarchy]) -> Encoding:
     """Return the code of what each distinct value of a masked sensitive column becomes."""
     column = original_of(name)
-    masked = plan.resolved.masks[column].apply(pa.RecordBatch.from_arrays([values], names=[column]), plan.context(column, ladders.get(column)))
-    return of_published(name, masked)
+    # what it refuses is told of the rows that are written
+    made = plan.resolved.masks[column].made(pa.RecordBatch.from_arrays([values], names=[column]), plan.context(column, ladders.get(column)))
+    return of_published(name, made.values)
 
 
 def of_published(name: str, masked: pa.Array) -> Encoding:

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sfumato.core.canonical import as_text
 from sfumato.core.kernels.grouping import group_columns
@@ -45,6 +45,12 @@ class Aggregate(Operation):
         None
     )
     plain: Annotated[bool, Field(description="whether plain aggregates are told, whoever they show")] = False
+
+    @model_validator(mode="after")
+    def _bounds(self) -> Aggregate:
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise ValueError("has a minimum that is larger than its maximum")
+        return self
 
     @property
     def card(self) -> Card:

@@ -60,6 +60,7 @@ class DateJitter(ByChance):
             nulls="kept",
             scope="value",
             types=("date", "timestamp"),
+            perturbs=True,
             reveals=f"{about}." if self.key is None else f"{about}; which rows have the same value, and how often each occurs.",
         )
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import pyarrow as pa
 from pydantic import Field, field_validator
@@ -12,20 +11,17 @@ from pydantic import Field, field_validator
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.errors import DataError
+from sfumato.masking._row_expressions import closed_connection, refuse_more_than_a_row
 
-if TYPE_CHECKING:
-    import duckdb
-
-# what needs more than one row, or more than the row
-_REFUSED = ("WINDOW", "SUBQUERY", "PARAMETER")
+_DIGITS = 38
 
 
 class Expression(Operation):
     """Computes a value from the row by an expression of DuckDB: ``upper(left(name, 1)) || '.'``.
 
     The column goes by its own name, others must be named in ``columns``; all are text where the source is. Nothing can be read or written from it:
-    no files, no other tables, no network. Windows, aggregates and subqueries are refused: an expression sees one row. Say ``same_again: true``
-    only where it always gives the same for the same row.
+    no files, no other tables, no network. An expression sees one row: aggregates, windows, subqueries, ``unnest`` and stars are refused with the
+    policy. Say ``same_again: true`` only where it always gives the same for the same row.
     """
 
     sql: Annotated[str, Field(min_length=1, max_length=10_000, description="the expression")]
@@ -35,7 +31,7 @@ class Expression(Operation):
     @field_validator("sql")
     @classmethod
     def _is_expression(cls, value: str) -> str:
-        _refuse_no_expression(value)
+        refuse_more_than_a_row(value)
         return value
 
     @property
@@ -73,10 +69,10 @@ class Expression(Operation):
 
         table = pa.Table.from_batches([columns.select(list(dict.fromkeys([context.column, *self.columns])))])
         with closed_connection() as connection:
-            connection.register("rows", table)
             try:
+                connection.register("rows", _narrowed(table))
                 found = connection.sql(f"SELECT CAST(({self.sql}\n) AS VARCHAR) AS value FROM rows").to_arrow_table()  # noqa: S608 - the policy's own
-            except duckdb.Error:
+            except (duckdb.Error, pa.ArrowInvalid):
                 # its own words may quote a value
                 raise _not_computed(context.column) from None
         if found.num_rows != columns.num_rows:
@@ -85,37 +81,16 @@ class Expression(Operation):
         return pa.concat_arrays(chunks).cast(pa.string()) if chunks else pa.array([], pa.string())
 
 
+def _narrowed(table: pa.Table) -> pa.Table:
+    """Return columns as DuckDB takes them: decimals of at most 38 digits."""
+    wide = [field.name for field in table.schema if pa.types.is_decimal256(field.type) and field.type.scale <= _DIGITS]
+    fields = [pa.field(field.name, pa.decimal128(_DIGITS, field.type.scale)) if field.name in wide else field for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
 def _not_computed(column: str) -> DataError:
     return DataError(
         f"column {column}: the expression of its mask cannot be computed",
         code="mask-expression",
         hint="look at the names and types of its columns; texts that may be no numbers need TRY_CAST, and an expression sees one row",
     )
-
-
-def closed_connection() -> duckdb.DuckDBPyConnection:
-    """Return a database of nothing, from which nothing can be reached."""
-    import duckdb
-
-    connection = duckdb.connect()
-    connection.execute("SET threads = 1")
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-    return connection
-
-
-def _refuse_no_expression(sql: str) -> None:
-    """Raise a ValueError where a text is no expression over one row."""
-    with closed_connection() as connection:
-        query = f"SELECT ({sql}\n) AS value FROM rows"  # noqa: S608 - only parsed
-        parsed = json.loads(connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()[0][0])
-    if parsed.get("error") or len(parsed.get("statements", [])) != 1:
-        raise ValueError("is no expression of SQL")
-    node = parsed["statements"][0]["node"]
-    if node.get("type") != "SELECT_NODE" or len(node.get("select_list", [])) != 1 or node.get("from_table", {}).get("table_name") != "rows":
-        raise ValueError("is no single expression of SQL")
-    text = json.dumps(node["select_list"])
-    if any(f'"class": "{refused}"' in text for refused in _REFUSED) or any(
-        node.get(part) for part in ("where_clause", "group_expressions", "having", "qualify")
-    ):
-        raise ValueError("looks beyond its row: windows, subqueries and parameters are not known here")

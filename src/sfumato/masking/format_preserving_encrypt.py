@@ -80,6 +80,11 @@ class FormatPreservingEncrypt(Operation):
         """The key."""
         return (self.key,)
 
+    @property
+    def tells_key(self) -> bool:
+        """Return that digits have no room for it."""
+        return False
+
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Say before anything is read that the library is missing; columns of every type fit."""
         refuse_missing_library()

@@ -7,7 +7,7 @@ addition" (2002). It is not differential privacy: a single value with noise on i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from sfumato.core.by_chance import ByChance, generator
 from sfumato.core.draws import fractions
 from sfumato.core.mask import Card, MaskContext
 from sfumato.core.typed_column import Numbers
+from sfumato.errors import number_of
 
 Distribution = Literal["uniform", "gaussian", "laplace"]
 
@@ -55,6 +56,14 @@ class Noise(ByChance):
         return self
 
     @property
+    def warnings(self) -> Sequence[str]:
+        """Noise that rounding takes away again."""
+        if self.amount is None or self.decimals is None or self.amount >= 0.5 * 10.0**-self.decimals:
+            return ()
+        shown = f"{number_of(self.decimals, 'decimal')} {'shows' if self.decimals == 1 else 'show'}"
+        return (f"noise of {self.amount:g} is less than half of what {shown}, and most values stay as they were",)
+
+    @property
     def card(self) -> Card:
         """What it does; without a key chance decides."""
         about = "About how large the value is"
@@ -66,6 +75,7 @@ class Noise(ByChance):
             nulls="kept",
             scope="value",
             types=("integer", "decimal"),
+            perturbs=True,
             reveals=f"{about}." if self.key is None else f"{about}; which rows have the same value, and how often each occurs.",
         )
 

@@ -34,6 +34,7 @@ class Shuffle(Operation):
             changes_type=False,
             nulls="kept",
             scope="group" if self.within else "table",
+            perturbs=True,
             reveals="All values and their frequencies; in a group of rows, which values these have; a rare value still says that somebody has it.",
         )
 

@@ -51,6 +51,7 @@ class ShuffleCharacters(Operation):
             changes_type=True,
             nulls="kept",
             scope="value",
+            perturbs=True,
             reveals="How long a value is, and which characters it has, how often each.",
         )
 

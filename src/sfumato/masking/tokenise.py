@@ -18,7 +18,7 @@ from sfumato.core.keys import derived_key
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.core.rows import on_present
 from sfumato.core.value_bytes import value_text
-from sfumato.core.vault import TokenRange, Vault
+from sfumato.core.vault import TokenRange, Vault, VaultKey
 
 _LAST = (1 << 63) - 1
 _FIRST_OF_TEN_DIGITS, _TEN_DIGITS = 1_000_000_000, 9_000_000_000
@@ -112,7 +112,7 @@ class Tokenise(Operation):
 
     def _tokens(self, texts: pa.Array, context: MaskContext) -> pa.Array:
         opened = _Keeper(self, context)
-        tokens = pa.array(opened.vault.tokens(opened.namespace, self._range, opened.key_id, opened.kept(texts.cast(pa.binary()))))
+        tokens = pa.array(opened.vault.tokens(opened.namespace, self._range, opened.key, opened.kept(texts.cast(pa.binary()))))
         return tokens if self.output == "integer" else tokens.cast(pa.string())
 
     def _values(self, texts: pa.Array, context: MaskContext) -> pa.Array:
@@ -122,7 +122,7 @@ class Tokenise(Operation):
         tokens = np.array(
             [number if number <= _LAST and str(number) == text else -1 for number, text in zip(numbers, texts.to_pylist(), strict=True)]
         )
-        found = opened.vault.values(opened.namespace, self._range, opened.key_id, tokens.astype(np.int64))
+        found = opened.vault.values(opened.namespace, self._range, opened.key, tokens.astype(np.int64))
         return pa.array([None if value is None else opened.original(value) for value in found], pa.binary()).cast(pa.string())
 
 
@@ -132,15 +132,16 @@ class _Keeper:
     def __init__(self, settings: Tokenise, context: MaskContext) -> None:
         self.namespace = f"namespace:{settings.namespace}" if settings.namespace is not None else f"view:{context.view}"
         self.vault = Vault(Path(settings.vault) if settings.vault is not None else (context.private or places.folder("vaults")) / _FILE)
-        self.key_id: str | None = None
+        self.key: VaultKey | None = None
         self._cipher = None
         if settings.key is not None:
             from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 
             begun = self.vault.key_id(self.namespace)
             key = context.keys.current(settings.key) if begun is None else context.keys.of_id(settings.key, begun)
-            self.key_id = key.id
-            self._cipher = AESSIV(derived_key(key.derived(f"vault:{self.namespace}"), b"aes-siv", size=64))
+            derived = key.derived(f"vault:{self.namespace}")
+            self.key = VaultKey(key.id, derived_key(derived, b"key check", size=16))
+            self._cipher = AESSIV(derived_key(derived, b"aes-siv", size=64))
 
     def kept(self, values: pa.Array) -> pa.Array:
         """Return values as the vault keeps them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,29 +19,33 @@ _ADDRESS = (
 
 
 class UrlMask(Operation):
-    """Keeps scheme, host and port of an address (RFC 3986); path, query and fragment become one mask, and so does the user.
+    """Keeps scheme and port of an address (RFC 3986); path, query and fragment become one mask, and so do the user and the host.
 
-    Masks have one length, so that nothing is seen of what they hide. What has no scheme with ``://`` and no host it cannot take. A host may name a
-    person, ``ada.example.org``: mask it with ``keep_host: false``.
+    Masks have one length, so that nothing is seen of what they hide. What has no scheme with ``://`` and no host it cannot take. A host may be a
+    person's own, ``ada-lovelace.org``: keep it, with ``keep_host: true``, only where it tells nobody who somebody is.
 
     >>> from sfumato.core.mask import MaskContext
     >>> pages = pa.RecordBatch.from_pydict({"page": ["https://ada:pw@example.org:8080/me?id=7", "http://example.org/"]})
-    >>> UrlMask().apply(pages, MaskContext("page")).to_pylist()
+    >>> UrlMask(keep_host=True).apply(pages, MaskContext("page")).to_pylist()
     ['https://***@example.org:8080/***', 'http://example.org/']
     """
 
-    card: ClassVar[Card] = Card(
-        deterministic=True,
-        reversible=False,
-        uniqueness="lossy",
-        changes_type=True,
-        nulls="kept",
-        scope="value",
-        reveals="Scheme and port, the host where it is kept, and whether there was a user and whether anything followed the host.",
-    )
-
     character: MaskCharacter = "*"
-    keep_host: Annotated[bool, Field(description="whether the host stays")] = True
+    keep_host: Annotated[bool, Field(description="whether the host stays")] = False
+
+    @property
+    def card(self) -> Card:
+        """What stays depends on the settings."""
+        host = ", the host, which may be somebody's own," if self.keep_host else ""
+        return Card(
+            deterministic=True,
+            reversible=False,
+            uniqueness="lossy",
+            changes_type=True,
+            nulls="kept",
+            scope="value",
+            reveals=f"Scheme and port{host} and whether there was a user and whether anything followed the host.",
+        )
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the addresses masked."""

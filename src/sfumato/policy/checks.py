@@ -128,10 +128,17 @@ class Checks:
             return f"name a column of role sensitive; {name} is generalised, and k_anonymity protects it"
         return f"{' or '.join(map(yaml_text, sensitive))} in place of {yaml_text(name)}"
 
+    def _leaves(self, name: str) -> bool:
+        """Return whether a column is published, masked or not; one whose mask is wrong would be."""
+        if self._policy.columns[name].mask is None and ("columns", name, "mask") not in self._unknown:
+            return self._role(name) != "identifier"
+        mask = self._masks.get(name)
+        return mask is None or not mask.drops
+
     def _roles(self) -> None:
         roles = {self._role(name) for name in self._policy.columns}
         promised = self._policy.promises or any(path[:1] == ("promises",) for path in self._unknown)
-        if roles == {"identifier"} and not any(mask is not None for mask in self._masks.values()):
+        if roles and not any(map(self._leaves, self._policy.columns)):
             self._say(
                 ("columns",), "every column is removed: nothing would be published", "policy-no-columns", "give a column another role, or a mask"
             )

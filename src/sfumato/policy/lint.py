@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.mask import Mask, Mixing, Totals
 from sfumato.core.mistakes import Place, key_text
 from sfumato.errors import Mistake
+from sfumato.policy.model import Column
 from sfumato.policy.resolve import Resolved
 
 if TYPE_CHECKING:
-    from sfumato.core.mask import Mask
     from sfumato.core.masked_column import MaskedColumn
+
+# the columns that would have to accept it, and what it is
+_Warned = tuple[Sequence[Column], Mistake]
 
 # names by which columns are called that together single people out, in the languages of those who ask most
 _TELLING = re.compile(
@@ -26,19 +30,23 @@ _MOSTLY_UNIQUE = ("decimal", "timestamp")
 SAYS_LITTLE = "distinct values are counted, most of which occur once: l of them may mean the same, so that the promise says little"
 
 
-def lint(views: Mapping[str, Resolved]) -> list[Mistake]:
-    """Return what to think about again, each once."""
-    found = [warning for name, view in views.items() for warning in _of_view(name, view)]
-    return list(dict.fromkeys([*found, *_between_views(views)]))
+def lint(views: Mapping[str, Resolved], accepted: bool = True) -> list[Mistake]:
+    """Return what to think about again, each once; on request without that of columns whose policy says that it is known, ``accept: warnings``."""
+    found = [each for name, view in views.items() for each in _of_view(name, view)]
+    return list(dict.fromkeys(warning for columns, warning in (*found, *_between_views(views)) if accepted or not _accept(columns)))
 
 
-def _of_view(name: str, view: Resolved) -> Iterator[Mistake]:
+def _accept(columns: Sequence[Column]) -> bool:
+    return all("warnings" in column.accept for column in columns)
+
+
+def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
     policy = view.policy
 
-    def warning(column: str, key: str, message: str, code: str, hint: str) -> Mistake:
+    def warning(column: str, key: str, message: str, code: str, hint: str) -> _Warned:
         path: Place = ("columns", column, key)
         told: Place = ("views", name, *path) if name else path
-        return Mistake(key_text(told), message, code=code, hint=hint, line=view.lines.at(path))
+        return [policy.columns[column]], Mistake(key_text(told), message, code=code, hint=hint, line=view.lines.at(path))
 
     for column, mask in view.masks.items():
         for words in mask.warnings:
@@ -62,42 +70,51 @@ def _of_view(name: str, view: Resolved) -> Iterator[Mistake]:
 
 def _told_by(mask: MaskedColumn) -> list[str]:
     """Return the other columns whose values may be seen in what a mask makes: by which values are grouped, or on which a condition looks."""
-    grouped = [name for step in (*mask.steps, *mask.otherwise) if step.component_name() in ("aggregate", "microaggregate") for name in step.reads]
+    grouped = [name for step in (*mask.steps, *mask.otherwise) if isinstance(step, Totals) for name in step.reads]
     asked = mask.when.reads if mask.when is not None else ()
     return [name for name in dict.fromkeys([*grouped, *asked]) if name != mask.column]
 
 
 def _is_noise(step: Mask) -> bool:
-    return step.component_name() in ("noise", "date_jitter") and not step.keys
+    """Return whether chance moves numbers or dates both ways, anew in every row."""
+    return step.card.perturbs and bool(step.card.types) and not step.keys
 
 
-def _between_views(views: Mapping[str, Resolved]) -> Iterator[Mistake]:
+def _between_views(views: Mapping[str, Resolved]) -> Iterator[_Warned]:
     """What two audiences could put together."""
     shared: dict[tuple[str, str], list[str]] = {}
+    sharing: dict[tuple[str, str], list[Column]] = {}
     for name, view in views.items():
-        for mask in view.masks.values():
+        for column, mask in view.masks.items():
             for step in mask.operations:
                 domain: Any = getattr(step, "domain", None)
                 for key in step.keys if domain is not None else ():
+                    sharing.setdefault((key, domain), []).append(view.policy.columns[column])
                     seen = shared.setdefault((key, domain), [])
                     seen += [name] if name not in seen else []
     for (key, domain), names in shared.items():
         if len(names) > 1:
-            yield Mistake(
-                "views",
-                f"{', '.join(names)} share the pseudonym domain {domain} of the key {key}: whoever has two of them can join their rows",
-                code="lint-domain-shared",
-                hint="a domain of its own for each audience, or none: then it is the view's own",
+            yield (
+                sharing[key, domain],
+                Mistake(
+                    "views",
+                    f"{', '.join(names)} share the pseudonym domain {domain} of the key {key}: whoever has two of them can join their rows",
+                    code="lint-domain-shared",
+                    hint="a domain of its own for each audience, or none: then it is the view's own",
+                ),
             )
     for name, view in views.items():
         for column, mask in view.masks.items():
             plain = [other for other, elsewhere in views.items() if _is_plain(elsewhere, column)]
-            if any(step.component_name() in ("shuffle", "swap") for step in mask.steps) and plain:
-                yield Mistake(
-                    key_text(("views", name, "columns", column, "mask")),
-                    f"mixes what {', '.join(plain)} shows as it is: whoever has both can put it in order again",
-                    code="lint-shuffle-shown",
-                    hint="mask the column in all views that one reader could get",
+            if any(isinstance(step, Mixing) and step.card.perturbs for step in mask.steps) and plain:
+                yield (
+                    [view.policy.columns[column]],
+                    Mistake(
+                        key_text(("views", name, "columns", column, "mask")),
+                        f"mixes what {', '.join(plain)} shows as it is: whoever has both can put it in order again",
+                        code="lint-shuffle-shown",
+                        hint="mask the column in all views that one reader could get",
+                    ),
                 )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from sfumato.policy.slips import meant
 class Loaded:
     """A policy, where its keys stand, the folder its paths start from, and its name in messages.
 
-    What is wrong with it was left out; ``unknown`` are the keys of which nobody can tell what they should have said.
+    What is wrong with it was left out; ``unknown`` are the keys of which nobody can tell what they should have said. ``path`` is
+    the file that it was read from.
     """
 
     policy: Policy
@@ -31,6 +32,7 @@ class Loaded:
     name: str
     mistakes: tuple[Mistake, ...] = ()
     unknown: frozenset[Place] = frozenset()
+    path: Path | None = None
 
 
 def load(policy: str | Path | Mapping[str, Any] | Policy | Loaded) -> Loaded:
@@ -46,7 +48,7 @@ def load(policy: str | Path | Mapping[str, Any] | Policy | Loaded) -> Loaded:
             f"a policy is a path, a mapping or a Policy; the type {type(policy).__name__} is none of them", code="policy-kind", hint="policy.yaml"
         )
     path = Path(policy)
-    return validated(*read_document(path), path.resolve().parent, path.name)
+    return replace(validated(*read_document(path), path.resolve().parent, path.name), path=path.resolve())
 
 
 def read_document(path: Path) -> tuple[Any, Lines]:
@@ -67,7 +69,7 @@ def validated(value: Any, lines: Lines, folder: Path | None, name: str) -> Loade
         try:
             return Loaded(Policy.model_validate(value), lines, folder, name, tuple(mistakes), frozenset(unknown))
         except ValidationError as error:
-            mistakes += mistakes_of(error, Policy, lines.at, hint_of=meant)
+            mistakes += mistakes_of(error, Policy, lines.at, hint_of=meant, left_out=unknown)
             unknown |= spoilt(error, Policy)
             if () in unknown:
                 break

@@ -33,13 +33,14 @@ def mask_mistakes(policy: Policy, masks: Mapping[str, MaskedColumn | None], line
     """Return what is wrong with the masks of a policy; one whose operations could not be found has been told already."""
     mistakes = []
     for name, column in policy.columns.items():
-        for wrong in _of_column(policy, name, column, masks.get(name)):
+        for wrong in _of_column(policy, name, column, masks):
             path = ("columns", name, wrong.key)
             mistakes.append(Mistake(key_text(path), wrong.message, code=wrong.code, hint=wrong.hint, line=lines.at(path)))
     return mistakes
 
 
-def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | None) -> Iterator[_Wrong]:
+def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, MaskedColumn | None]) -> Iterator[_Wrong]:
+    mask = masks.get(name)
     if column.mask is None:
         for key in sorted(column.model_fields_set & set(_WITH_MASKS)):
             yield _Wrong(key, "says something only of a column with a mask", code="policy-role-key", hint="leave it out, or give the column a mask")
@@ -90,7 +91,28 @@ def _of_column(policy: Policy, name: str, column: Column, mask: MaskedColumn | N
         for other in (other for other in mask.reads if other in policy.columns and policy.columns[other].role == "quasi_identifier"):
             words = f"reads the quasi_identifier {other}: what it makes would tell more of it than is published"
             yield _Wrong("mask", words, code="policy-mask-promise", hint="another column, or none")
+        yield from _telling(policy, name, mask, masks)
     yield from _promised(name, column, mask)
+
+
+def _telling(policy: Policy, name: str, mask: MaskedColumn, masks: Mapping[str, MaskedColumn | None]) -> Iterator[_Wrong]:
+    """Refuse what shows, beside a promise, something of a column that is not published as it is: which rows a condition held for is to be seen."""
+    asked = mask.when.reads if mask.when is not None else ()
+    computed = [other for step in (*mask.steps, *mask.otherwise) if step.component_name() == "expression" for other in step.reads]
+    for key, others in (("when", asked), ("mask", computed)):
+        for other in dict.fromkeys(others):
+            entry = policy.columns.get(other)
+            if other == name or entry is None or entry.role == "quasi_identifier" or _is_shown(entry, masks.get(other)):
+                continue
+            words = f"what is published would depend on {other}, which is {'masked' if entry.mask else 'removed'}: who knows it finds the row"
+            yield _Wrong(key, words, code="policy-mask-promise", hint="a column that is published as it is, or no promises")
+
+
+def _is_shown(column: Column, mask: MaskedColumn | None) -> bool:
+    """Return whether a column is published as it is."""
+    if column.mask is None:
+        return column.role != "identifier"
+    return mask is not None and all(step.component_name() == "keep" for step in (*mask.steps, *mask.otherwise))
 
 
 def _unreadable(mask: MaskedColumn) -> Iterator[_Wrong]:

@@ -77,8 +77,10 @@ FileComponent = Annotated[Component, BeforeValidator(_sink)]
 SourceComponent = Annotated[Component, BeforeValidator(_source)]
 Texts = Annotated[list[str], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
 _Known = Literal["singling_out"]
+_KnownOfColumn = Literal["singling_out", "warnings"]
 Steps = Annotated[list[AnyComponent], BeforeValidator(_steps), Field(min_length=1)]
 Acceptance = Annotated[list[_Known], BeforeValidator(_one_or_many, json_schema_input_type=_Known | list[_Known])]
+ColumnAcceptance = Annotated[list[_KnownOfColumn], BeforeValidator(_one_or_many, json_schema_input_type=_KnownOfColumn | list[_KnownOfColumn])]
 
 
 class SourceFormat(Settings):
@@ -134,7 +136,7 @@ class Column(Settings):
     publish: Annotated[Style | None, Field(description="how a generalised value is written")] = None
     on_unknown: Annotated[Literal["error", "suppress", "generalise"], Field(description="what a value outside the hierarchy does")] = "error"
     missing: Annotated[Texts, Field(description="texts that stand for a missing value")] = []
-    accept: Annotated[Acceptance, Field(description="what is known of the column and taken into account")] = []
+    accept: Annotated[ColumnAcceptance, Field(description="what is known of the column and taken into account")] = []
 
     @field_validator("mask", "otherwise", mode="before")
     @classmethod
@@ -168,6 +170,13 @@ class View(Settings):
 class Policy(Settings):
     """What the columns of a source are, what must hold of what is released, and where it goes."""
 
+    name: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="what tells it from other policies: pseudonyms without a domain are made for it alone; its file where it has none",
+        ),
+    ] = None
     source: Annotated[SourceComponent | None, Field(description="where rows come from")] = None
     subject: Annotated[str | None, Field(description="the column that says which person a row is about")] = None
     columns: Annotated[dict[str, Column], Field(description="every column of the source")]

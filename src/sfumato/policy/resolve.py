@@ -18,6 +18,7 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import key_text, mistakes_of
 from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.checks import Checks
+from sfumato.policy.identity import identity_of
 from sfumato.policy.ladders import read_ladders
 from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 class Resolved:
     """A policy whose every name has been found and whose every setting has been checked.
 
-    ``ladders`` are those hierarchies that were written down; the others can only be built from the data.
+    ``ladders`` are those hierarchies that were written down; the others can only be built from the data. ``own`` are the keys that a view itself
+    says.
     """
 
     policy: Policy
@@ -49,6 +51,8 @@ class Resolved:
     name: str
     lines: Lines
     folder: Path | None = None
+    identity: str = ""
+    own: Sequence[str] = ()
 
     def keys(self, names: Iterable[str]) -> Keys:
         """Return some of the keys that the policy names, each read from where it says."""
@@ -86,6 +90,7 @@ def resolve(loaded: Loaded, needs: Sequence[str] = ()) -> Resolved:
         name=loaded.name,
         lines=loaded.lines,
         folder=loaded.folder,
+        identity=identity_of(policy, loaded.path),
     )
 
 

@@ -42,7 +42,7 @@ def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
     views, found = {}, {}
     for name in policy.views:
         try:
-            views[name] = resolve(of_view(loaded, name), [key for key in needs if key != "sink"])
+            views[name] = replace(resolve(of_view(loaded, name), [key for key in needs if key != "sink"]), own=_own(policy.views[name]))
         except PolicyError as error:
             found[name] = error.mistakes
     mistakes += _told_once(policy, found)
@@ -86,11 +86,17 @@ def _replaces(view: View, path: Place) -> bool:
     return any(path[:1] == (key,) and getattr(view, key) is not None for key in _REPLACED)
 
 
+def _own(view: View) -> tuple[str, ...]:
+    """Return the keys that a view says itself."""
+    columns = (key_text(("columns", column)) for column in view.columns)
+    return (*columns, "sink", *(key for key in _REPLACED if getattr(view, key) is not None))
+
+
 def _told_once(policy: Policy, found: Mapping[str, Sequence[Mistake]]) -> Iterator[Mistake]:
     """Yield the mistakes of views: of a key that the view has not, where all views have the mistake, that of the whole policy."""
     for name, mistakes in found.items():
         view = policy.views[name]
-        own = [key_text(("columns", column)) for column in view.columns] + ["sink", *(key for key in _REPLACED if getattr(view, key) is not None)]
+        own = _own(view)
         for mistake in mistakes:
             if any(mistake.key == key or mistake.key.startswith((f"{key}.", f"{key}[")) for key in own):
                 yield replace(mistake, key=f"{key_text(('views', name))}.{mistake.key}")

@@ -58,12 +58,11 @@ class Arrow(TableFiles):
 
     def _schema(self, schema: pa.Schema) -> pa.Schema:
         plain = plain_schema(schema, self.path)
-        return pa.schema([field.with_type(_value_type(field.type)) for field in plain])
+        return pa.schema([field.with_type(_narrow(field.type)) for field in plain])
 
     def _damaged(self) -> DataError:
         return DataError(f"{self.path} is damaged or no Arrow file", code="arrow-damaged", hint="write the file again")
 
 
-def _value_type(kind: pa.DataType) -> pa.DataType:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else kind
+def _narrow(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_large_string(kind) else kind

@@ -40,8 +40,7 @@ class Memory(Settings):
         return
 
     def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Return the rows of some columns in order."""
-        del coded
+        """Return the rows of some columns in order; those of ``coded`` that are dictionaries stay so."""
         if not columns:
             yield from self.table.select([]).to_batches()
             return
@@ -49,4 +48,4 @@ class Memory(Settings):
         chosen = pa.schema([schema.field(name) for name in columns])
         refuse_unreadable(schema, columns, "the table")
         for batch in self.table.select(list(columns)).to_batches():
-            yield from as_described(refuse_damaged_text(batch, "the table"), chosen, _ROWS)
+            yield from as_described(refuse_damaged_text(batch, "the table"), chosen, _ROWS, coded)

@@ -123,9 +123,7 @@ class Parquet(TableFiles):
 
 
 def _field(field: pa.Field, coded: bool = False) -> pa.Field:
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        kind = pa.string()
+    kind = pa.string() if pa.types.is_large_string(field.type) else field.type
     return field.with_type(pa.dictionary(pa.int32(), kind) if coded else kind)
 
 

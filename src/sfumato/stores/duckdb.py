@@ -34,6 +34,8 @@ from sfumato.core.interfaces import (
 )
 from sfumato.core.kernels.fingerprint import value_prints
 from sfumato.core.kernels.grouping import group_columns, group_keys
+from sfumato.core.mask_effect import Effect, refuse
+from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.reading import Reading, read, repeating, take_text
 from sfumato.core.recoding import Recoding
 from sfumato.core.settings import Settings
@@ -80,7 +82,8 @@ class Duckdb(Settings):
         if isinstance(sink, LimitedSink):
             sink.refuse_rows(len(link))
         size = attached.spill.batch_rows(attached.rows)
-        made = _of_all_rows(attached, masks, link, size, self, workplace)
+        effects: dict[str, Effect] = {}
+        made = _of_all_rows(attached, masks, link, size, self, workplace, effects)
         batches = attached.spill.ordered(link, attached.rows, size, self, workplace)
         labels = _labels(recoding, masks)
         schema = _schema(attached, masks)
@@ -93,9 +96,10 @@ class Duckdb(Settings):
                 raw = next(batches) if attached.spill.names else None
                 shown = _classes_of_batch(labels, class_of[rows])
                 ready = {**shown} | {name: column.slice(start, len(rows)) for name, column in made.items()}
-                columns = [masks.typed(name, _published(name, attached, ready, rows, raw, masks)) for name in schema.names]
+                columns = [masks.typed(name, _published(name, attached, ready, rows, raw, masks, effects)) for name in schema.names]
                 writer.write(pa.RecordBatch.from_arrays(columns, schema=schema))
                 progress.advance(len(rows))
+            refuse(effects)
             written = writer.finish()
         except BaseException:
             writer.abort()
@@ -103,7 +107,7 @@ class Duckdb(Settings):
         if isinstance(writer, ReorderingWriter):
             link = link[writer.order]
         qids = [name for publication in masks.publications for name in publication.columns]
-        return StagedRelease(writer, written, link, qids, {"kept": masks.kept, "masked": masks.repeatable})
+        return StagedRelease(writer, written, link, qids, {"kept": masks.kept, "masked": masks.repeatable}, effects)
 
     def classes(self, staged: StagedRelease, plan: ClassPlan, progress: Progress) -> Classes:
         """Group what was written by its text."""
@@ -289,6 +293,7 @@ class StagedRelease:
     link: NDArray[np.int64]
     quasi_identifiers: Sequence[str]
     printed: Mapping[str, Sequence[str]]
+    effects: Mapping[str, Effect]
     _reading: Reading | None = None
     _classes: TextClasses | None = None
 
@@ -358,7 +363,13 @@ def _schema(attached: EmbeddedTable, masks: MaskPlan) -> pa.Schema:
 
 
 def _of_all_rows(
-    attached: EmbeddedTable, masks: MaskPlan, link: NDArray[np.int64], size: int, store: Duckdb, workplace: Workplace
+    attached: EmbeddedTable,
+    masks: MaskPlan,
+    link: NDArray[np.int64],
+    size: int,
+    store: Duckdb,
+    workplace: Workplace,
+    effects: dict[str, Effect],
 ) -> dict[str, pa.Array]:
     """Return the columns whose masks look at all published rows at once, in the order of the release."""
     if not masks.wide or not len(link):
@@ -371,7 +382,7 @@ def _of_all_rows(
         rows = link[start : start + size]
         parts.append(pa.RecordBatch.from_arrays([attached.column(column, rows, raw) for column in needed], names=needed))
     (table,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
-    return {name: masks.masks[name].apply(table.select(masks.needed(name)), masks.contexts[name]) for name in masks.wide}
+    return {name: _masked(name, masks, table.select(masks.needed(name)), link, effects) for name in masks.wide}
 
 
 def _published(
@@ -381,13 +392,27 @@ def _published(
     rows: NDArray[np.int64],
     raw: pa.RecordBatch | None,
     masks: MaskPlan,
+    effects: dict[str, Effect],
 ) -> pa.Array:
     """Return one published column for some source rows: recoded, masked or kept."""
     if name in ready:
         return ready[name]
     if name not in masks.masks:
         return attached.kept(name, rows, raw)
-    mask = masks.masks[name]
     needed = masks.needed(name)
     batch = pa.RecordBatch.from_arrays([attached.column(column, rows, raw) for column in needed], names=needed)
-    return mask.apply(batch, masks.contexts[name])
+    return _masked(name, masks, batch, rows, effects)
+
+
+def _masked(name: str, masks: MaskPlan, batch: pa.RecordBatch, rows: NDArray[np.int64], effects: dict[str, Effect]) -> pa.Array:
+    """Return a masked column for some source rows; what its mask refuses is gathered, to be told of all rows together."""
+    mask = masks.masks[name]
+    if not isinstance(mask, MaskedColumn):
+        return mask.apply(batch, masks.contexts[name])
+    effect = effects.setdefault(name, mask.effect())
+    made = mask.made(batch, masks.contexts[name])
+    effect.add(made, rows)
+    effect.compare(made, batch.column(name))
+    if name in masks.wide:
+        effect.among_few += mask.among_few(batch, masks.contexts[name])
+    return made.values

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from sfumato.engine.explain import explain
 from sfumato.engine.plan import make_plan
@@ -35,3 +36,41 @@ def test_a_type_that_only_the_values_tell_is_said_to_be_inferred() -> None:
         "the record says which."
     )
     assert told[2] == "Generalise age by a ladder made from its values; a value outside it stops the run."
+
+
+def masked(entry: dict[str, Any]) -> str:
+    """Return the sentence on a masked column."""
+    columns = {"phone": {"role": "other", **entry}, "ward": {"role": "other"}, "age": {"role": "other"}}
+    told = explain(make_plan({"columns": columns}, pa.table({"phone": ["1"], "ward": ["A"], "age": [7]})))
+    return told[1]
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"mask": "phone_mask"}, "Mask phone with phone_mask."),
+        (
+            {"mask": "empty", "when": {"column": "ward", "equals": "A"}},
+            "Mask phone with empty where ward is A; keep others as they are.",
+        ),
+        (
+            {"mask": "empty", "when": {"column": "ward", "one_of": ["A", True, ""]}, "otherwise": ["phone_mask", "constant"]},
+            "Mask phone with empty where ward is one of A, true, ''; mask others with phone_mask, then constant.",
+        ),
+        (
+            {"mask": "empty", "when": {"and": [{"column": "age", "above": 7, "at_most": 9}, {"not": {"column": "ward", "matches": "^A"}}]}},
+            "Mask phone with empty where (age is at most 9 and above 7) and not (ward matches ^A); keep others as they are.",
+        ),
+        (
+            {"mask": "phone_mask", "on_null": "error", "on_invalid": "remove"},
+            "Mask phone with phone_mask; a missing value stops the run; a value that cannot be masked is removed.",
+        ),
+        ({"mask": "constant", "on_null": "generate"}, "Mask phone with constant; a missing value gets one too."),
+        (
+            {"mask": "keep", "on_null": "keep", "unique": True},
+            "Mask phone with keep; a missing value stays missing; two values that become one stop the run.",
+        ),
+    ],
+)
+def test_a_mask_is_told_with_its_condition_and_what_becomes_of_other_values(entry: dict[str, Any], sentence: str) -> None:
+    assert masked(entry) == sentence

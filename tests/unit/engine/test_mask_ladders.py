@@ -47,7 +47,7 @@ def test_a_value_that_the_hierarchy_does_not_know_stops_the_run_or_is_removed() 
     job = {"role": "other", "mask": {"generalise": {"level": 1}}, "hierarchy": TREE}
     with pytest.raises(DataError) as raised:
         sfumato.run(policy(job), data=strange)
-    assert raised.value.message == "column job: 6 rows with a value that generalise cannot take"
+    assert raised.value.message == "column job: 6 rows with a value that generalise cannot take, the first in row 2"
     release: Any = sfumato.run(policy(job | {"on_invalid": "remove"}), data=strange)
     assert sorted(release.table["job"].to_pylist(), key=str) == [None] * 6 + ["craft"] * 6
 

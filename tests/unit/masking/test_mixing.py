@@ -150,7 +150,7 @@ def test_a_run_stops_where_a_group_is_too_small_unless_it_is_removed() -> None:
 
     with pytest.raises(DataError) as raised:
         sfumato.run(policy, data=table)
-    assert raised.value.message == "column pay: 1 row with a value that aggregate cannot take"
+    assert raised.value.message == "column pay: 1 row with a value that aggregate cannot take, row 3"
     policy["columns"]["pay"] = {**column, "on_invalid": "remove"}
     found = sfumato.run(policy, data=table).table.to_pylist()
     assert sorted((row["ward"], row["pay"]) for row in found) == [("A", "20"), ("A", "20"), ("B", None)]
@@ -222,3 +222,9 @@ def test_a_column_of_nothing_is_nothing() -> None:
     assert apply(Microaggregate(k=2), pa.array([], pa.float64())) == []
     assert apply(Shuffle(), []) == []
     assert apply(Aggregate(function="mode"), pa.array([], pa.string())) == []
+
+
+def test_bounds_of_an_aggregate_that_exclude_each_other_are_refused() -> None:
+    with pytest.raises(PolicyError) as caught:
+        Aggregate(function="max", minimum=9, maximum=1)
+    assert str(caught.value) == "aggregate: has a minimum that is larger than its maximum [policy-value]"

@@ -246,7 +246,7 @@ def test_a_run_stops_where_a_document_holds_what_nobody_named() -> None:
 
     with pytest.raises(DataError) as raised:
         sfumato.run(policy, data=pa.table({"doc": ['{"a": "abc"}', '{"a": "abc", "b": "canary"}']}))
-    assert raised.value.message == "column doc: 1 row with a value that nested cannot take"
+    assert raised.value.message == "column doc: 1 row with a value that nested cannot take, row 2"
 
 
 def test_names_of_objects_that_nobody_named_are_not_passed_on() -> None:

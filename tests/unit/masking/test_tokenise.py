@@ -124,9 +124,25 @@ def test_after_a_new_key_values_keep_their_tokens_as_long_as_the_old_one_is_give
     assert str(error) == "key main: there is none with the id k1, only k2 [key-id]\n  try: add the older key below the current one"
 
 
-def test_a_wrong_key_of_the_right_id_reveals_nothing(context: Any) -> None:
-    found = tokens(["Ann"], context(), key="main")
-    assert Tokenise(key="main").reveal(pa.array(found), context(Key("k1", bytes(32)))).to_pylist() == [None]
+def test_another_key_of_the_right_id_is_refused(context: Any, tmp_path: Path) -> None:
+    found = tokens(["Ann"], context(), key="main", namespace="n")
+    another = context(Key("k1", bytes(range(1, 33))))
+    words = (
+        f"the vault {tmp_path / 'tokens.vault'} was begun for namespace:n under another key of the id k1 [vault-key]\n"
+        "  try: the very key as before; keys of one id must be one key"
+    )
+    assert str(refused(["canary"], another, key="main", namespace="n")) == words
+    with pytest.raises(UsageError) as caught:
+        Tokenise(key="main", namespace="n").reveal(pa.array(found), another)
+    assert str(caught.value) == words
+    assert tokens(["Ann"], context(), key="main", namespace="n") == found
+
+
+def test_a_vault_keeps_nothing_of_its_key(context: Any, tmp_path: Path) -> None:
+    tokens(["Ann"], context(), key="main")
+    kept = (tmp_path / "tokens.vault").read_bytes()
+    assert OLD.secret not in kept
+    assert not any(OLD.secret[start : start + 6] in kept for start in range(26))
 
 
 def test_other_settings_than_those_a_namespace_was_begun_with_are_refused(context: Any, tmp_path: Path) -> None:

@@ -34,23 +34,30 @@ def masked(values: list[Any], **settings: Any) -> list[str | None]:
         ("http://example.org/ada@home", "http://example.org/***"),
     ],
 )
-def test_scheme_host_and_port_stay(address: str, wanted: str) -> None:
-    assert masked([address]) == [wanted]
+def test_scheme_and_port_stay_and_the_host_on_request(address: str, wanted: str) -> None:
+    assert masked([address], keep_host=True) == [wanted]
 
 
-def test_the_host_can_be_masked_too() -> None:
-    assert masked(["https://ada@ada.example.org:80/x"], keep_host=False, character="#") == ["https://###@###:80/###"]
+def test_the_host_is_masked_unless_it_is_to_stay() -> None:
+    assert masked(["https://ada@ada-lovelace.org:80/x"], character="#") == ["https://###@###:80/###"]
+
+
+def test_the_card_says_whether_the_host_stays() -> None:
+    assert UrlMask().card.reveals == "Scheme and port and whether there was a user and whether anything followed the host."
+    assert UrlMask(keep_host=True).card.reveals == (
+        "Scheme and port, the host, which may be somebody's own, and whether there was a user and whether anything followed the host."
+    )
 
 
 def test_the_length_of_a_path_is_not_seen() -> None:
-    assert masked(["https://example.org/" + "x" * 100_000]) == ["https://example.org/***"]
+    assert masked(["https://example.org/" + "x" * 100_000]) == ["https://***/***"]
 
 
 @pytest.mark.parametrize(
     "value", ["", "example.org/ada", "mailto:ada@example.org", "http://", "http:///ada", "file:///home/ada", "http://a b/", "http://a\\@b/", "ada"]
 )
 def test_what_has_no_scheme_and_host_cannot_be_taken(value: str) -> None:
-    assert masked(["http://a.b", value, "http://a.b"]) == ["http://a.b", None, "http://a.b"]
+    assert masked(["http://a.b", value, "http://a.b"]) == ["http://***", None, "http://***"]
 
 
 def test_a_mask_of_two_characters_is_refused() -> None:

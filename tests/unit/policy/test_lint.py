@@ -92,3 +92,31 @@ def test_the_record_tells_of_distinct_values_that_occur_once() -> None:
     release: Any = sfumato.run(policy, pa.table({"height": [1, 1, 2, 2], "pay": [1.25, 1.26, 7.5, 8.5]}))
 
     assert f"column pay: {SAYS_LITTLE}" in release.record.notes
+
+
+def test_a_column_may_accept_what_it_is_warned_of() -> None:
+    hashed = {"hash": {"unkeyed": "sha256"}}
+    views = resolve_views(load({"columns": {"pid": other(hashed, accept="warnings"), "case": other(hashed, accept="singling_out")}})).views
+    assert [warning.key for warning in lint(views)] == ["columns.pid.mask", "columns.case.mask"]
+    assert [warning.key for warning in lint(views, accepted=False)] == ["columns.case.mask"]
+
+
+def test_a_shared_domain_is_accepted_by_all_columns_that_share_it() -> None:
+    def told(accept: list[str]) -> list[str]:
+        hashed = {"hash": {"key": "main", "domain": "people"}}
+        second = {"columns": {"pid": other(hashed, accept=accept)}}
+        policy = {"columns": {"pid": other(hashed, accept="warnings")}, "keys": KEYS, "views": {"a": {}, "b": second}}
+        return [warning.code for warning in lint(resolve_views(load(policy)).views, accepted=False)]
+
+    assert told([]) == ["lint-domain-shared"]
+    assert told(["warnings"]) == []
+
+
+def test_a_strict_check_lets_accepted_warnings_pass_and_says_them(tmp_path: Path, sfumato_command: Any) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("columns:\n  pid: {role: other, mask: {hash: {unkeyed: sha256}}, accept: warnings}\n")
+    ended = sfumato_command("check", path, "--strict")
+    assert ended.returncode == 0
+    assert ended.stdout.splitlines()[:2][1].startswith("accepted warning: policy.yaml:2 columns.pid.mask: ")
+    path.write_text("columns:\n  pid: {role: other, mask: {hash: {unkeyed: sha256}}}\n")
+    assert sfumato_command("check", path, "--strict").returncode == 3

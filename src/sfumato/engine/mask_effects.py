@@ -1,0 +1,58 @@
+"""What masks did to their columns, as far as a reader may know it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from sfumato.core.interfaces import Attached
+from sfumato.core.mask_effect import Effect
+from sfumato.engine.plan import Plan
+from sfumato.errors import number_of
+
+_MOST = 0.5
+
+
+def effects_on_counted(plan: Plan, attached: Attached) -> dict[str, Effect]:
+    """Return what the masks of quasi-identifiers do to the values that are counted, and so to the rows that have them."""
+    effects = {}
+    for name in plan.quasi_identifiers:
+        dictionary, mask = attached.dictionary(name), plan.resolved.masks.get(name)
+        made = plan.made(name, dictionary.values)
+        if mask is None or made is None:
+            continue
+        effects[name] = mask.effect()
+        effects[name].add(made, weights=dictionary.counts)
+        effects[name].compare(made, dictionary.values, dictionary.counts)
+        if mask.on_null == "error":
+            # missing values are not among the distinct ones
+            effects[name].missing.add(np.ones(1, bool), None, np.array([dictionary.nulls]))
+    return effects
+
+
+def mask_notes(plan: Plan, effects: Mapping[str, Effect]) -> Iterator[str]:
+    """Yield what masks removed, and where they did less than somebody who reads the policy would think."""
+    k = plan.threshold
+    for name, effect in effects.items():
+        mask = plan.resolved.masks[name]
+        if effect.removed:
+            number = number_of(effect.removed, "value") if effect.removed >= k else f"fewer than {k} values"
+            operations = ", ".join(operation for operation, told in effect.invalid.items() if told.number)
+            yield f"columns.{name}: {number} that {operations} cannot take were removed"
+        if effect.among_few:
+            number = number_of(effect.among_few, "row") if effect.among_few >= k else f"fewer than {k} rows"
+            yield f"columns.{name}: {mask.component_name()} mixes {number} among fewer than {k} people each, of whom many keep their own value"
+        if not effect.held:
+            yield f"columns.{name}: the condition held for no row"
+        if mask.changes and effect.present and effect.unchanged == effect.present:
+            yield f"columns.{name}: {mask.component_name()} changed no value"
+        elif mask.perturbs and effect.unchanged > _MOST * effect.present:
+            yield f"columns.{name}: {mask.component_name()} left {_part(effect, k)} of the values as they were"
+
+
+def _part(effect: Effect, k: int) -> str:
+    """Return a share in whole per cent, from which nobody can count a few people."""
+    if effect.present - effect.unchanged < k:
+        return f"all but fewer than {k}"
+    return f"{100 * effect.unchanged // effect.present}%"

@@ -1,0 +1,88 @@
+"""What masks may be asked for beside promises and beside each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sfumato.errors import PolicyError
+from sfumato.policy.load import load
+from sfumato.policy.views import resolve_views
+
+PROMISED = {"promises": [{"k_anonymity": {"k": 2}}]}
+
+
+def told(columns: dict[str, Any], **keys: Any) -> list[str]:
+    """Return what is said against a policy of these columns, word for word."""
+    try:
+        resolve_views(load({"columns": {"age": {"role": "quasi_identifier"}, **columns}, **keys}))
+    except PolicyError as error:
+        return [str(mistake) for mistake in error.mistakes]
+    return []
+
+
+NAME = {"role": "identifier"}
+JOB = {"role": "sensitive", "mask": {"shorten": {"length": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("key", "entry", "other", "words"),
+    [
+        ("when", {"mask": "empty", "when": {"column": "name", "equals": "Ada"}}, {"name": NAME}, "name, which is removed"),
+        ("when", {"mask": "empty", "when": {"not": {"column": "job", "equals": "mayor"}}}, {"job": JOB}, "job, which is masked"),
+        ("mask", {"mask": {"expression": {"sql": "left(name, 1)", "columns": ["name"]}}}, {"name": NAME}, "name, which is removed"),
+    ],
+)
+def test_nothing_beside_a_promise_may_show_a_column_that_is_hidden(key: str, entry: Any, other: Any, words: str) -> None:
+    found = told({"room": {"role": "other", **entry}, **other}, **PROMISED)
+    assert found == [
+        f"columns.room.{key}: what is published would depend on {words}: who knows it finds the row [policy-mask-promise]\n"
+        "  try: a column that is published as it is, or no promises"
+    ]
+
+
+@pytest.mark.parametrize("shown", [{"role": "other"}, {"role": "sensitive"}, {"role": "other", "mask": "keep"}])
+def test_a_condition_may_look_at_what_is_published_as_it_is(shown: Any) -> None:
+    assert told({"room": {"role": "other", "mask": "empty", "when": {"column": "ward", "equals": "A"}}, "ward": shown}, **PROMISED) == []
+
+
+def test_a_condition_may_look_at_the_column_it_masks() -> None:
+    assert told({"room": {"role": "other", "mask": "empty", "when": {"column": "room", "equals": "A"}}}, **PROMISED) == []
+
+
+@pytest.mark.parametrize(
+    ("mask", "first"),
+    [
+        ("blurr", "columns.a.mask: there is no 'blurr' among the masks of this version [component-unknown]"),
+        ({"noise": {}}, "columns.a.mask: needs an amount, or a share in relative; one of them [policy-value]"),
+        (None, "columns.a.mask: is null, which means no mask; `empty` makes values missing, and to have no mask leave the key out [policy-value]"),
+    ],
+)
+def test_a_wrong_mask_is_one_mistake(mask: Any, first: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        resolve_views(load({"columns": {"a": {"role": "identifier", "mask": mask}}}))
+    assert [str(mistake).splitlines()[0] for mistake in caught.value.mistakes] == [first]
+
+
+@pytest.mark.parametrize("role", ["other", "identifier", "sensitive"])
+def test_a_release_all_of_whose_columns_are_dropped_is_refused(role: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        resolve_views(load({"columns": {"a": {"role": role, "mask": "drop"}, "b": {"role": "identifier"}}}))
+    assert [str(mistake) for mistake in caught.value.mistakes] == [
+        "columns: every column is removed: nothing would be published [policy-no-columns]\n  try: give a column another role, or a mask"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("when", "words"),
+    [
+        ({"and_": [{"column": "a", "equals": 1}]}, "columns.a.when.and_: unknown key [policy-unknown-key]\n  try: and"),
+        ({"or_": [{"column": "a", "equals": 1}]}, "columns.a.when.or_: unknown key [policy-unknown-key]\n  try: or"),
+        ({"nott": {"column": "a", "equals": 1}}, "columns.a.when.nott: unknown key [policy-unknown-key]\n  try: not"),
+        ({"or": [{"colum": "a", "equals": 1}]}, "columns.a.when.or[0].colum: unknown key [policy-unknown-key]\n  try: column"),
+        ({"not": {"and_": []}}, "columns.a.when.not.and_: unknown key [policy-unknown-key]\n  try: and"),
+    ],
+)
+def test_a_wrong_condition_is_one_mistake_in_the_words_of_policies(when: Any, words: str) -> None:
+    assert told({"a": {"role": "other", "mask": "empty", "when": when}}, **PROMISED) == [words]

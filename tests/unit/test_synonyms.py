@@ -1,0 +1,45 @@
+"""Names of other programs, and what to write here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sfumato import errors
+from sfumato.errors import PolicyError
+from sfumato.policy.load import load
+from sfumato.policy.views import resolve_views
+from sfumato.registry import names
+
+
+def hint(mask: Any) -> str | None:
+    with pytest.raises(PolicyError) as caught:
+        resolve_views(load({"columns": {"a": {"role": "other", "mask": mask}}}))
+    (mistake,) = caught.value.mistakes
+    return mistake.hint
+
+
+@pytest.mark.parametrize(
+    ("mask", "meant"),
+    [
+        ("remove", "drop or empty"),
+        ("delete", "drop"),
+        ("nullify", "empty"),
+        ("md5", "hash"),
+        ("sha256", "hash"),
+        ("replace", "constant or map_values"),
+        ("star", "character_mask"),
+        ("blurr_it_all", "one of"),
+        ({"aggregate": {"function": "mean"}}, "average"),
+        ({"aggregate": {"function": "avg"}}, "average"),
+        ({"aggregate": {"function": "meddian"}}, "median"),
+    ],
+)
+def test_a_name_of_another_program_gets_the_name_that_it_has_here(mask: Any, meant: str) -> None:
+    assert (hint(mask) or "").startswith(meant)
+
+
+def test_every_name_that_is_given_is_known() -> None:
+    known = {*names("masking"), *names("sources"), "average", "max", "min"}
+    assert {name for meant in errors._CALLED_ELSEWHERE.values() for name in meant.split()} <= known
