@@ -17,7 +17,7 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.engine.assessment_words import in_words
 from sfumato.engine.plan import as_source
-from sfumato.errors import DataError, UsageError, number_of, suggestion
+from sfumato.errors import DataError, UsageError, suggestion
 from sfumato.measures.reidentification import distinction, expected_in_population, journalist, reidentification, separation
 
 # so many counters are filled at once rather than looked up one by one
@@ -188,15 +188,12 @@ def _journalist(
     _refuse_unknown(everybody, names)
     progress.stage("population", everybody.about())
     whole = read(everybody, names, {}, progress)
+    if whole.rows < sizes.sum():
+        raise UsageError("a population is no smaller than the table", code="population-small", hint="a table of everybody")
     elsewhere = _sizes_elsewhere(reading, whole, names, firsts)
-    if (elsewhere < sizes).any():
-        raise DataError(
-            f"{number_of(int((elsewhere < sizes).sum()), 'combination')} of the table's {len(sizes)} have fewer people in the population than in the "
-            "table, which cannot be a part of it",
-            code="population-small",
-            hint="a table of everybody, with the same columns written in the same way",
-        )
-    return journalist(sizes, 1 / elsewhere) | {"estimated": False}
+    # whoever is in the table is somebody, whatever the other one says
+    outside = float(np.maximum(sizes - elsewhere, 0).sum() / sizes.sum())
+    return journalist(sizes, 1 / np.maximum(sizes, elsewhere)) | {"estimated": False, "not_in_population": outside}
 
 
 def _sizes_elsewhere(reading: Reading, whole: Reading, names: Sequence[str], firsts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -32,6 +32,9 @@ def in_words(found: Assessment) -> str:
             ]
         else:
             lines += [f"  of at most   {highest:.2%}", f"  on average   {average:.2%}"]
+            if found.journalist["not_in_population"]:
+                share = found.journalist["not_in_population"]
+                lines.append(f"  not there    {share:.2%} of the {who} are not in the population: it is not everybody, or written in another way")
     lines.append("columns and combinations that single people out most")
     told = [*found.columns, *found.combinations]
     width = max(len(", ".join(about["columns"])) for about in told)

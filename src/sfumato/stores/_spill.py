@@ -66,14 +66,16 @@ class Spill:
         with pa.ipc.open_file(pa.OSFile(str(self.path))) as reader:
             return reader.schema
 
-    def prints(self, name: str) -> NDArray[np.uint64]:
-        """Return one fingerprint a row of one spilled column, null left out."""
+    def prints(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Return the rows of one spilled column that have a value, and a fingerprint of each."""
         if self._writer is None:
-            return np.empty(0, np.uint64)
+            return np.empty(0, np.int64), np.empty(0, np.uint64)
         place = self.schema.get_field_index(name)
         options = pa.ipc.IpcReadOptions(included_fields=[place])
         with pa.ipc.open_file(pa.OSFile(str(self.path)), options=options) as reader:
-            return np.concatenate([value_prints(reader.get_batch(n).column(0).drop_null()) for n in range(reader.num_record_batches)])
+            columns = [reader.get_batch(number).column(0) for number in range(reader.num_record_batches)]
+            known = np.concatenate([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
+            return np.flatnonzero(known), np.concatenate([value_prints(column.drop_null()) for column in columns])
 
     def batch_rows(self, rows: int) -> int:
         """Return how many rows are written at once: fewer where they are wide."""

@@ -150,8 +150,9 @@ class EmbeddedTable:
             known = np.flatnonzero(coded.codes >= 0)
             groups, number = coded.codes[known].astype(np.int64), len(coded.values)
         else:
-            codes, firsts = group_keys(self.spill.prints(column).view(np.int64))
-            known, groups, number = np.arange(self.rows), codes.astype(np.int64), len(firsts)
+            known, prints = self.spill.prints(column)
+            codes, firsts = group_keys(prints.view(np.int64))
+            groups, number = codes.astype(np.int64), len(firsts)
         if "subject" in self._reading.prints:
             people = self._subjects()[known]
             _, once = group_columns([groups, people], [max(1, number), int(people.max(initial=0)) + 1])

@@ -64,7 +64,13 @@ def test_a_table_of_the_population_tells_the_real_risk_of_the_journalist() -> No
     found = sfumato.assess(sample, ["age"], population=everybody)
 
     # nobody in the population is 9: whoever is in the table is somebody all the same
-    assert found.journalist == {"highest_risk": 1.0, "average_risk": pytest.approx((2 / 10 + 1 / 5 + 1) / 4), "estimated": False}
+    assert found.journalist == {
+        "highest_risk": 1.0,
+        "average_risk": pytest.approx((2 / 10 + 1 / 5 + 1) / 4),
+        "estimated": False,
+        "not_in_population": 0.25,
+    }
+    assert "25.00% of the rows are not in the population" in str(found)
 
 
 def test_of_a_population_of_known_size_the_expected_risk_is_told() -> None:
