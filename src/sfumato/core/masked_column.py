@@ -108,6 +108,10 @@ class MaskedColumn:
         steps = (*self.steps, *self.otherwise)
         return tuple(dict.fromkeys(words for step in steps if isinstance(step, OfDocuments) for words in step.missed(context.met)))
 
+    def does_the_same(self, other: MaskedColumn) -> bool:
+        """Return whether another column is masked in the same way."""
+        return (list(self.steps), self.when, list(self.otherwise)) == (list(other.steps), other.when, list(other.otherwise))
+
     @property
     def hides(self) -> bool:
         """Whether who knows a value cannot find its row by what it becomes, in any branch; rows that a condition leaves as they are can be found."""

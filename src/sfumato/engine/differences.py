@@ -1,7 +1,9 @@
 """Totals beside each other: who subtracts the sum of some people from that of others learns of those in whom they differ.
 
-Sums, means and counts of groups are told of k people each. Where two groups overlap, or a group stands beside those that it is made of, their
-differences are told too: each of them must be nobody's, or that of k people again.
+Sums, means and counts of groups are told of k people each. Any of them can be added up and subtracted from others: what is left must be
+nobody's, or that of k people again. Of two kinds of groups the smallest such difference is a cut: groups are the nodes of a graph, rows that
+are in a group of each kind the edges between these, and rows that are in one of one kind only lead to the ground. Whoever adds up some
+groups of one kind and subtracts some of the other is left with the rows on the edges between these groups and all others.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Told
 
 _MOST = 4_000_000
+_MOST_GROUPS = 400
 _NOTHING = 1e-9
 _Extremes = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -60,17 +63,73 @@ def told_by_all(totals: Sequence[ToldInView], people: NDArray[np.int32]) -> int 
 
 
 def fewest_people(one: NDArray[np.int64], other: NDArray[np.int64], people: NDArray[np.int32]) -> int | None:
-    """Return how many people the smallest difference between groups of two kinds has; None where there is no difference.
+    """Return how many people the smallest difference between groups of two kinds has, unions of them included; None where there is none.
 
-    Two groups that share a row differ by the rows of one that are not in the other. A group also differs from all groups of the other kind that
-    lie within it, taken together.
+    Somebody whose rows are on several edges counts in part on each, so that a cut never seems to have more people than it has. Of more groups
+    than can be cut in a moment, only groups with each other, and with those that lie within them, are compared.
 
     >>> wards, everybody = np.array([0, 0, 1, 1, -1]), np.zeros(5, np.int64)
     >>> fewest_people(wards, everybody, np.arange(5, dtype=np.int32))
     1
     """
-    found = [*_beside(one, other, people), *_beside(other, one, people), *_beside_parts(one, other, people), *_beside_parts(other, one, people)]
-    return min(found, default=None)
+    rows = np.flatnonzero((one >= 0) | (other >= 0))
+    if not len(rows):
+        return None
+    left, right, whose = one[rows] + 1, other[rows] + 1, people[rows]
+    if len(np.unique(left)) + len(np.unique(right)) > _MOST_GROUPS:
+        found = [*_beside(one, other, people), *_beside(other, one, people), *_beside_parts(one, other, people), *_beside_parts(other, one, people)]
+        return min(found, default=None)
+    cells, firsts = group_columns([left, right], [int(left.max()) + 1, int(right.max()) + 1])
+    _, member = _alike(cells.astype(np.int64), whose)
+    shares = 1 / np.bincount(whose[member])[whose[member]]
+    weights = np.bincount(cells[member], shares, minlength=len(firsts)).astype(float)
+    # the ground is node 0 for both kinds
+    cut = smallest_cut(left[firsts], np.where(right[firsts] > 0, right[firsts] + int(left.max()), 0), weights)
+    return None if cut is None else int(np.ceil(cut - _NOTHING))
+
+
+def smallest_cut(one: NDArray[np.int64], other: NDArray[np.int64], weights: NDArray[np.float64]) -> float | None:
+    """Return the least weight of edges that part a connected graph, of those that a graph consists of; None where none has two nodes.
+
+    Stoer and Wagner, "A simple min-cut algorithm" (1997).
+    """
+    nodes, places = np.unique(np.concatenate([one, other]), return_inverse=True)
+    graph = np.zeros((len(nodes), len(nodes)))
+    np.add.at(graph, (places[: len(one)], places[len(one) :]), weights)
+    graph += graph.T
+    np.fill_diagonal(graph, 0)
+    cuts = []
+    active = np.flatnonzero(graph.sum(axis=1) > 0)
+    while len(active) > 1:
+        order, tied = [active[0]], graph[active[0]].copy()
+        rest = list(active[1:])
+        while rest:
+            place = int(np.argmax(tied[rest]))
+            if tied[rest[place]] <= _NOTHING:
+                # what is left has no edge to these: it is another graph
+                break
+            order.append(rest.pop(place))
+            tied += graph[order[-1]]
+        if len(order) == 1:
+            active = active[active != order[0]]
+            continue
+        last, before = order[-1], order[-2]
+        cuts.append(float(graph[last].sum()))
+        graph[before] += graph[last]
+        graph[:, before] += graph[:, last]
+        graph[before, before] = 0
+        graph[last], graph[:, last] = 0, 0
+        active = active[active != last]
+    return min(cuts, default=None)
+
+
+def left_beside_known(totals: NDArray[np.int64], known: NDArray[np.bool_], people: NDArray[np.int32]) -> int | None:
+    """Return how many people the smallest group has without those whose own values are known; None where nobody is known, or everybody.
+
+    >>> left_beside_known(np.array([0, 0, 0]), np.array([True, True, False]), np.arange(3, dtype=np.int32))
+    1
+    """
+    return min(_beside_parts(totals, np.where(known, np.arange(len(known)), -1), people), default=None)
 
 
 def _beside(one: NDArray[np.int64], other: NDArray[np.int64], people: NDArray[np.int32]) -> list[int]:

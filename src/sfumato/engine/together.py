@@ -1,14 +1,14 @@
 """Views read together: what somebody learns who sees several of them, rows grouped by the published values of all.
 
 A promise is made to readers of that view alone. Who sees several must not learn more than one of them would tell: the joint classes keep
-all promises of one of these views, and what others promise about columns that it does not show. Which rows are whose is taken from the
-private links, so a reader is thought to know it.
+the promises of all these views, but for classes that one of them shows alone, with all that the promising view shows. Which rows are whose
+is taken from the private links, so a reader is thought to know it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -19,12 +19,12 @@ from sfumato.core.classes import Classes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Progress, Staged
 from sfumato.core.quiet import Quiet
-from sfumato.core.reading import Reading, read
+from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult, Together, people
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.broken_release import broken
 from sfumato.engine.plan import Plan, Plans
-from sfumato.engine.verify import not_kept, observed, result_of
+from sfumato.engine.verify import not_kept, observed, published_values, reference_of, result_of
 from sfumato.errors import PromiseError
 
 
@@ -35,6 +35,11 @@ class Seen:
     plan: Plan
     staged: Staged
     ladders: Mapping[str, Hierarchy]
+
+    @property
+    def masked(self) -> set[str]:
+        """The columns of promises that are masked."""
+        return {name for name in self.plan.watched if name in self.plan.resolved.masks}
 
 
 def check_together(plans: Plans, seen: Mapping[str, Seen], original: Reading, progress: Progress) -> list[Together]:
@@ -67,60 +72,130 @@ def _check_derived(coarser: Seen, finer: Seen, rows: int) -> None:
 
 def _together(names: Sequence[str], readers: Sequence[str], seen: Mapping[str, Seen], original: Reading, plans: Plans) -> Together:
     views = [seen[name] for name in names]
-    results = {}
-    for view in views:
-        # what a view shows itself, beside its own promises, is nothing that another one adds
-        known = {each.plan.view: plans.known if each is view else plans.identifying for each in views}
-        results[view.plan.view] = _measured(view, original, *_joint_classes(views, known, original.rows))
+    found = {view.plan.view: _measured(view, views, original, plans) for view in views}
     # a view that promises nothing is no measure for what others promise
-    promised = [name for name, (promises, _) in results.items() if promises]
-    owed = {name: [*results[name][0], *_others(seen[name], views, results)] for name in promised}
-    kept = [name for name in promised if all(result.holds for result in owed[name])]
-    if readers and promised and not kept:
-        raise _learns_more(views, readers, owed, plans)
-    smallest = min(size for _, size in results.values())
+    promised = [name for name, joint in found.items() if joint.promises]
+    if readers and any(not found[name].keeps and found[name].told_by is None for name in promised):
+        raise _learns_more(views, readers, found, plans)
+    kept = [name for name in promised if found[name].keeps] or [joint.told_by for joint in found.values() if joint.told_by is not None]
+    smallest = min(joint.smallest for joint in found.values())
     k = min((seen[name].plan.threshold for name in kept or promised or names), default=2)
     name = kept[0] if readers and kept else None
     return Together(
-        views=list(names), readers=list(readers), smallest_class=people(smallest, k), keeps=name, promises=results[name][0] if name else []
+        views=list(names),
+        readers=list(readers),
+        smallest_class=people(smallest, k),
+        keeps=name,
+        promises=[result for result in found[name].promises if result.holds] if name else [],
     )
 
 
-def _others(view: Seen, views: Sequence[Seen], results: Mapping[str, tuple[list[PromiseResult], int]]) -> list[PromiseResult]:
-    """Return what other views promise about columns that this one does not show: it would not tell them, so neither may all together."""
-    found = []
-    for other in views:
-        for promise, result in zip(other.plan.resolved.promises, results[other.plan.view][0], strict=True):
-            if other is not view and set(promise.reads) - set(view.plan.published):
-                found.append(result)
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """What becomes of a view's promises where others are read beside it.
+
+    ``told_by`` is a view that tells all this alone, so that no other adds anything to it; None where there is none.
+    """
+
+    promises: list[PromiseResult]
+    smallest: int
+    told_by: str | None
+
+    @property
+    def keeps(self) -> bool:
+        return all(result.holds for result in self.promises)
+
+
+def _measured(view: Seen, views: Sequence[Seen], original: Reading, plans: Plans) -> _Joint:
+    """Measure the promises of a view, on the values before and after masks, where it is read together with others."""
+    # what a view shows itself, beside its own promises, is nothing that another one adds
+    told = {each.plan.view: _told(each, plans.known if each is view else plans.identifying, plans.known, original.rows) for each in views}
+    shown = np.flatnonzero(np.logical_or.reduce([codes >= 0 for columns in told.values() for codes, _ in columns]))
+    joint = _classes(shown, [column for columns in told.values() for column in columns])
+    plan = observed(view.plan, original, shown, view.ladders)
+    ones = np.ones(len(shown), np.int64)
+    classes = Classes(int(joint.max(initial=-1)) + 1, joint, ones, plan.sensitive, plan.subject, plan.references, plan.ladders)
+    measured = [(promise, classes) for promise in view.plan.resolved.promises]
+    after = _published(view, classes, shown, original.rows)
+    measured += [(promise, after) for promise in view.plan.resolved.promises if after is not None and set(promise.reads) & view.masked]
+    broken_rows = np.zeros(len(shown), bool)
+    for promise, seen in measured:
+        broken_rows |= ~promise.holds(seen)[joint]
+    alone = {each.plan.view: _classes(shown, told[each.plan.view]) for each in views if _covers(each, view)}
+    told_by = next((name for name, own in alone.items() if _is_alike(own[broken_rows], joint[broken_rows], own, joint)), None)
+    return _Joint([result_of(promise, seen) for promise, seen in measured], int(classes.sizes.min()), told_by)
+
+
+def _told(view: Seen, known: Set[str], generalised: Set[str], rows: int) -> list[tuple[NDArray[Any], int]]:
+    """Return what a view tells of each row of the source by which people can be known, as codes, -1 where it does not show the row.
+
+    That is its own classes, and those of the ``known`` columns that it shows as they are, or by a mask that anybody could follow; ``generalised``
+    are those that some view generalises.
+    """
+    classes = _class_of_row(view, rows)
+    found: list[tuple[NDArray[Any], int]] = [(classes, int(classes.max()) + 1)]
+    policy, masks = view.plan.resolved.policy, view.plan.resolved.masks
+    plain = [
+        name
+        for name in view.plan.published
+        if name not in view.plan.quasi_identifiers
+        and (masks[name].is_plain_to_see and known & {name, *masks[name].reads} if name in masks else name in known)
+    ]
+    if plain:
+        for name, column in read(view.staged.written, plain, {}, Quiet()).columns.items():
+            if policy.columns[name].role == "sensitive" and name not in generalised and not _singles_out(column):
+                # what a view protects for what it says is nothing by which people are known, though the whole policy removes it
+                continue
+            codes = np.full(rows, -1, np.int64)
+            codes[view.staged.link] = column.codes
+            found.append((codes, len(column.values)))
     return found
 
 
-def _joint_classes(views: Sequence[Seen], known: Mapping[str, Set[str]], rows: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the rows of the source that any view shows, and the class of each by what all of them show.
+def _singles_out(column: CodedColumn) -> bool:
+    counts = column.counts()[:-1]
+    return int((counts == 1).sum()) * 2 > len(counts)
 
-    ``known`` are, for each view, the columns by which people can be known: those that any view generalises or removes, or the whole policy would.
-    """
-    columns: list[NDArray[Any]] = []
-    sizes = []
-    for view in views:
-        columns.append(_class_of_row(view, rows))
-        sizes.append(int(columns[-1].max()) + 1)
-        # by what one view generalises or removes people can be known: where another shows it, as it is or masked, that counts
-        telling, masks = known[view.plan.view], view.plan.resolved.masks
-        plain = [
-            name
-            for name in view.plan.published
-            if name not in view.plan.quasi_identifiers and (name in telling or (name in masks and telling & set(masks[name].reads)))
-        ]
-        if plain:
-            for column in read(view.staged.written, plain, {}, Quiet()).columns.values():
-                codes = np.full(rows, -1, np.int64)
-                codes[view.staged.link] = column.codes
-                columns.append(codes)
-                sizes.append(len(column.values))
-    shown = np.flatnonzero(np.logical_or.reduce([column >= 0 for column in columns]))
-    return shown, TextClasses.of_codes([column[shown] for column in columns], sizes, len(shown)).class_of
+
+def _classes(shown: NDArray[np.int64], columns: Sequence[tuple[NDArray[Any], int]]) -> NDArray[np.int32]:
+    """Return the class of each shown row by some columns."""
+    return TextClasses.of_codes([codes[shown] for codes, _ in columns], [size for _, size in columns], len(shown)).class_of
+
+
+def _covers(other: Seen, view: Seen) -> bool:
+    """Return whether a view shows all that another one shows, as it is or in the classes that both have."""
+    theirs, mine = other.plan, view.plan
+
+    def is_shown(name: str) -> bool:
+        if name not in theirs.published:
+            return False
+        if name in theirs.quasi_identifiers:
+            return name in mine.quasi_identifiers
+        if name in theirs.resolved.masks:
+            mask = mine.resolved.masks.get(name)
+            return mask is not None and (not mask.is_plain_to_see or mask.does_the_same(theirs.resolved.masks[name]))
+        return True
+
+    return other is not view and all(map(is_shown, mine.published))
+
+
+def _is_alike(own: NDArray[np.int32], joint: NDArray[np.int32], all_own: NDArray[np.int32], all_joint: NDArray[np.int32]) -> bool:
+    """Return whether the joint classes of some rows are classes that one view has alone: they lie within them, and are no smaller."""
+    return bool((np.bincount(all_own)[own] == np.bincount(all_joint)[joint]).all())
+
+
+def _published(view: Seen, classes: Classes, shown: NDArray[np.int64], rows: int) -> Classes | None:
+    """Return classes with what the view's masked columns become in place of what they were; None where it masks no column that is promised of."""
+    found = published_values(view.plan, view.staged)
+    if not found:
+        return None
+    sensitive, references = dict(classes.sensitive), dict(classes.references)
+    for name, (codes, size, missing) in found.items():
+        spread = np.full(rows, missing, np.int32)
+        spread[view.staged.link] = codes
+        sensitive[name] = spread[shown]
+        references[name] = reference_of(sensitive[name], size, classes.subject)
+    return replace(classes, sensitive=sensitive, references=references)
 
 
 def _class_of_row(view: Seen, rows: int) -> NDArray[np.int32]:
@@ -130,17 +205,10 @@ def _class_of_row(view: Seen, rows: int) -> NDArray[np.int32]:
     return classes
 
 
-def _measured(view: Seen, original: Reading, rows: NDArray[np.int64], groups: NDArray[np.int32]) -> tuple[list[PromiseResult], int]:
-    """Return the promises of a view, measured on joint classes, and how many people the smallest class has."""
-    plan = observed(view.plan, original, rows, view.ladders)
-    ones = np.ones(len(rows), np.int64)
-    classes = Classes(int(groups.max(initial=-1)) + 1, groups, ones, plan.sensitive, plan.subject, plan.references, plan.ladders)
-    return [result_of(promise, classes) for promise in view.plan.resolved.promises], int(classes.sizes.min())
-
-
-def _learns_more(views: Sequence[Seen], readers: Sequence[str], results: Mapping[str, Sequence[PromiseResult]], plans: Plans) -> PromiseError:
+def _learns_more(views: Sequence[Seen], readers: Sequence[str], found: Mapping[str, _Joint], plans: Plans) -> PromiseError:
     names = [view.plan.view for view in views]
-    told = ", nor ".join(f"what {name} promises, {not_kept(promises)}" for name, promises in results.items())
+    broken = {name: joint.promises for name, joint in found.items() if not joint.keeps and joint.told_by is None}
+    told = ", nor ".join(f"what {name} promises, {not_kept(promises)}" for name, promises in broken.items())
     finest, *coarser = (view.plan.view for view in sorted(views, key=lambda view: -view.staged.text_classes(Quiet()).number))
     apart = [f"views.{name}" for name in coarser if name not in plans.derived_from]
     derive = f"derived_from: {finest} in {' and '.join(apart)}, or " if apart else ""

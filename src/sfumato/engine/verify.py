@@ -101,7 +101,7 @@ def verify(
     results = [result_of(promise, classes) for promise in plan.resolved.promises]
     if not all(result.holds for result in results):
         raise broken(f"does not keep {not_kept(results)}", code="verify-promise")
-    results += results_on_published(plan, masks, staged, classes)
+    results += results_on_published(plan, staged, classes)
     originals = {name: original.prints[_original_group(name)][link] for name in measured_columns(plan)}
     check_masked(plan, masks, staged, originals, classes.subject)
     return Verified(results, classes, columns, _fingerprints(original, written))
@@ -145,11 +145,12 @@ def observed(plan: Plan, original: Reading, rows: NDArray[np.int64], ladders: Ma
         # null is -1: it picks the last entry
         codes = np.append(encoding.codes, encoding.null_code).astype(np.int32)[column.codes]
         sensitive[name] = codes[rows]
-        references[name] = _reference(codes, encoding.size, people)
+        references[name] = reference_of(codes, encoding.size, people)
     return ClassPlan(sensitive, None if people is None else people[rows].astype(np.int64), references, ladders)
 
 
-def _reference(codes: NDArray[np.int32], size: int, people: NDArray[np.int32] | None) -> NDArray[np.int64]:
+def reference_of(codes: NDArray[np.int32], size: int, people: NDArray[np.int32] | NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Return how many people have each value, each once for a value; rows where nothing says whose they are."""
     if people is None:
         return np.bincount(codes, minlength=size).astype(np.int64)
     pairs = codes.astype(np.int64) * (int(people.max(initial=0)) + 1) + people
@@ -245,18 +246,14 @@ def _distinct(columns: list[CodedColumn], rows: NDArray[np.int64]) -> tuple[list
     return [texts[0].take(first), texts[1].take(second)], places
 
 
-def results_on_published(plan: Plan, masks: MaskPlan, staged: Staged, classes: Classes) -> list[PromiseResult]:
+def results_on_published(plan: Plan, staged: Staged, classes: Classes) -> list[PromiseResult]:
     """Measure promises about masked columns on the values that were written, too; raise an error where they do not hold there."""
-    names = [name for name in plan.watched if name in masks.masks]
+    names = published_values(plan, staged)
     if not names:
         return []
-    read_back = read(staged.written, names, {}, Quiet())
     sensitive, references = dict(classes.sensitive), dict(classes.references)
-    for name in names:
-        column = read_back.columns[name]
-        encoding = of_published(name, column.values)
-        codes = np.append(encoding.codes, encoding.null_code).astype(np.int32)[column.codes]
-        sensitive[name], references[name] = codes, np.bincount(codes, minlength=encoding.size).astype(np.int64)
+    for name, (codes, size, _) in names.items():
+        sensitive[name], references[name] = codes, reference_of(codes, size, classes.subject)
     seen = replace(classes, sensitive=sensitive, references=references)
     found = [result_of(promise, seen) for promise in plan.resolved.promises if set(promise.reads) & set(names)]
     if not all(result.holds for result in found):
@@ -266,6 +263,17 @@ def results_on_published(plan: Plan, masks: MaskPlan, staged: Staged, classes: C
             hint="another mask, none, or a smaller promise: it must hold of the values before and after",
         )
     return [result.model_copy(update={"settings": result.settings | {"on": "published values"}}) for result in found]
+
+
+def published_values(plan: Plan, staged: Staged) -> dict[str, tuple[NDArray[np.int32], int, int]]:
+    """Return what the masked columns of promises became: a code of each written row, how many codes there are, and the one of a missing value."""
+    names = [name for name in plan.watched if name in plan.resolved.masks and name not in plan.quasi_identifiers]
+    found = {}
+    for name, column in read(staged.written, names, {}, Quiet()).columns.items() if names else ():
+        encoding = of_published(name, column.values)
+        codes = np.append(encoding.codes, encoding.null_code).astype(np.int32)[column.codes]
+        found[name] = (codes, encoding.size, encoding.null_code)
+    return found
 
 
 def not_kept(results: Sequence[PromiseResult]) -> str:

@@ -17,9 +17,11 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.reading import read
 from sfumato.core.row_groups import people_of
 from sfumato.engine.broken_release import broken
-from sfumato.engine.differences import ToldInView, differences_of_few, told_by_all
+from sfumato.engine.differences import ToldInView, differences_of_few, left_beside_known, told_by_all
 from sfumato.engine.masks_again import as_values
 from sfumato.errors import PromiseError
+
+_Readers = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,11 @@ class MaskedView:
     name: str
     masks: MaskPlan
     staged: Staged
+
+    def shows_some(self, column: str) -> bool:
+        """Return whether it shows values of a column as they are, all or those that a condition leaves so."""
+        mask = self.masks.masks.get(column)
+        return column in self.masks.kept or (isinstance(mask, MaskedColumn) and mask.when is not None and not mask.otherwise)
 
 
 class WideMasksAgain:
@@ -46,7 +53,7 @@ class WideMasksAgain:
         if self.needed:
             self._batches.append(as_values(batch.select(self.needed)))
 
-    def check(self, views: Sequence[MaskedView], readers: Mapping[str, Collection[str]]) -> list[tuple[tuple[str, str], str]]:
+    def check(self, views: Sequence[MaskedView], readers: _Readers) -> list[tuple[tuple[str, str], str]]:
         """Refuse what is not what its mask makes of the source, and totals that tell of few people beside each other.
 
         ``readers`` are those who see several views, by name. Return pairs of views that nobody is
@@ -63,9 +70,25 @@ class WideMasksAgain:
             if one.view == other.view or any({one.view, other.view} <= set(seen) for seen in readers.values()):
                 raise _refused(told, max(one.told.people, other.told.people))
             notes.append(((one.view, other.view), f"{told}: who reads both views learns of them"))
+        self._refuse_beside_known(views, totals, table, people, readers)
         for seen in {frozenset([view.name]) for view in views} | {frozenset(seen) for seen in readers.values()}:
             _refuse_solvable([each for each in totals if each.view in seen], people)
         return notes
+
+    def _refuse_beside_known(
+        self, views: Sequence[MaskedView], totals: Sequence[ToldInView], table: pa.RecordBatch, people: NDArray[np.int32], readers: _Readers
+    ) -> None:
+        """Refuse a total beside a view that shows the values of most of whom it is made of."""
+        for each in totals:
+            for view in views:
+                together = any({each.view, view.name} <= set(seen) for seen in readers.values())
+                if view.name == each.view or not together or not each.told.of or not view.shows_some(each.told.of):
+                    continue
+                known = _known(view, each.told.of, table)
+                few = left_beside_known(each.told.groups, known, people)
+                if few is not None and few < each.told.people:
+                    told = f"{_named(each)} tells a total of which the view {view.name} shows all values but those of {_people(few)}"
+                    raise _refused(told, each.told.people)
 
     def _of_view(self, view: MaskedView, table: pa.RecordBatch) -> Iterator[ToldInView]:
         names = self._columns[view.name]
@@ -83,6 +106,14 @@ class WideMasksAgain:
             for told in totals:
                 _refuse_few(told, people_of(columns, context.subject))
                 yield ToldInView(view.name, name, replace(told, groups=_of_source(told.groups, view.staged.link, table.num_rows)))
+
+
+def _known(view: MaskedView, column: str, table: pa.RecordBatch) -> NDArray[np.bool_]:
+    """Return the rows of the source whose value a view shows as it was."""
+    written = read(view.staged.written, [], {column: [column]}, Quiet()).prints[column]
+    known = np.zeros(table.num_rows, bool)
+    known[view.staged.link] = written == fingerprints([table.column(column)], table.num_rows)[view.staged.link]
+    return known
 
 
 def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:

@@ -23,9 +23,8 @@ from sfumato.core.row_groups import people_of, row_groups
 
 Function = Literal["sum", "median", "average", "max", "min", "count", "mode"]
 _OF_ANYTHING = ("count", "mode")
-_ADDED_UP = ("sum", "average", "count")
+_ADDED_UP = ("sum", "average", "count", "median")
 Numbers = NDArray[np.float64]
-People = NDArray[np.int64]
 
 
 class Aggregate(Operation):
@@ -89,7 +88,7 @@ class Aggregate(Operation):
         people = people_of(columns, context.subject)
         if self.function == "mode":
             return self._modes(column, groups, people, number, self._least(context))
-        found = self._of_groups(column, groups, people, number, self._least(context))
+        found, _ = self._of_groups(column, groups, people, number, self._least(context))
         return (
             pa.array(np.nan_to_num(found).astype(np.int64), mask=np.isnan(found))
             if self.function == "count"
@@ -101,26 +100,36 @@ class Aggregate(Operation):
         if self.plain or self.function not in _ADDED_UP:
             return None
         groups, number = row_groups(columns, self.by)
-        found = self._of_groups(columns.column(context.column), groups, people_of(columns, context.subject), number, self._least(context))
+        _, added = self._of_groups(columns.column(context.column), groups, people_of(columns, context.subject), number, self._least(context))
         of = "" if self.function == "count" else context.column
-        return Told(of, np.where(np.isnan(found), -1, groups), self._least(context))
+        return Told(of, np.where(added, groups, -1), self._least(context))
 
     def _least(self, context: MaskContext) -> int:
         return 1 if self.plain else self.k or context.people
 
-    def _of_groups(self, column: pa.Array, groups: NDArray[np.int32], people: NDArray[np.int32], number: int, k: int) -> Numbers:
-        """Return what each row may tell of its group; NaN where that is nothing."""
+    def _of_groups(
+        self, column: pa.Array, groups: NDArray[np.int32], people: NDArray[np.int32], number: int, k: int
+    ) -> tuple[Numbers, NDArray[np.bool_]]:
+        """Return what each row may tell of its group, NaN where that is nothing, and whether its own value is part of it."""
         numbers = np.ones(len(column)) if self.function == "count" else numbers_of(column)
-        told = np.full(number, np.nan)
+        told, added = np.full(number, np.nan), np.zeros(len(column), bool)
         order = np.argsort(groups, kind="stable")
         for group, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=number))[:-1]) if number else []):
             known = rows[~np.isnan(numbers[rows])]
-            told[group] = self._told(numbers[known], people[known].astype(np.int64), k) if len(known) else np.nan
-        return np.where(np.isnan(numbers), np.nan, told[groups]) if number else np.empty(0)
+            if len(known):
+                _, whose = np.unique(people[known], return_inverse=True)
+                told[group] = self._told(numbers[known], whose, k)
+                added[known] = self._is_added(numbers[known], whose, k) & ~np.isnan(told[group])
+        return np.where(np.isnan(numbers), np.nan, told[groups]) if number else np.empty(0), added
 
-    def _told(self, numbers: Numbers, people: People, k: int) -> float:
+    def _is_added(self, numbers: Numbers, whose: NDArray[np.intp], k: int) -> NDArray[np.bool_]:
+        """Return which rows are added up: for the median those of the people in the middle, else all."""
+        if self.function != "median" or whose.max() + 1 < k:
+            return np.ones(len(numbers), bool)
+        return np.isin(whose, _middle(np.bincount(whose, numbers) / np.bincount(whose), k))
+
+    def _told(self, numbers: Numbers, whose: NDArray[np.intp], k: int) -> float:
         """Return what may be told of a group; NaN where that is nothing."""
-        _, whose = np.unique(people, return_inverse=True)
         if whose.max() + 1 < k:
             return np.nan
         if self.plain:
@@ -133,10 +142,8 @@ class Aggregate(Operation):
                 return np.nan
             return float(_FUNCTIONS[self.function](numbers))
         if self.function == "median":
-            means = np.sort(np.bincount(whose, numbers) / np.bincount(whose))
-            first = (len(means) - k) // 2
-            # of an even number left over on both sides, one more is in the middle
-            middle = means[first : len(means) - first]
+            means = np.bincount(whose, numbers) / np.bincount(whose)
+            middle = means[_middle(means, k)]
             if np.abs(middle).max() > self.dominance * np.abs(middle).sum() and np.ptp(middle):
                 return np.nan
             return float(middle.mean())
@@ -167,6 +174,12 @@ class Aggregate(Operation):
         firsts[codes[::-1]] = np.arange(len(codes))[::-1]
         rows = np.append(firsts, 0)[places][groups] if number else np.empty(0, np.int64)
         return column.take(pa.array(rows, mask=places[groups] < 0 if number else None))
+
+
+def _middle(values: Numbers, k: int) -> NDArray[np.intp]:
+    """Return who stand in the middle: k people, or one more where as many are left over on both sides."""
+    first = (len(values) - k) // 2
+    return np.argsort(values, kind="stable")[first : len(values) - first]
 
 
 _FUNCTIONS: dict[str, Callable[[Numbers], float]] = {

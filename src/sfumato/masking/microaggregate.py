@@ -24,7 +24,10 @@ class Microaggregate(Operation):
     """
 
     k: Annotated[int | None, Field(ge=2, description="the fewest people of a group; that of the policy's k_anonymity where it is not given")] = None
-    centre: Annotated[Literal["mean", "median"], Field(description="what stands for all values of a group")] = "mean"
+    centre: Annotated[
+        Literal["mean", "median"],
+        Field(description="what stands for a group: the mean of all, or of the k in its middle"),
+    ] = "mean"
     within: Annotated[list[str], Field(description="the columns in which rows must be alike to be grouped; all rows where there are none")] = []
     decimals: Annotated[int | None, Field(ge=0, le=15, description="how many decimals are kept; as many as the column has where it is not given")] = (
         None
@@ -54,11 +57,11 @@ class Microaggregate(Operation):
         return as_column(self._found(columns, context)[0], columns.column(context.column), self.decimals)
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
-        """Return the groups whose mean is told."""
-        return Told(context.column, self._found(columns, context)[1], self.k or context.people) if self.centre == "mean" else None
+        """Return the groups whose mean is told, or that of their middle."""
+        return Told(context.column, self._found(columns, context)[1], self.k or context.people)
 
     def _found(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the centre of each row's group, NaN where there is none, and the group, -1 where there is none."""
+        """Return the centre of each row's group, NaN where there is none, and the group, -1 where the row is no part of what is told of it."""
         numbers = numbers_of(columns.column(context.column))
         people = people_of(columns, context.subject)
         alike, number = row_groups(columns, self.within)
@@ -74,18 +77,23 @@ class Microaggregate(Operation):
                 sequence = np.argsort(means, kind="stable")
                 places = np.argsort(sequence, kind="stable")[whose]
                 bounds = _bounds(means[sequence], self.k or context.people)
-                centres[rows] = self._centres(means[sequence], bounds)[places]
-                groups[rows] = made + np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))[places]
+                told, middle = self._centres(means[sequence], bounds, self.k or context.people)
+                centres[rows] = told[places]
+                groups[rows] = np.where(middle, made + np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), -1)[places]
                 made += len(bounds) - 1
         return centres, groups
 
-    def _centres(self, values: NDArray[np.float64], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _centres(self, values: NDArray[np.float64], bounds: NDArray[np.int64], k: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the centre of each number's group, and which numbers it is the mean of: all, or for the median the k or k + 1 in the middle."""
         sizes = np.diff(bounds)
-        if self.centre == "mean":
-            centres = np.add.reduceat(values, bounds[:-1]) / sizes
-        else:
-            centres = (values[bounds[:-1] + (sizes - 1) // 2] + values[bounds[:-1] + sizes // 2]) / 2
-        return np.repeat(centres, sizes)
+        middle = np.ones(len(values), bool)
+        if self.centre == "median":
+            # a median as such would be somebody's own value
+            beyond = (sizes - k) // 2
+            place = np.arange(len(values)) - np.repeat(bounds[:-1], sizes)
+            middle = (place >= np.repeat(beyond, sizes)) & (place < np.repeat(sizes - beyond, sizes))
+        parts = np.add.reduceat(np.where(middle, values, 0.0), bounds[:-1]) / np.add.reduceat(middle.astype(np.int64), bounds[:-1])
+        return np.repeat(parts, sizes), middle
 
 
 def _bounds(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:

@@ -54,8 +54,7 @@ def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
     roles = [(name, column.role) for each in columns for name, column in each.items()]
     known = frozenset(name for name, role in roles if role == "quasi_identifier")
     # a view may remove a column for other reasons: it is the whole policy that says what identifies people
-    sensitive = {name for name, role in roles if role == "sensitive"}
-    identifying = known | {name for name, column in policy.columns.items() if column.role == "identifier" and name not in sensitive}
+    identifying = known | {name for name, column in policy.columns.items() if column.role == "identifier"}
     return ResolvedViews({name: views[name] for name in _parents_first(policy.views)}, derived, policy.readers, known, identifying)
 
 

@@ -301,7 +301,7 @@ def test_a_view_that_does_not_show_a_column_is_no_measure_for_what_another_promi
         sfumato.run({"columns": columns, "views": views, "readers": {"nurse": ["admin", "research"]}}, data=data)
 
     assert refused.value.code == "verify-together"
-    assert "what admin promises, l_diversity (asked 2, measured 1)" in refused.value.message
+    assert "what research promises, l_diversity (asked 2, measured 1)" in refused.value.message
     assert refused.value.hint == "let nobody read all of them"
 
 

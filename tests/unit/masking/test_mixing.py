@@ -215,7 +215,9 @@ def test_people_are_grouped_with_all_their_rows() -> None:
 def test_whole_numbers_and_texts_stay_what_they_are() -> None:
     assert apply(Microaggregate(k=2), [1, 2, 10, 11]) == [2, 2, 10, 10]
     assert apply(Microaggregate(k=2), ["1.5", "2.0", "x", "9.9", "9.9"]) == ["1.8", "1.8", None, "9.9", "9.9"]
-    assert apply(Microaggregate(k=2, centre="median"), [1, 2, 9]) == [2, 2, 2]
+    # nobody's own value is told: of three all are in the middle
+    assert apply(Microaggregate(k=2, centre="median"), [1, 2, 9]) == [4, 4, 4]
+    assert apply(Microaggregate(k=3, centre="median"), [1, 2, 3, 4, 90]) == [3, 3, 3, 3, 3]
 
 
 def test_a_column_of_nothing_is_nothing() -> None:

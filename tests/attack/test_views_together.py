@@ -1,0 +1,153 @@
+"""Readers of several views who try to learn more than one of them tells, and those who must not be kept from what is harmless."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.errors import PromiseError
+
+ROWS = 300
+KEPT = {"role": "other", "accept": "singling_out"}
+REMOVED = {"role": "identifier"}
+QUASI: dict[str, Any] = {"role": "quasi_identifier"}
+ZIP = {**QUASI, "hierarchy": {"prefix": {}}}
+KEYS = {"main": {"environment": "TOGETHER_KEY"}}
+
+
+@pytest.fixture(autouse=True)
+def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOGETHER_KEY", "one:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=")
+
+
+def table() -> pa.Table:
+    chance = np.random.default_rng(7)
+    return pa.table(
+        {
+            "badge": [f"b{number}" for number in range(ROWS)],
+            "zip": chance.choice(["10115", "20095"], ROWS),
+            "age": chance.integers(20, 60, ROWS),
+            "diag": chance.choice(["flu", "hiv", "ok"], ROWS),
+            "case": [str(number) for number in chance.permutation(ROWS)],
+        }
+    )
+
+
+def read_by_one(views: dict[str, Any], data: pa.Table | None = None, **policy: Any) -> Any:
+    given = {
+        "columns": {"badge": REMOVED, "zip": ZIP, "age": REMOVED, "diag": {"role": "sensitive"}, "case": KEPT},
+        "promises": [{"k_anonymity": {"k": 10}}],
+        "keys": KEYS,
+        "views": views,
+        "readers": {"one": [name for name in views if name != "unread"]},
+        **policy,
+    }
+    return sfumato.run(given, table() if data is None else data)
+
+
+def refused(views: dict[str, Any], data: pa.Table | None = None, **policy: Any) -> str:
+    with pytest.raises(PromiseError) as caught:
+        read_by_one(views, data, **policy)
+    assert caught.value.code == "verify-together"
+    return caught.value.message
+
+
+BADGES = {"columns": {"badge": KEPT, "zip": REMOVED, "diag": REMOVED}, "promises": []}
+
+
+def test_identifiers_of_one_view_beside_diagnoses_of_another() -> None:
+    assert "what a promises, k_anonymity (asked 10, measured 1)" in refused({"a": {}, "badges": BADGES})
+
+
+def test_a_view_that_nobody_reads_excuses_nothing() -> None:
+    unread = {"columns": {"badge": {"role": "sensitive"}, "zip": REMOVED, "diag": REMOVED, "case": REMOVED}, "promises": []}
+    refused({"a": {}, "badges": BADGES, "unread": unread})
+
+
+def test_an_identifier_that_is_called_sensitive_is_one_all_the_same() -> None:
+    refused({"a": {}, "badges": {"columns": {"badge": {"role": "sensitive"}, "zip": REMOVED, "diag": REMOVED}, "promises": []}})
+
+
+def crossed(people: int) -> pa.Table:
+    """Two zips by ten ages, with some people in each, whose diagnosis is the same."""
+    cells = [(place, age) for place in ("11111", "22222") for age in range(20, 30) for _ in range(people)]
+    return pa.table(
+        {
+            "badge": [str(number) for number in range(len(cells))],
+            "zip": [place for place, _ in cells],
+            "age": [age for _, age in cells],
+            "diag": [["flu", "hiv", "ok"][(age + (place == "11111")) % 3] for place, age in cells],
+            "case": [str(number) for number in range(len(cells))],
+        }
+    )
+
+
+ZIPS = {"columns": {"age": REMOVED}, "promises": [{"k_anonymity": {"k": 20}}, {"l_diversity": {"column": "diag", "l": 3}}]}
+AGES = {"columns": {"age": QUASI, "zip": REMOVED}, "promises": [{"k_anonymity": {"k": 2}}]}
+
+
+def test_a_weak_promise_beside_a_strong_one_does_not_make_it_weak() -> None:
+    assert "what zips promises, k_anonymity (asked 20, measured 2), l_diversity (asked 3, measured 1)" in refused(
+        {"zips": ZIPS, "ages": AGES}, crossed(2)
+    )
+
+
+def test_a_third_view_excuses_nothing_of_two_others() -> None:
+    strong = {**AGES, "promises": [{"k_anonymity": {"k": 20}}]}
+    weak = {"columns": {"age": REMOVED, "case": REMOVED}, "promises": [{"k_anonymity": {"k": 2}}]}
+    refused({"zips": ZIPS, "ages": strong, "weak": weak}, crossed(3))
+
+
+def test_joint_classes_are_measured_on_what_masks_make_of_values() -> None:
+    cells = [(place, age, f"{'ab'[(place == '1') ^ (age == 3)]}{number % 2}") for place in "12" for age in (3, 6) for number in range(6)]
+    data = pa.table(
+        {
+            "badge": [str(number) for number in range(len(cells))],
+            "zip": [place for place, _, _ in cells],
+            "age": [age for _, age, _ in cells],
+            "diag": [diagnosis for _, _, diagnosis in cells],
+            "case": [str(number) for number in range(len(cells))],
+        }
+    )
+    chapters = {"role": "sensitive", "mask": {"map_values": {"mapping": {"a0": "A", "a1": "A", "b0": "B", "b1": "B"}}}}
+    promises = [{"k_anonymity": {"k": 5}}, {"l_diversity": {"column": "diag", "l": 2}}]
+    views = {"zips": {"columns": {"age": REMOVED, "diag": chapters}}, "ages": {"columns": {"age": QUASI, "zip": REMOVED, "diag": chapters}}}
+
+    assert "l_diversity (asked 2, measured 1)" in refused(views, data, promises=promises)
+
+
+@pytest.mark.parametrize("mask", [{"hash": {"key": "main"}}, {"encrypt": {"key": "main"}}, "random_uuid", {"constant": {"value": "x"}}], ids=str)
+def test_pseudonyms_of_two_views_add_nothing_that_is_known_of_anybody(mask: Any) -> None:
+    badge = {"badge": {"role": "identifier", "mask": mask}}
+    releases = read_by_one(
+        {"fine": {"columns": badge}, "coarse": {"columns": badge, "derived_from": "fine", "promises": [{"k_anonymity": {"k": 50}}]}}
+    )
+
+    assert {release.record.together[0].keeps for release in releases.values()} == {"fine"}
+
+
+def test_who_sees_everything_may_see_the_release_too() -> None:
+    everything = dict.fromkeys(("badge", "zip", "age", "case"), KEPT) | {"diag": {"role": "other"}}
+    releases = read_by_one({"research": {}, "doctor": {"columns": everything, "promises": []}})
+
+    assert {release.record.together[0].keeps for release in releases.values()} == {"doctor"}
+
+
+@pytest.mark.parametrize("columns", [{"diag": {"role": "other"}}, {"diag": {"role": "other"}, "age": {"role": "other", "mask": "shuffle"}}], ids=str)
+def test_what_tells_nothing_of_anybody_may_be_read_beside_a_release(columns: dict[str, Any]) -> None:
+    other = {"columns": {"zip": REMOVED, "case": REMOVED, **columns}, "promises": []}
+
+    assert read_by_one({"a": {}, "b": other})["a"].record.together[0].keeps == "a"
+
+
+def test_people_are_counted_where_published_values_are_compared_with_the_table() -> None:
+    # by rows half of the published values are x, by people a tenth of them
+    data = pa.table({"pid": ["p1", *["p2"] * 9], "zip": ["1"] * 10, "s": ["A", *["B"] * 9]})
+    masked = {"role": "sensitive", "mask": {"map_values": {"mapping": {"A": "x", "B": "y"}}}}
+    policy = {"columns": {"pid": REMOVED, "zip": QUASI, "s": masked}, "subject": "pid", "promises": [{"t_closeness": {"column": "s", "t": 0.3}}]}
+
+    assert [result.measured for result in sfumato.run(policy, data).record.promises] == [0, 0]
