@@ -97,3 +97,16 @@ def test_the_largest_record_is_as_large_as_is_said(tmp_path: Path, monkeypatch: 
     sizes = [len(row["a"]) for batch in Delimited(path=str(path)).batches(["a"]) for row in batch.to_pylist()]
 
     assert sizes == [10 << 20, 5 << 20, 10 << 20]
+
+
+def test_a_date_of_the_year_0_and_one_that_is_none_are_text(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("born\n0000-01-01\n2021-02-30\n2020-01-01\n2020-01-02\n", encoding="utf-8")
+    policy = {
+        "source": str(tmp_path / "in.csv"),
+        "columns": {"born": {"role": "quasi_identifier"}},
+        "promises": [{"k_anonymity": {"k": 2}}],
+        "sink": str(tmp_path / "out.csv"),
+    }
+    release: Any = sfumato.run(policy)
+
+    assert release.record.columns["born"]["type"] == "text"

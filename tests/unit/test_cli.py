@@ -249,3 +249,16 @@ def test_a_shell_is_offered_views_columns_and_kinds(line: str, offered: str, tmp
     words = {"_SFUMATO_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
 
     assert sfumato_command(environment=words, cwd=tmp_path).stdout == offered
+
+
+def test_a_run_that_leaves_out_fewer_than_k_rows_says_so(tmp_path: Path, sfumato_command: Command) -> None:
+    (tmp_path / "in.csv").write_text("age,ill\n" + "30,flu\n" * 9 + "99,ok\n", encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text(
+        "source: in.csv\ncolumns: {age: {role: quasi_identifier, hierarchy: flat}, ill: {role: sensitive}}\n"
+        "promises: [{k_anonymity: {k: 5}}]\nalgorithm: datafly\nsuppression_limit: 0.2\nsink: out.csv\n",
+        encoding="utf-8",
+    )
+    ended = sfumato_command("run", tmp_path / "policy.yaml")
+
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "rows      < 14 in, 9 out, < 5 suppressed" in ended.stdout

@@ -16,7 +16,7 @@ import pytest
 
 import sfumato
 from sfumato.engine.ladder_view import view_ladder
-from sfumato.errors import DataError
+from sfumato.errors import DataError, UsageError
 
 COLUMNS = {"age": {"role": "quasi_identifier"}, "sex": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
 POLICY = {"columns": COLUMNS, "promises": [{"k_anonymity": {"k": 2}}]}
@@ -133,3 +133,16 @@ def test_a_ladder_and_an_assessment_can_be_printed_and_shown() -> None:
 
     assert "<li>" in sfumato.hierarchy(POLICY, "sex", table)._repr_html_()
     assert str(sfumato.assess(table, ["sex", "age"])).startswith("table          6 rows\nby             sex, age\n")
+
+
+def test_a_series_is_no_table() -> None:
+    with pytest.raises(UsageError) as caught:
+        sfumato.run(POLICY, data=pandas.Series([1], name="age"))
+    assert caught.value.code == "data-kind"
+
+
+@pytest.mark.parametrize("values", [[10**30, 1], [1, "x"]], ids=["large", "mixed"])
+def test_a_column_of_no_one_type_is_named(values: list[Any]) -> None:
+    with pytest.raises(DataError) as caught:
+        sfumato.run(POLICY, data=pandas.DataFrame({"age": pandas.Series(values, dtype=object), "sex": ["f", "m"], "illness": ["a", "b"]}))
+    assert caught.value.message == "the data frame cannot be read as an Arrow table: values of several types are in one column: age"

@@ -345,5 +345,6 @@ def _one_or_none(text: str | None, kind: pa.DataType) -> object:
         return None
     try:
         return pc.cast(pa.scalar(text), kind).as_py()
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, OverflowError, ValueError):
+        # Python's calendar has no year 0
         return None

@@ -19,13 +19,13 @@ def kind_of_frame(data: Any) -> str:
 
 def as_table(data: Any) -> pa.Table:
     """Return a data frame as an Arrow table. The index of a pandas frame is no column: it says which row is whose."""
-    if not hasattr(data, "__arrow_c_stream__"):
+    if not hasattr(data, "__arrow_c_stream__") or (kind_of_frame(data) != "arrow" and not hasattr(data, "columns")):
         hint = "a pyarrow.Table, a pandas or polars DataFrame; a LazyFrame after .collect()"
         raise UsageError(f"data is of the type {type(data).__name__}, which is no table", code="data-kind", hint=hint)
     try:
         table = pa.Table.from_pandas(data, preserve_index=False) if kind_of_frame(data) == "pandas" else pa.table(data)
         return pa.table([_readable(column) for column in table.columns], names=table.column_names)
-    except (pa.ArrowException, ValueError, TypeError):
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
         # what the libraries say quotes cells
         raise _unreadable(data) from None
 
@@ -47,7 +47,7 @@ def _unreadable(data: Any) -> DataError:
 def _is_of_one_type(column: Any) -> bool:
     try:
         pa.Array.from_pandas(column)
-    except (pa.ArrowException, ValueError, TypeError):
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
         return False
     return True
 

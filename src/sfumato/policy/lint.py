@@ -37,7 +37,7 @@ def lint(views: Mapping[str, Resolved], accepted: bool = True) -> list[Mistake]:
 
 
 def _accept(columns: Sequence[Column]) -> bool:
-    return all("warnings" in column.accept for column in columns)
+    return bool(columns) and all("warnings" in column.accept for column in columns)
 
 
 def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
@@ -58,6 +58,11 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
         if policy.subject is not None and any(_is_noise(step) for step in mask.operations):
             words = f"one person has many rows, and the noise of all of them averages out: {policy.subject} says whose they are"
             yield warning(column, "mask", words, code="lint-noise-averages", hint="noise with a key, or one value a person before the noise")
+    if view.promises and _nobody_counts_people(view):
+        words = "nothing is said of how many people a class has: one person with several rows can be a class"
+        read = [policy.columns[column] for promise in view.promises for column in promise.reads if column in policy.columns]
+        key = key_text(("views", name, "promises")) if name else "promises"
+        yield read, Mistake(key, words, code="lint-alone", hint="k_anonymity: {k: 5} beside them", line=view.lines.at(("promises",)))
     for promise in view.promises:
         for column in promise.reads if getattr(promise, "kind", None) == "distinct" else ():
             if column in policy.columns and policy.columns[column].type in _MOSTLY_UNIQUE and column not in view.masks:
@@ -66,6 +71,12 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
         if entry.role == "other" and column not in view.masks and view.promises and _TELLING.search(column):
             words = "is published as it is, and by its name people could be known by it"
             yield warning(column, "role", words, code="lint-left-in-clear", hint="role: quasi_identifier, or a mask")
+
+
+def _nobody_counts_people(view: Resolved) -> bool:
+    """Return whether a class may be of one person: l values are those of l people where everybody has one row."""
+    names = {promise.component_name() for promise in view.promises}
+    return "k_anonymity" not in names and (view.policy.subject is not None or "l_diversity" not in names)
 
 
 def _told_by(mask: MaskedColumn) -> list[str]:

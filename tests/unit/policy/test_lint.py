@@ -86,6 +86,21 @@ def test_distinct_values_of_a_column_of_decimals_are_warned_of(kind: str, found:
     assert warned(columns, promises=[{"l_diversity": {"column": "pay", "l": 2, "kind": kind}}]) == found
 
 
+@pytest.mark.parametrize(
+    ("promises", "subject", "found"),
+    [
+        ([{"l_diversity": {"column": "ill", "l": 3}}], "pid", [("lint-alone", "promises")]),
+        ([{"l_diversity": {"column": "ill", "l": 3}}], None, []),
+        ([{"t_closeness": {"column": "ill", "t": 0.5}}], None, [("lint-alone", "promises")]),
+        ([{"k_anonymity": {"k": 2}}, {"l_diversity": {"column": "ill", "l": 3}}], "pid", []),
+    ],
+)
+def test_promises_that_count_no_people_are_warned_of(promises: list[Any], subject: str | None, found: list[Any]) -> None:
+    columns = {"pid": {"role": "identifier"}, "height": {"role": "quasi_identifier"}, "ill": {"role": "sensitive"}}
+
+    assert warned(columns, promises=promises, **({"subject": subject} if subject else {})) == found
+
+
 def test_the_record_tells_of_distinct_values_that_occur_once() -> None:
     columns = {"height": {"role": "quasi_identifier"}, "pay": {"role": "sensitive"}}
     policy = {"columns": columns, "promises": [{"l_diversity": {"column": "pay", "l": 2}}]}
