@@ -235,6 +235,7 @@ def test_a_shell_is_told_how_to_complete_commands(sfumato_command: Command) -> N
         ("sfumato generate ce", "census\n"),
         ("sfumato assess table.csv -q name -q ", "age\n"),
         ("sfumato assess policy.yaml --subject n", "name\n"),
+        ("sfumato assess other.csv --delimiter ';' -q n", "name\n"),
         ("sfumato preview nothing.yaml --view ", "\n"),
         ("sfumato assess - -q ", "\n"),
         ("sfumato assess 'open -q ", "\n"),
@@ -242,6 +243,7 @@ def test_a_shell_is_told_how_to_complete_commands(sfumato_command: Command) -> N
 )
 def test_a_shell_is_offered_views_columns_and_kinds(line: str, offered: str, tmp_path: Path, sfumato_command: Command) -> None:
     (tmp_path / "table.csv").write_text("name,age\nAna,30\n", encoding="utf-8")
+    (tmp_path / "other.csv").write_text("name;age\nAna;30\n", encoding="utf-8")
     (tmp_path / "policy.yaml").write_text(
         "columns: {name: {role: identifier}, age: {role: quasi_identifier}}\nviews: {staff: {sink: a.csv}, research: {sink: b.csv}}\n",
         encoding="utf-8",

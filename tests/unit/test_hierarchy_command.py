@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import sfumato
+
 Command = Callable[..., subprocess.CompletedProcess[str]]
 TREE = {"Root": ["craft", "food"], "craft": ["smith", "welder"], "food": ["cook", "baker"]}
 POLICY: dict[str, Any] = {
@@ -133,3 +135,16 @@ def test_draft_never_writes_over_somebody_s_work(tmp_path: Path, write_policy: C
 
     assert sfumato_command("hierarchy", "draft", path, "job", "-o", str(drafted), "--force").returncode == 0
     assert drafted.read_text().startswith("smith;")
+
+
+def test_a_tree_that_nobody_would_read_is_shown_in_part(tmp_path: Path, sfumato_command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    days = [f"{1950 + number % 60}-{1 + number % 12:02d}-{1 + number % 28:02d}" for number in range(3000)]
+    (tmp_path / "in.csv").write_text("born\n" + "".join(f"{day}\n" for day in days), encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text(
+        "source: in.csv\ncolumns: {born: {role: quasi_identifier}}\npromises: [{k_anonymity: {k: 2}}]\nsink: out.csv\n", encoding="utf-8"
+    )
+    shown = sfumato_command("hierarchy", "show", tmp_path / "policy.yaml", "born").stdout
+
+    assert len(shown.splitlines()) < 250
+    assert "levels below the root are shown; all with --depth" in shown
+    assert shown.startswith(str(sfumato.hierarchy(tmp_path / "policy.yaml", "born")))

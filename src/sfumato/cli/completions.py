@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def table_columns(incomplete: str) -> list[str]:
     if policy is not None:
         named: Iterable[str] = policy.columns
     else:
-        named = _described(next((word for word in words[2:] if not word.startswith("-")), "-"))
+        named = _described(next((word for word in words[2:] if not word.startswith("-")), "-"), words)
     return _beginning((name for name in named if name not in words), incomplete)
 
 
@@ -72,12 +73,13 @@ def _policy() -> Policy | None:
         return None
 
 
-def _described(table: str) -> list[str]:
-    """Return the names of a table's columns; what stands on standard input can be read only once."""
+def _described(table: str, words: list[str]) -> list[str]:
+    """Return the names of a table's columns, written as the line says; what stands on standard input can be read only once."""
     from sfumato.cli.assess import source_of
 
     try:
-        return [] if table == "-" else list(source_of(Path(table), {}).describe().names)
+        written = {option: value for option in ("delimiter", "encoding") for name, value in pairwise(words) if name == f"--{option}"}
+        return [] if table == "-" else list(source_of(Path(table), written).describe().names)
     except Exception:  # noqa: BLE001 - a shell that asks for words wants no error
         return []
 

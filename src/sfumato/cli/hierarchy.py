@@ -17,28 +17,23 @@ from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import DataError
 
 if TYPE_CHECKING:
-    from sfumato.engine.ladder_view import LadderView, Node
-
-_MANY = 200
+    from sfumato.engine.ladder_view import LadderView
 
 
 def show(policy: Path, column: str, depth: int | None, most: int, view_name: str | None, format: str) -> None:
     """Print the ladder as a tree; nodes with fewer rows than a class must have are marked."""
+    from sfumato.engine.ladder_tree import drawn, readable
     from sfumato.engine.ladder_view import view_ladder
 
     with Bars() as progress:
         view = view_ladder(policy, column, progress, view_name)
-    tree = view.tree(depth)
-    if depth is None and format != "json":
-        while tree.size > _MANY and tree.depth > 1:
-            tree = view.tree(tree.depth - 1)
     if format == "json":
+        tree = view.tree(depth)
         answer = {"column": column, "type": view.hierarchy.kind, "levels": view.hierarchy.height + 1, "smallest": view.smallest}
         sys.stdout.write(json.dumps(answer | {"tree": tree.as_mapping()}, indent=1, ensure_ascii=False) + "\n")
         return
-    lines = list(_lines(tree, view.smallest, most))
-    width = max(len(name) for name, _ in lines)
-    sys.stdout.write("".join(f"{name:<{width}}  {rows}\n" for name, rows in lines))
+    tree = readable(view) if depth is None else view.tree(depth)
+    sys.stdout.write(f"{drawn(tree, view.smallest, most)}\n")
     if depth is None and tree.depth < view.hierarchy.height:
         sys.stdout.write(f"{tree.depth} of {view.hierarchy.height} levels below the root are shown; all with --depth {view.hierarchy.height}\n")
 
@@ -96,23 +91,3 @@ def _checked(view: LadderView) -> dict[str, object]:
         "unknown_rows": view.unknown_rows,
         "unused_leaves": view.unused_leaves,
     }
-
-
-def _lines(node: Node, smallest: int, most: int, before: str = "", own: str = "") -> list[tuple[str, str]]:
-    """Return a node and what is below it, one line each: the branch with its label, and the rows."""
-    few = f"  fewer than {smallest}" if node.rows < smallest else ""
-    lines = [(before + own + shown(node.label), f"{node.rows:,}{few}")]
-    inner = before + {"": "", "├─ ": "│  ", "└─ ": "   "}[own]
-    first = node.children[:most]
-    for place, child in enumerate(first):
-        last = place + 1 == len(node.children)
-        lines += _lines(child, smallest, most, inner, "└─ " if last else "├─ ")
-    if len(first) < len(node.children):
-        rest = node.children[most:]
-        lines.append((f"{inner}└─ and {len(rest):,} more", f"{sum(child.rows for child in rest):,}"))
-    return lines
-
-
-def shown(label: str) -> str:
-    """Return a label on one line, without anything that moves the cursor."""
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in label) or '""'

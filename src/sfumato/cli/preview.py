@@ -8,7 +8,6 @@ from pathlib import Path
 
 from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.compiling import compile_if_needed
-from sfumato.cli.hierarchy import shown
 
 _WIDEST = 32
 
@@ -41,5 +40,7 @@ def preview(policy: Path, rows: int, view: str | None, format: str) -> None:
 
 
 def _cell(value: str | None) -> str:
-    text = "" if value is None else shown(value)
+    from sfumato.engine.ladder_tree import on_one_line
+
+    text = "" if value is None else on_one_line(value)
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

@@ -146,7 +146,7 @@ def build_hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, cou
         raise DataError(
             f"column {name}: {number_of(strangers, 'row')} not of type {kind}",
             code="value-type",
-            hint=f"{kind} values are written {canonical.FORMS.get(kind, 'as text')}; list what stands for a missing value under "
+            hint=f"{kind} values are written {_form(plan, name, kind)}; list what stands for a missing value under "
             f"columns.{name}.missing, declare another type, or say on_unknown: suppress",
         )
     written = plan.resolved.ladders.get(name)
@@ -164,6 +164,12 @@ def build_hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, cou
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)
     return hierarchy
+
+
+def _form(plan: Plan, name: str, kind: canonical.ValueType) -> str:
+    """Return how values of a column are written: as the policy says of its source, else as everywhere."""
+    given = plan.resolved.policy.formats.get(name)
+    return f"{given.pattern} as formats.{name} says" if given is not None else canonical.FORMS.get(kind, "as text")
 
 
 def _nearly_of_a_type(name: str, kind: canonical.ValueType, strangers: int, rows: int) -> DataError:

@@ -20,36 +20,13 @@ from sfumato.core.interfaces import Progress
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
 from sfumato.engine.count import build_hierarchy
+from sfumato.engine.ladder_tree import Node, drawn, readable
 from sfumato.engine.plan import AnyPolicy, Plan, make_plan
 from sfumato.errors import UsageError, number_of, suggestion
 from sfumato.policy.model import Column
 
 _SHOWN = 20
 _BESIDE = {"role", "type", "weight", "level", "on_unknown", "missing", "accept"}
-
-
-@dataclass(frozen=True)
-class Node:
-    """A node of a ladder: its label, its rows, and its children."""
-
-    label: str
-    rows: int
-    children: tuple[Node, ...]
-
-    @property
-    def size(self) -> int:
-        """How many nodes there are from here on."""
-        return 1 + sum(child.size for child in self.children)
-
-    @property
-    def depth(self) -> int:
-        """How many levels there are below."""
-        return max((1 + child.depth for child in self.children), default=0)
-
-    def as_mapping(self) -> dict[str, Any]:
-        """Return the node as plain values."""
-        below = {"children": [child.as_mapping() for child in self.children]} if self.children else {}
-        return {"label": self.label, "rows": self.rows, **below}
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +96,10 @@ class LadderView:
             if rows:
                 found.append(Node(label, rows, below))
         return tuple(found)
+
+    def __str__(self) -> str:
+        """Return the tree, as deep as anybody reads."""
+        return drawn(readable(self), self.smallest, _SHOWN)
 
     def __repr__(self) -> str:
         """Say what it is, and no value of it."""

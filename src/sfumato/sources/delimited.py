@@ -181,5 +181,5 @@ class Delimited(TableFiles):
         if not is_utf8(self.encoding):
             hint = "look at the encoding of the source; utf-8 is the default"
             return DataError(f"{self.path} is not {self.encoding} text", code="file-encoding", hint=hint)
-        hint = f"say encoding: latin-1, or whatever it is, or convert it first: {to_utf8(self.path)}"
+        hint = f"say encoding: latin-1 in the source (--encoding latin-1 of assess), or whatever it is, or convert it first: {to_utf8(self.path)}"
         return DataError(f"{self.path} is not UTF-8 text", code="file-encoding", hint=hint)

@@ -275,7 +275,12 @@ def test_a_dialect_that_cannot_work_is_refused(dialect: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("content", "dialect", "hint"),
     [
-        (b"a,b\n\xff,2\n", {}, "say encoding: latin-1, or whatever it is, or convert it first: iconv -f latin1 -t utf-8 data.csv > data.utf-8.csv"),
+        (
+            b"a,b\n\xff,2\n",
+            {},
+            "say encoding: latin-1 in the source (--encoding latin-1 of assess), or whatever it is, or convert it first: "
+            "iconv -f latin1 -t utf-8 data.csv > data.utf-8.csv",
+        ),
         (b"a,b\n\x81,2\n", {"encoding": "cp1252"}, "look at the encoding of the source; utf-8 is the default"),
         ("a,a\n", {}, "rename them: a policy speaks of columns by name; if the first line is no header, say header: false"),
         ("1,2\n", {"header": False, "columns": ["a", "a"]}, "give every column a name of its own"),
