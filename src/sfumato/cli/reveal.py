@@ -31,3 +31,5 @@ def reveal(policy: Path, column: str, input: Path, output: Path, purpose: str, v
         sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write(f"{number_of(found.rows, 'value')} of {column} in {output}, which only you may read; the audit says so\n")
+        if not found.certain:
+            sys.stdout.write("nothing in such values says whether this key, policy and domain made them: compare some with what you know\n")

@@ -9,6 +9,7 @@ import numpy as np
 from sfumato.core.classes import Classes
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.interfaces import Promise
+from sfumato.core.masked_column import AS_PUBLISHED
 from sfumato.core.problem import Problem
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import PromiseError
@@ -55,4 +56,6 @@ def _strictest(promise: Promise, everybody: Classes) -> str:
     nearest = promise.nearest(everybody)
     if nearest is None:
         return f"no {_named(promise)} at all"
-    return yaml_text({name: settings | nearest for name, settings in promise.as_component().items()})
+    written = {name: settings | nearest for name, settings in promise.as_component().items()}
+    # what a masked column becomes is promised under the column's own name
+    return yaml_text(written).replace(AS_PUBLISHED, "")

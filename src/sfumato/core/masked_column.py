@@ -54,6 +54,14 @@ class MaskedColumn:
         """Return the names of its operations."""
         return ", then ".join(step.component_name() for step in self.steps)
 
+    def in_words(self, values: bool) -> str:
+        """Return its operations, the rows they are for, on request with the values that a condition names, and what becomes of the others."""
+        if self.when is None:
+            return self.component_name()
+        rest = f"others with {', then '.join(step.component_name() for step in self.otherwise)}" if self.otherwise else "others as they are"
+        holds = self.when.words() if values else f"a condition on {' and '.join(dict.fromkeys(self.when.reads))} holds"
+        return f"{self.component_name()} where {holds}, {rest}"
+
     @cached_property
     def card(self) -> Card:
         """What all operations together do."""
@@ -70,14 +78,14 @@ class MaskedColumn:
             reversible=all(card.reversible for card in cards) and self.when is None,
             uniqueness=uniqueness,
             changes_type=any(card.changes_type for card in cards),
-            nulls="masked" if self._masks_nulls else "kept",
+            nulls="masked" if any(self._masks_missing(step, number) for number, step in enumerate(self.steps)) else "kept",
             scope=scope,
             engines=("arrow",)
             if self.when is not None
             else tuple(engine for engine in cards[0].engines if all(engine in card.engines for card in cards)),
             generates=self.steps[0].card.generates,
             keyed=all(any(step.card.keyed for step in steps) for steps in self.branches),
-            reveals=" ".join(dict.fromkeys(card.reveals for card in cards if card.reveals)),
+            reveals=" ".join(dict.fromkeys([*self._left, *(card.reveals for card in cards if card.reveals)])),
         )
 
     @cached_property
@@ -153,8 +161,15 @@ class MaskedColumn:
         return self.card.deterministic and self.card.scope not in WIDE
 
     @property
-    def _masks_nulls(self) -> bool:
-        return self.on_null == "generate" or (self.on_null is None and self.steps[0].card.nulls == "masked")
+    def _left(self) -> Sequence[str]:
+        """What is told of the rows that a condition leaves as they are."""
+        return ["The values of the rows that the condition leaves as they are."] if self.when is not None and not self.otherwise else []
+
+    def _masks_missing(self, step: Mask, number: int) -> bool:
+        """Return whether an operation puts something in the place of a missing value; where the policy says so, the first one does."""
+        if self.on_null == "generate":
+            return number == 0 or step.card.nulls == "masked"
+        return self.on_null is None and step.card.nulls == "masked"
 
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return the first operation that does not fit what comes to it, and why."""
@@ -274,7 +289,7 @@ class MaskedColumn:
         place = columns.schema.get_field_index(context.column)
         for number, step in enumerate(steps):
             values = columns.column(place)
-            applies = rows if self._masks_nulls and not number else rows & values.is_valid().to_numpy(zero_copy_only=False)
+            applies = rows if self._masks_missing(step, number) else rows & values.is_valid().to_numpy(zero_copy_only=False)
             masked = _on_rows(step, columns, applies, context)
             if watch is not None:
                 watch(step, columns, applies, context)

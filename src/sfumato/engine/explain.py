@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from sfumato.core import canonical
+from sfumato.core.mask import Reversible
 from sfumato.core.record import record_of
 from sfumato.core.standard_streams import in_words
 from sfumato.engine.plan import Plan, Plans
@@ -48,9 +49,9 @@ def explain(plan: Plan) -> list[str]:
     places = plan.sink.places()
     if places:
         record = record_of(plan.sink) or "the private folder"
-        steps.append(f"Publish it as {', '.join(map(in_words, places))}, sorted by what is published, with its record in {record}.")
+        steps.append(f"Publish it as {', '.join(map(in_words, places))}, {_order(plan)}, with its record in {record}.")
     else:
-        steps.append("Return it as a table, sorted by what is published.")
+        steps.append(f"Return it as a table, {_order(plan)}.")
     return steps
 
 
@@ -63,22 +64,23 @@ def explain_together(plans: Plans) -> list[str]:
         steps.append(f"The classes of {name} are unions of those of {finer}, and what {finer} leaves out it leaves out too.")
     for reader, names in plans.readers.items():
         if len(set(names)) > 1:
-            steps.append(
-                f"{reader} reads {_listed(list(dict.fromkeys(names)))}: the classes of all their values must keep what one of them promises."
-            )
+            told = "the classes of all their values must keep what each of them promises, but for what one tells alone"
+            steps.append(f"{reader} reads {_listed(list(dict.fromkeys(names)))}: {told}.")
     steps.append("The smallest joint class of any other two views goes into their records.")
     return steps
 
 
+def _order(plan: Plan) -> str:
+    if all(name in plan.quasi_identifiers for name in plan.masked):
+        return "sorted by what is published"
+    return "sorted by class, in random order within it" if plan.quasi_identifiers else "in random order"
+
+
 def _masked(plan: Plan, name: str) -> str:
     mask, column = plan.resolved.masks[name], plan.resolved.policy.columns[name]
-    parts = [f"Mask {name} with {mask.component_name()}"]
-    if mask.when is not None:
-        others = (
-            f"mask others with {', then '.join(step.component_name() for step in mask.otherwise)}" if mask.otherwise else "keep others as they are"
-        )
-        parts[0] += f" where {mask.when.words()}"
-        parts.append(others)
+    parts = [f"Mask {name} with {mask.in_words(values=True)}"]
+    if any(isinstance(step, Reversible) for step in mask.operations) and not mask.card.reversible:
+        parts.append("sfumato reveal cannot undo it")
     nulls = {"keep": "a missing value stays missing", "generate": "a missing value gets one too", "error": "a missing value stops the run"}
     if mask.on_null is not None:
         parts.append(nulls[mask.on_null])

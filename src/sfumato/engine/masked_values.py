@@ -11,7 +11,7 @@ from sfumato.core.interfaces import MaskPlan, Staged
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
 from sfumato.engine.plan import Plan
-from sfumato.engine.singling_out import refuse_unless_accepted
+from sfumato.engine.singling_out import refuse_linking, refuse_unless_accepted
 from sfumato.errors import DataError
 
 _MOST = 0.5
@@ -42,6 +42,9 @@ def check_masked(plan: Plan, masks: MaskPlan, staged: Staged, originals: Mapping
         shows = plan.resolved.masks[name].is_plain_to_see or same > _MOST
         if plan.resolved.promises and shows and int((counts == 1).sum()) * 2 > distinct:
             refuse_unless_accepted(plan, name, distinct)
+        linking = int(((counts == 1) & (column.counts()[:-1] > 1)).sum())
+        if plan.resolved.promises and linking * 2 > distinct:
+            refuse_linking(plan, name, distinct)
 
 
 def _people_of_values(column: CodedColumn, people: NDArray[np.int64]) -> NDArray[np.int64]:

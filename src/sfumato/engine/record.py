@@ -138,7 +138,7 @@ def _columns(plan: Plan, counted: Counted, k: int, effects: Mapping[str, Effect]
             entry["type"] = counted.hierarchies[name].kind
             entry["ordered"] = counted.hierarchies[name].ordered
         if name in plan.resolved.masks:
-            entry["mask"] = plan.resolved.masks[name].component_name()
+            entry["mask"] = plan.resolved.masks[name].in_words(values=False)
             entry["reveals"] = plan.resolved.masks[name].card.reveals
         if name in effects and effects[name].removes:
             entry["removed"] = people(effects[name].removed, k)
@@ -199,6 +199,9 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     for promise in plan.resolved.promises:
         if getattr(promise, "kind", None) == "distinct":
             notes += [f"column {name}: {SAYS_LITTLE}" for name in promise.reads if name in counted.singling_out]
+    masked = [name for name in names if name in plan.resolved.masks]
+    if masked:
+        notes.append(f"what is lost is measured from what the masks made of {', '.join(masked)}: what these took away is not in it")
     for name in plan.masked:
         notes += [f"column {name}: {words}" for words in plan.resolved.masks[name].warnings]
     chance = [name for name in plan.masked if not plan.resolved.masks[name].card.deterministic]

@@ -25,10 +25,11 @@ from sfumato.policy.views import resolve_views
 
 @dataclass(frozen=True)
 class Revealed:
-    """How many values were revealed, and under which keys they had been made."""
+    """How many values were revealed, under which keys they had been made, and whether the values themselves say that these were the right ones."""
 
     rows: int
     key_ids: tuple[str, ...]
+    certain: bool
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,8 @@ class _Revealing:
         except BaseException:
             writer.abort()
             raise
-        return Revealed(rows, tuple(sorted(key_ids)))
+        certain = all(not isinstance(step, Operation) or step.tells_key for step in self._mask.steps)
+        return Revealed(rows, tuple(sorted(key_ids)), certain)
 
     def _revealed(self, values: pa.Array) -> pa.Array:
         for step in reversed(self._mask.steps):

@@ -40,6 +40,20 @@ def _shown(plan: Plan) -> list[str]:
     return [name for name in plan.published if name not in generalised and not (name in masks and masks[name].hides)]
 
 
+def refuse_linking(plan: Plan, name: str, distinct: int) -> None:
+    """Refuse a column most of whose values are one person's alone and stand in several rows, unless it is accepted.
+
+    Nobody needs to know what a pseudonym stands for: rows that it puts together tell more than each of them, and promises are about single rows.
+    """
+    if "singling_out" in (*plan.resolved.policy.columns[name].accept, *plan.resolved.policy.accept):
+        return
+    raise PromiseError(
+        f"most of the {distinct} values of column {name} that would be published are one person's alone and show which rows are theirs",
+        code="singling-out",
+        hint=f"remove it, or use a mask that is another one in every row, or say accept: singling_out in columns.{name}",
+    )
+
+
 def refuse_unless_accepted(plan: Plan, name: str, distinct: int) -> None:
     """Refuse a column most of whose published values occur once, unless it is sensitive or the policy accepts it."""
     column = plan.resolved.policy.columns[name]
@@ -53,4 +67,6 @@ def refuse_unless_accepted(plan: Plan, name: str, distinct: int) -> None:
 
 
 def _instead(column: Column) -> str:
-    return "leave its mask out" if column.role == "identifier" else "give it the role identifier or quasi_identifier, mask it"
+    if column.mask is not None:
+        return "another mask that leaves less of it" if column.role != "identifier" else "leave its mask out, which removes it"
+    return "give it the role identifier or quasi_identifier, mask it"

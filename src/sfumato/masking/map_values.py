@@ -65,7 +65,7 @@ class MapValues(Operation):
         lossy = self.default is not None or (new is not None and len(set(new)) < len(new))
         return Card(
             deterministic=True,
-            reversible=not lossy,
+            reversible=False,
             uniqueness="lossy" if lossy else "not guaranteed" if new is None else "preserved",
             changes_type=True,
             nulls="kept",

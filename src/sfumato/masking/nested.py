@@ -25,6 +25,8 @@ _Document = dict[str, Any] | list[Any]
 _Mistakes = list[tuple[Key, Mistake]]
 _FEW = 5
 
+_BUILT = "How documents are built, and how long their lists are."
+
 
 class Nested(Operation):
     """Masks single values within objects and lists: ``{"$.phones[*].number": {character_mask: {keep_last: 3}}}``.
@@ -70,8 +72,14 @@ class Nested(Operation):
             nulls="kept",
             scope="value",
             types=("text",),
-            reveals=" ".join(dict.fromkeys(["How documents are built, and how long their lists are.", *(card.reveals for card in cards)])),
+            reveals=" ".join(
+                dict.fromkeys([*self._left, "How documents are built, and how long their lists are.", *(card.reveals for card in cards)])
+            ),
         )
+
+    @property
+    def _left(self) -> Sequence[str]:
+        return ["All values that no path names."] if self.others == "keep" else []
 
     @property
     def keys(self) -> Sequence[str]:
@@ -80,8 +88,11 @@ class Nested(Operation):
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What to know of the masks, each with its path."""
-        return [f"{path}: {words}" for path, masks in self.paths.items() for mask in masks if isinstance(mask, Cautious) for words in mask.warnings]
+        """What to know of the masks, each with its path, and of what no path names."""
+        others = ["values that no path names are published as they are"] if self.others == "keep" else []
+        return others + [
+            f"{path}: {words}" for path, masks in self.paths.items() for mask in masks if isinstance(mask, Cautious) for words in mask.warnings
+        ]
 
     def read_files(self) -> None:
         """Read the files that the masks name."""

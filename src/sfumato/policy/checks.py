@@ -181,7 +181,7 @@ class Checks:
         mask = self._masks.get(subject)
         if self._role(subject) is None:
             return
-        if self._role(subject) != "identifier" or (mask is not None and not _says_nothing(mask)):
+        if self._policy.promises and (self._role(subject) != "identifier" or (mask is not None and not _says_nothing(mask))):
             self._say(
                 ("subject",),
                 f"the column {subject} would be published and show which rows are one person's",

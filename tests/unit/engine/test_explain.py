@@ -51,15 +51,15 @@ def masked(entry: dict[str, Any]) -> str:
         ({"mask": "phone_mask"}, "Mask phone with phone_mask."),
         (
             {"mask": "empty", "when": {"column": "ward", "equals": "A"}},
-            "Mask phone with empty where ward is A; keep others as they are.",
+            "Mask phone with empty where ward is A, others as they are.",
         ),
         (
             {"mask": "empty", "when": {"column": "ward", "one_of": ["A", True, ""]}, "otherwise": ["phone_mask", "constant"]},
-            "Mask phone with empty where ward is one of A, true, ''; mask others with phone_mask, then constant.",
+            "Mask phone with empty where ward is one of A, true, '', others with phone_mask, then constant.",
         ),
         (
             {"mask": "empty", "when": {"and": [{"column": "age", "above": 7, "at_most": 9}, {"not": {"column": "ward", "matches": "^A"}}]}},
-            "Mask phone with empty where (age is at most 9 and above 7) and not (ward matches ^A); keep others as they are.",
+            "Mask phone with empty where (age is at most 9 and above 7) and not (ward matches ^A), others as they are.",
         ),
         (
             {"mask": "phone_mask", "on_null": "error", "on_invalid": "remove"},

@@ -41,3 +41,34 @@ def test_an_anonymiser_counts_people_too() -> None:
 
     with pytest.raises(PromiseError, match="singling-out"):
         told.transform(shared.set_column(2, "phone", pa.array([f"0421 {pid}" for pid in pids])))
+
+
+@pytest.mark.parametrize(
+    "mask", [{"hash": {"key": "main"}}, {"deterministic_encrypt": {"key": "main"}}, {"tokenise": {"namespace": "linking"}}], ids=str
+)
+def test_a_pseudonym_that_puts_the_rows_of_one_person_together_is_refused(mask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKING_KEY", "one:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=")
+    pids = [number for number in range(PEOPLE) for _ in range(3)]
+    table = pa.table({"pid": pids, "age": [30 + place % 4 for place in range(len(pids))], "mail": [f"{pid}@example.org" for pid in pids]})
+
+    def given(**more: Any) -> dict[str, Any]:
+        mail = {"role": "identifier", "mask": mask, **more}
+        columns = {"pid": {"role": "identifier"}, "age": {"role": "quasi_identifier"}, "mail": mail}
+        keys = {"main": {"environment": "LINKING_KEY"}}
+        return {"columns": columns, "keys": keys, "subject": "pid", "promises": [{"k_anonymity": {"k": 5}}], "name": "linking"}
+
+    with pytest.raises(PromiseError, match="are one person's alone and show which rows are theirs"):
+        sfumato.run(given(), table)
+    assert sfumato.run(given(accept="singling_out"), table).table.num_rows == len(pids)
+    # where everybody has one row there is nothing to put together
+    alone = table.take(pa.array(range(0, len(pids), 3)))
+    assert sfumato.run(given(), alone).table.num_rows == PEOPLE
+
+
+def test_where_nothing_is_promised_the_subject_may_have_a_pseudonym(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINKING_KEY", "one:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=")
+    columns = {"pid": {"role": "identifier", "mask": {"hash": {"key": "main"}}}, "drug": {"role": "other"}}
+    policy = {"columns": columns, "keys": {"main": {"environment": "LINKING_KEY"}}, "subject": "pid", "name": "doctors"}
+    release: Any = sfumato.run(policy, pa.table({"pid": ["a", "a", "b"], "drug": ["x", "y", "x"]}))
+
+    assert len(set(release.table["pid"].to_pylist())) == 2

@@ -118,7 +118,7 @@ def test_the_card_says_whether_two_values_become_one() -> None:
     one_to_one = MapValues(mapping={"a": "1", "b": "2"}).card
     merged = MapValues(mapping={"a": "1", "b": "1"}).card
 
-    assert (one_to_one.uniqueness, one_to_one.reversible) == ("preserved", True)
+    assert (one_to_one.uniqueness, one_to_one.reversible) == ("preserved", False)
     assert (merged.uniqueness, merged.reversible) == ("lossy", False)
     assert MapValues(mapping={"a": "1"}, default="x").card.uniqueness == "lossy"
     assert MapValues(path="map.csv").card.uniqueness == "not guaranteed"
