@@ -312,6 +312,7 @@ def masked_type(name: str, column: pa.Array, tmp_path: Any) -> tuple[pa.DataType
     return found.type, mask.output_type(kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MASKS)
 def test_a_column_of_any_type_is_masked_or_refused(name: str, tmp_path: Any) -> None:
     for column in COLUMNS_OF_TYPES:

@@ -205,6 +205,7 @@ def test_a_folder_cannot_be_replaced(file_sink: Any, path: Path) -> None:
     assert caught.value.code == "file-is-folder"
 
 
+@pytest.mark.slow
 def test_a_disk_that_takes_no_more_leaves_nothing_behind(file_sink: Any, path: Path) -> None:
     table = pa.table({"text": [str(hash(str(place))) for place in range(200_000)]})
 

@@ -198,6 +198,7 @@ def elsewhere(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), before] if before else [str(site)])}
 
 
+@pytest.mark.slow
 def test_components_of_another_package_go_the_whole_road(elsewhere: dict[str, str], tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", ROAD], env=elsewhere, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
     assert ended.returncode == 0, ended.stderr

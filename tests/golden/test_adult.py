@@ -132,6 +132,7 @@ def distance(one: Counter[str], other: Counter[str]) -> float:
 # --- Datafly ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "limit"), [(5, 0.05), (5, 0.0), (50, 0.01)])
 def test_datafly_chooses_the_levels_of_a_second_datafly(adult: Path, tmp_path: Path, k: int, limit: float) -> None:
     levels, kept = plain_datafly(adult, k, int(limit * ROWS))

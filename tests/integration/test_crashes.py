@@ -93,6 +93,7 @@ def test_a_killed_run_leaves_the_old_release_or_the_new_one_whole(stage: str, mo
     assert (tmp_path / "out/release.csv").read_bytes().count(b"\n") == 91
 
 
+@pytest.mark.slow
 def test_a_run_killed_between_rows_and_record_has_its_record_published_by_the_next_start(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     import sfumato
     from sfumato.core.workplace import Workplace
@@ -108,6 +109,7 @@ def test_a_run_killed_between_rows_and_record_has_its_record_published_by_the_ne
     assert sfumato.run(policy).record.rows.out == 60
 
 
+@pytest.mark.slow
 def test_views_of_a_run_killed_between_them_are_each_whole_or_absent(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     import sfumato
     from sfumato.core.workplace import Workplace
@@ -250,6 +252,7 @@ __main__.main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
 def test_an_interrupt_while_it_is_published_comes_too_late(name: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     policy = write_policy(POLICY, rows(200))

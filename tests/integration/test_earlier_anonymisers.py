@@ -39,6 +39,7 @@ def census(rows: int, seed: int) -> pa.Table:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 5, 10])
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("limit", [0.0, 0.05])

@@ -86,6 +86,7 @@ def test_a_configuration_without_mistakes_converts_and_says_the_same(configurati
     assert converts(configuration)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(configuration=CONFIGURATIONS)
 def test_whatever_converts_checks_and_all_else_is_refused_with_its_mistakes(configuration: dict[str, Any]) -> None:

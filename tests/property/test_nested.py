@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
@@ -38,6 +39,7 @@ def column(one: Any) -> Any:
 COLUMNS = some.integers(1, 3).flatmap(typed).flatmap(column)
 
 
+@pytest.mark.slow
 @given(COLUMNS)
 @settings(max_examples=100, deadline=None)
 def test_nested_values_survive_the_way_through_json(values: pa.Array) -> None:

@@ -30,6 +30,7 @@ def test_a_command_whose_reader_has_gone_ends_with_zero(arguments: list[str], tm
     assert (said, status) == ("", 0)
 
 
+@pytest.mark.slow
 def test_the_demonstration_ends_without_a_traceback(tmp_path: Path) -> None:
     line, said, status = first_line([str(DEMO)], tmp_path)
 

@@ -75,6 +75,7 @@ def test_a_release_whose_file_has_gone_is_still_shown(write_policy: Callable[...
     assert "<summary" not in release._repr_html_()
 
 
+@pytest.mark.slow
 def test_no_library_of_data_frames_is_imported_by_itself() -> None:
     program = "import sys, pyarrow as pa, sfumato; sfumato.run({policy}, data=pa.table({{'age': [1, 1]}})).data; print(*sys.modules)"
     policy = {"columns": {"age": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}]}

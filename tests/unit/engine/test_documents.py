@@ -230,6 +230,7 @@ def test_files_whose_lists_differ_in_type_are_no_table(tmp_path: Path) -> None:
     assert caught.value.code == "files-differ"
 
 
+@pytest.mark.slow
 def test_a_huge_list_is_masked_element_by_element() -> None:
     table = pa.table({"a": [[str(number) for number in range(200_000)]]})
 

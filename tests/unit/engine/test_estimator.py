@@ -416,6 +416,7 @@ def test_a_pipeline_chooses_the_kind_of_frame() -> None:
     assert isinstance(pipeline.fit_transform(pandas.DataFrame(ROWS)), polars.DataFrame)
 
 
+@pytest.mark.slow
 def test_scikit_learn_is_not_imported_by_itself() -> None:
     program = f"import sys, pyarrow as pa, sfumato; sfumato.Anonymiser({POLICY}).fit_transform(pa.table({ROWS})); print(*sys.modules)"
 

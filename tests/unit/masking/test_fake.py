@@ -61,6 +61,7 @@ def test_without_a_key_chance_decides() -> None:
     assert len(set(masked(["Ann"] * 100, kind="name"))) > 90
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("locale", ["de_DE", "ja_JP", "cs_CZ", "zh_CN", "es_CL", "ar_AA"])
 def test_the_names_of_one_person_belong_together(locale: str) -> None:
     people = [str(number) for number in range(50)]
@@ -117,6 +118,7 @@ def test_settings_that_cannot_be_are_refused(settings: dict[str, Any], words: st
     assert raised.value.mistakes[0].message == words
 
 
+@pytest.mark.slow
 def test_without_faker_the_policy_says_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("name\nAnn\n", encoding="utf-8")
     policy = "source: people.csv\ncolumns: {name: {role: identifier, mask: {fake: {kind: name}}}}\nsink: out.csv\n"

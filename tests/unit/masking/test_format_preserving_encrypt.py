@@ -45,6 +45,7 @@ def test_separators_do_not_change_what_stands_between_them() -> None:
     assert [place for place, sign in enumerate(parted) if sign == "-"] == [2, 5]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.lists(st.one_of(st.none(), st.text("aäöüß日🙂·", min_size=8, max_size=40)), max_size=8))
 def test_texts_of_any_alphabet_come_back(values: list[str | None]) -> None:

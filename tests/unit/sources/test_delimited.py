@@ -216,6 +216,7 @@ def test_a_cell_of_three_megabytes_is_read(path: Path, cell: str) -> None:
     assert second == ["2", "3"]
 
 
+@pytest.mark.slow
 def test_a_coded_column_of_many_long_values_keeps_them_all(path: Path) -> None:
     values = [f"a value that is longer than a word of the machine {number % 70_001}" for number in range(150_000)]
 
