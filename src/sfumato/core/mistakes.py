@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from sfumato.errors import Mistake, nearest, suggestion
+from sfumato.errors import Mistake, nearest, number_of, suggestion
 
 Step = str | int
 Place = tuple[Step, ...]
@@ -33,6 +33,13 @@ _LIMITS = {
     "less_than_equal": ("le", "at most"),
     "greater_than": ("gt", "more than"),
     "less_than": ("lt", "less than"),
+}
+
+_LENGTHS = {
+    "too_short": ("min_length", "at least"),
+    "too_long": ("max_length", "at most"),
+    "string_too_short": ("min_length", "at least"),
+    "string_too_long": ("max_length", "at most"),
 }
 
 
@@ -149,6 +156,9 @@ def _words(kind: str, context: Any, message: str) -> str:
     if kind in _LIMITS:
         name, words = _LIMITS[kind]
         return f"must be {words} {context[name]}"
+    if kind in _LENGTHS:
+        name, words = _LENGTHS[kind]
+        return f"must have {words} {number_of(context[name], 'character' if kind.startswith('string') else 'part')}"
     return message[0].lower() + message[1:]
 
 

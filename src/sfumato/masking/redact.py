@@ -26,7 +26,7 @@ from sfumato.masking._name_model import NAMED_KINDS, NamedKind, names_in, refuse
 from sfumato.masking._pattern_matches import matches_in
 
 Way = Literal["tag", "stars", "pseudonym", "keep"]
-AnyKind = Kind | NamedKind
+AnyKind = Literal[Kind, NamedKind]
 
 _OTHERS = "others"
 # two of a billion values share one with a chance of one in 37

@@ -33,4 +33,4 @@ def test_what_stands_around_the_kind_can_be_chosen() -> None:
 def test_a_tag_needs_a_kind() -> None:
     with pytest.raises(PolicyError) as raised:
         EntityTag(kind="")
-    assert str(raised.value) == "entity_tag: kind: string should have at least 1 character [policy-value]"
+    assert str(raised.value) == "entity_tag: kind: must have at least 1 character [policy-value]"

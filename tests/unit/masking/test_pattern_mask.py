@@ -81,7 +81,7 @@ def test_numbers_are_masked_as_text() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"pattern": ""}, "pattern_mask: pattern: string should have at least 1 character [policy-value]"),
+        ({"pattern": ""}, "pattern_mask: pattern: must have at least 1 character [policy-value]"),
         (
             {"pattern": "OOx"},
             "pattern_mask: pattern: has a letter that is none of O, X, N, L, U, A, C; one that stands for itself follows a backslash [policy-value]",

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
+from sfumato.errors import PolicyError
 from sfumato.policy.lint import SAYS_LITTLE, lint
 from sfumato.policy.load import load
 from sfumato.policy.views import resolve_views
@@ -135,3 +136,15 @@ def test_a_strict_check_lets_accepted_warnings_pass_and_says_them(tmp_path: Path
     assert ended.stdout.splitlines()[:2][1].startswith("accepted warning: policy.yaml:2 columns.pid.mask: ")
     path.write_text("columns:\n  pid: {role: other, mask: {hash: {unkeyed: sha256}}}\n")
     assert sfumato_command("check", path, "--strict").returncode == 3
+
+
+def test_lengths_and_choices_are_told_in_our_words() -> None:
+    columns = {"note": other({"redact": {"kinds": ["emial"]}}), "sex": {"role": "other", "mask": []}}
+    with pytest.raises(PolicyError) as caught:
+        resolve_views(load({"columns": columns}))
+
+    told = {mistake.key: (mistake.message.split(",")[0], mistake.hint) for mistake in caught.value.mistakes}
+    assert told == {
+        "columns.note.mask.redact.kinds[0]": ("must be one of url", "email"),
+        "columns.sex.mask": ("must have at least 1 part", None),
+    }
