@@ -145,6 +145,6 @@ def test_lengths_and_choices_are_told_in_our_words() -> None:
 
     told = {mistake.key: (mistake.message.split(",")[0], mistake.hint) for mistake in caught.value.mistakes}
     assert told == {
-        "columns.note.mask.redact.kinds[0]": ("must be one of url", "email"),
+        "columns.note.mask.kinds[0]": ("must be one of url", "email"),
         "columns.sex.mask": ("must have at least 1 part", None),
     }
