@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ class Plan:
         gone = {name for name in self.resolved.columns("identifier") if name not in masks} | {name for name, mask in masks.items() if mask.drops}
         return [name for name in self.schema.names if name not in gone]
 
-    @property
+    @cached_property
     def nested(self) -> dict[str, pa.DataType]:
         """The columns of the source whose values are lists, structures or maps, which are read as text in JSON, and their types."""
         kinds = ((field.name, nested_type(field)) for field in self.schema)

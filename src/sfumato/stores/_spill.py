@@ -28,6 +28,7 @@ _BATCH_BYTES = 32 << 20
 _IN_MEMORY = 128 << 20
 # rows of so many bytes are fetched one by one
 _WIDE = 2048
+_AT_ONCE = 256
 
 
 class Spill:
@@ -38,6 +39,7 @@ class Spill:
         self.names = list(names)
         self._writer: pa.ipc.RecordBatchFileWriter | None = None
         self._file: pa.NativeFile | None = None
+        self._looked_at: dict[str, list[pa.Array]] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Write the spilled columns of a batch."""
@@ -70,12 +72,20 @@ class Spill:
         """Return the rows of one spilled column that have a value, and a fingerprint of each."""
         if self._writer is None:
             return np.empty(0, np.int64), np.empty(0, np.uint64)
-        place = self.schema.get_field_index(name)
-        options = pa.ipc.IpcReadOptions(included_fields=[place])
-        with pa.ipc.open_file(pa.OSFile(str(self.path)), options=options) as reader:
-            columns = [reader.get_batch(number).column(0) for number in range(reader.num_record_batches)]
-            known = np.concatenate([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
-            return np.flatnonzero(known), np.concatenate([value_prints(column.drop_null()) for column in columns])
+        if name not in self._looked_at:
+            first = self.names.index(name)
+            # opening the file costs more than reading what is small, and there may be thousands of columns
+            many = _AT_ONCE if self.path.stat().st_size < _BATCH_BYTES else 1
+            self._looked_at = self._columns(self.names[first : first + many])
+        columns = self._looked_at[name]
+        known = np.concatenate([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
+        return np.flatnonzero(known), np.concatenate([value_prints(column.drop_null()) for column in columns])
+
+    def _columns(self, names: Sequence[str]) -> dict[str, list[pa.Array]]:
+        places = [self.schema.get_field_index(name) for name in names]
+        with pa.ipc.open_file(pa.OSFile(str(self.path)), options=pa.ipc.IpcReadOptions(included_fields=places)) as reader:
+            batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+        return {name: [batch.column(name) for batch in batches] for name in names}
 
     def batch_rows(self, rows: int) -> int:
         """Return how many rows are written at once: fewer where they are wide."""
