@@ -72,12 +72,14 @@ class Spill:
         """Return the rows of one spilled column that have a value, and a fingerprint of each."""
         if self._writer is None:
             return np.empty(0, np.int64), np.empty(0, np.uint64)
-        if name not in self._looked_at:
-            first = self.names.index(name)
-            # opening the file costs more than reading what is small, and there may be thousands of columns
-            many = _AT_ONCE if self.path.stat().st_size < _BATCH_BYTES else 1
-            self._looked_at = self._columns(self.names[first : first + many])
-        columns = self._looked_at[name]
+        if self.path.stat().st_size > _BATCH_BYTES:
+            columns = self._columns([name])[name]
+        else:
+            if name not in self._looked_at:
+                # opening the file costs more than reading what is small, and there may be thousands of columns
+                first = self.names.index(name)
+                self._looked_at = self._columns(self.names[first : first + _AT_ONCE])
+            columns = self._looked_at[name]
         known = np.concatenate([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
         return np.flatnonzero(known), np.concatenate([value_prints(column.drop_null()) for column in columns])
 
