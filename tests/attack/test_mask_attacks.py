@@ -123,14 +123,19 @@ def test_a_median_that_one_person_makes_is_not_told() -> None:
 
 
 @pytest.mark.parametrize("way", ["environment", "file", "command"])
-def test_a_key_in_the_wrong_place_is_not_shown(way: str) -> None:
-    written = "k1:" + base64.b64encode(SECRET).decode().replace("/", "_")
+@pytest.mark.parametrize(
+    "secret", [SECRET, b"/" * 3 + bytes(range(29)), bytes([255] * 9) + bytes(range(200, 223))], ids=["plain", "stroke", "strokes"]
+)
+@pytest.mark.parametrize("identity", ["k1:", ""])
+def test_a_key_in_the_wrong_place_is_not_shown(way: str, secret: bytes, identity: str) -> None:
+    written = identity + base64.b64encode(secret).decode()
     keys = {"p": {way: [written] if way == "command" else written}}
     policy = {"keys": keys, "columns": {"s": {"role": "other", "mask": {"hash": {"key": "p"}}}}}
 
     with pytest.raises(UnreachableError) as raised:
         sfumato.run(policy, data=pa.table({"s": ["x"]}))
     assert written[5:] not in raised.value.sentence()
+    assert written[-20:] not in raised.value.sentence()
 
 
 def test_half_a_character_in_a_document_is_no_text() -> None:

@@ -16,6 +16,8 @@ def base64_text(rows: NDArray[np.uint8], length: int | None = None) -> pa.Array:
     ['TWFuLg', 'TWEuLg']
     """
     number, size = rows.shape
+    if not number:
+        return pa.array([], pa.string())
     padded = np.zeros((number, -(-size // 3) * 3), np.uint8)
     padded[:, :size] = rows
     first, second, third = padded[:, 0::3], padded[:, 1::3], padded[:, 2::3]

@@ -322,8 +322,11 @@ def _within_calendar(values: pa.Array) -> pa.Array:
     numbers = pc.cast(values, pa.int64())
     inside = pc.and_(pc.greater_equal(numbers, _FIRST_SECOND * units), pc.less(numbers, _LAST_SECOND * units)) if units < 1e9 else True
     kept = pc.if_else(inside, numbers, pa.scalar(None, pa.int64()))
-    # nanoseconds are cut off downwards, before 1970 too
-    return pc.cast(pc.floor_temporal(pc.cast(kept, pa.timestamp(values.type.unit, tz="UTC")), unit="microsecond"), pa.timestamp("us", tz="UTC"))
+    if values.type.unit != "ns":
+        return pc.cast(pc.cast(kept, pa.timestamp(values.type.unit, tz="UTC")), pa.timestamp("us", tz="UTC"))
+    # nanoseconds are cut off downwards, before 1970 too; Arrow's own floor cannot, within the last microsecond that there is
+    floored = np.floor_divide(kept.fill_null(0).to_numpy(zero_copy_only=False), 1_000)
+    return pa.array(floored, mask=kept.is_null().to_numpy(zero_copy_only=False)).cast(pa.timestamp("us", tz="UTC"))
 
 
 def _whole_days(instants: pa.Array) -> pa.Array:

@@ -31,6 +31,8 @@ _LARGEST = 1 << 16
 _SECONDS = 60
 _ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 _LINE = re.compile(rf"(?P<id>{_ID}):(?P<key>[A-Za-z0-9+/_=-]+)")
+# so many signs of base64 in a row, with capitals, small letters and digits among them, are no name that anybody would give
+_LIKE_A_KEY = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
 
 
 class KeySource(Settings):
@@ -186,7 +188,7 @@ def _decoded(text: str) -> bytes | None:
 
 
 def _private_text(path: str, name: str) -> str:
-    if _LINE.fullmatch(Path(path).name):
+    if _looks_like_a_key(path):
         raise _missing(name, "what looks like a key stands where the name of a file should", "put the key into a file that only you may read")
     with file_errors(path), Path(path).open("rb") as file:
         status = os.fstat(file.fileno())
@@ -210,7 +212,15 @@ def _printed(command: list[str], name: str) -> str:
 
 def _shown(text: str) -> str:
     """Return the name of a variable, file or command; not what looks like a key that was put in its place."""
-    return "that is named" if _LINE.fullmatch(text.strip()) else text
+    return "that is named" if _looks_like_a_key(text) else text
+
+
+def _looks_like_a_key(text: str) -> bool:
+    if _LINE.fullmatch(text.strip()) or _LINE.fullmatch(Path(text).name):
+        return True
+    # a path has strokes too, and hardly ends with the sign that fills up a key
+    long = [part for part in _LIKE_A_KEY.findall(text) if "/" not in part or part.endswith("=")]
+    return any(all(re.search(signs, part) for signs in ("[A-Z]", "[a-z]", "[0-9]")) for part in long)
 
 
 def _missing(name: str, words: str, hint: str) -> UnreachableError:

@@ -36,7 +36,7 @@ _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
 _LOOKED_AT = 4096
 _Watch = Callable[[Mask, pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
-_IN_PART = ("expression", "nested", "pattern_mask")
+_IN_PART = ("expression", "nested", "pattern_mask", "shuffle_characters")
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,15 +24,19 @@ def numbers_of(column: pa.Array) -> NDArray[np.float64]:
 
 
 def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None = None) -> pa.Array:
-    """Return numbers in the type of a column, NaN as null: rounded to ``decimals``, or to as many as the column has.
+    """Return numbers in the type of a column, what is not finite as null: rounded to ``decimals``, or to as many as the column has.
 
     >>> as_column(np.array([1.25, np.nan]), pa.array(["7.0", "1"])).to_pylist()
     ['1.2', None]
     """
     kind = like.type.value_type if pa.types.is_dictionary(like.type) else like.type
     kept = decimals if decimals is not None else _decimals(like, kind)
-    rounded = np.round(numbers, kept)
-    gone = np.isnan(rounded)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.round(numbers, kept)
+        # a large number has no decimals, and rounding may not find it again
+        rounded = np.where(np.isfinite(rounded), rounded, numbers)
+    # what no float holds is no number that could be published
+    gone = ~np.isfinite(rounded)
     if pa.types.is_integer(kind):
         whole = np.where(gone, 0, np.round(rounded))
         least, most = np.iinfo(kind.to_pandas_dtype()).min, np.iinfo(kind.to_pandas_dtype()).max
@@ -40,7 +44,8 @@ def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None
         gone |= (whole < least) | (whole > most)
         return pa.array(np.where(gone, 0, whole).astype(np.int64), mask=gone).cast(kind)
     if pa.types.is_floating(kind):
-        return pa.array(rounded, mask=gone).cast(kind)
+        told = pa.array(rounded, mask=gone).cast(kind)
+        return pc.if_else(pc.is_finite(told), told, pa.scalar(None, kind))
     # adding zero takes the sign of minus zero away
     distinct, places = np.unique(np.where(gone, 0.0, rounded) + 0.0, return_inverse=True)
     texts = pa.array([f"{number:.{kept}f}" for number in distinct.tolist()], pa.string())

@@ -152,8 +152,11 @@ class Numbers:
 
     def put_floats(self, numbers: NDArray[np.float64], valid: Truths | None = None) -> pa.Array:
         """Return binary fractions as a column of the original type."""
-        valid = self.valid if valid is None else valid
-        return pa.array(numbers.astype(self.kind.to_pandas_dtype(), copy=False), self.kind, mask=_mask(valid))
+        with np.errstate(over="ignore"):
+            narrow = numbers.astype(self.kind.to_pandas_dtype(), copy=False)
+        # what the type does not hold is no number that could be published
+        valid = (self.valid if valid is None else valid) & np.isfinite(narrow)
+        return pa.array(narrow, self.kind, mask=_mask(valid))
 
 
 @dataclass(frozen=True, eq=False)

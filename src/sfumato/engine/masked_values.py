@@ -7,11 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core import canonical
 from sfumato.core.interfaces import MaskPlan, Staged
+from sfumato.core.mask import Mask
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
 from sfumato.engine.plan import Plan
-from sfumato.engine.singling_out import refuse_linking, refuse_unless_accepted
+from sfumato.engine.singling_out import refuse_found, refuse_linking, refuse_unless_accepted
 from sfumato.errors import DataError
 
 _MOST = 0.5
@@ -45,6 +47,48 @@ def check_masked(plan: Plan, masks: MaskPlan, staged: Staged, originals: Mapping
         linking = int(((counts == 1) & (column.counts()[:-1] > 1)).sum())
         if plan.resolved.promises and linking * 2 > distinct:
             refuse_linking(plan, name, distinct)
+
+
+def perturbed_columns(plan: Plan) -> list[str]:
+    """Return the columns of numbers and dates whose values become others near them by chance, beside promises."""
+    if not plan.resolved.promises:
+        return []
+    return [name for name in plan.masked if name not in plan.quasi_identifiers and any(map(_moves, plan.resolved.masks[name].operations))]
+
+
+def _moves(step: Mask) -> bool:
+    return step.card.perturbs and bool(step.card.types) and not step.keys
+
+
+def check_perturbed(plan: Plan, staged: Staged, originals: Mapping[str, CodedColumn]) -> None:
+    """Refuse a column in which most people still have the value that is nearest to their own, and nobody else has it, unless it is accepted."""
+    names = perturbed_columns(plan)
+    if not names or not staged.rows:
+        return
+    for name, column in read(staged.written, names, {}, Quiet()).columns.items():
+        before, after = (_places(each) for each in (originals[name], column))
+        before = before[staged.link]
+        known = ~(np.isnan(before) | np.isnan(after))
+        if known.any() and float(_is_found(before[known], after[known]).mean()) > _MOST:
+            refuse_found(plan, name)
+
+
+def _places(column: CodedColumn) -> NDArray[np.float64]:
+    """Return where each row's value stands among numbers or days; NaN where it is none."""
+    kind = canonical.infer(column.values)
+    if kind not in ("integer", "decimal", "date", "timestamp"):
+        return np.full(len(column.codes), np.nan)
+    places: NDArray[np.float64] = np.append(canonical.positions(canonical.parse(column.values, kind)), np.nan)[column.codes]
+    return places
+
+
+def _is_found(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return whether the published value nearest to an original is its own row's, and only that row's."""
+    distinct, places, counts = np.unique(after, return_inverse=True, return_counts=True)
+    above = np.searchsorted(distinct, before).clip(0, len(distinct) - 1)
+    nearest = np.minimum(np.abs(distinct[above] - before), np.abs(distinct[(above - 1).clip(0)] - before))
+    found: NDArray[np.bool_] = (np.abs(after - before) <= nearest) & (counts[places] == 1)
+    return found
 
 
 def _people_of_values(column: CodedColumn, people: NDArray[np.int64]) -> NDArray[np.int64]:

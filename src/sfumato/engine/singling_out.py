@@ -54,6 +54,18 @@ def refuse_linking(plan: Plan, name: str, distinct: int) -> None:
     )
 
 
+def refuse_found(plan: Plan, name: str) -> None:
+    """Refuse a column whose values chance has moved so little that most people are found by their own, unless it is sensitive or accepted."""
+    column = plan.resolved.policy.columns[name]
+    if column.role == "sensitive" or "singling_out" in (*column.accept, *plan.resolved.policy.accept):
+        return
+    raise PromiseError(
+        f"most values of column {name} are moved so little that whoever knows one finds its row",
+        code="singling-out",
+        hint=f"more noise, a coarser value, or say accept: singling_out in columns.{name}",
+    )
+
+
 def refuse_unless_accepted(plan: Plan, name: str, distinct: int) -> None:
     """Refuse a column most of whose published values occur once, unless it is sensitive or the policy accepts it."""
     column = plan.resolved.policy.columns[name]

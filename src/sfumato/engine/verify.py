@@ -28,7 +28,7 @@ from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.broken_release import broken
 from sfumato.engine.count import Counted
-from sfumato.engine.masked_values import check_masked, measured_columns
+from sfumato.engine.masked_values import check_masked, check_perturbed, measured_columns, perturbed_columns
 from sfumato.engine.masks_again import MasksAgain, masked_group
 from sfumato.engine.plan import Plan
 from sfumato.engine.sensitive import encode_sensitive, of_published
@@ -55,7 +55,7 @@ def read_again(parts: Sequence[tuple[Plan, MaskPlan]], rows: int, progress: Prog
     plan = parts[0][0]
     subject = plan.resolved.policy.subject
     printed = {_kept_group(masks): masks.kept for _, masks in parts} | ({"subject": [subject]} if subject else {})
-    coded = dict.fromkeys(name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched])
+    coded = dict.fromkeys(name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched, *perturbed_columns(each)])
     printed |= {_original_group(name): [name] for each, _ in parts for name in measured_columns(each)}
     masked = [(each.view, masks) for each, masks in parts]
     again, wide = MasksAgain(masked), WideMasksAgain(masked, subject)
@@ -104,6 +104,7 @@ def verify(
     results += results_on_published(plan, staged, classes)
     originals = {name: original.prints[_original_group(name)][link] for name in measured_columns(plan)}
     check_masked(plan, masks, staged, originals, classes.subject)
+    check_perturbed(plan, staged, original.columns)
     return Verified(results, classes, columns, _fingerprints(original, written))
 
 

@@ -118,7 +118,9 @@ class Aggregate(Operation):
             known = rows[~np.isnan(numbers[rows])]
             if len(known):
                 _, whose = np.unique(people[known], return_inverse=True)
-                told[group] = self._told(numbers[known], whose, k)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    # what no float holds is nothing that could be told
+                    told[group] = self._told(numbers[known], whose, k)
                 added[known] = self._is_added(numbers[known], whose, k) & ~np.isnan(told[group])
         return np.where(np.isnan(numbers), np.nan, told[groups]) if number else np.empty(0), added
 

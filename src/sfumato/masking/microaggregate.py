@@ -92,14 +92,18 @@ class Microaggregate(Operation):
             beyond = (sizes - k) // 2
             place = np.arange(len(values)) - np.repeat(bounds[:-1], sizes)
             middle = (place >= np.repeat(beyond, sizes)) & (place < np.repeat(sizes - beyond, sizes))
-        parts = np.add.reduceat(np.where(middle, values, 0.0), bounds[:-1]) / np.add.reduceat(middle.astype(np.int64), bounds[:-1])
+        counts = np.add.reduceat(middle.astype(np.int64), bounds[:-1])
+        # divided before they are added: a sum may be more than a float holds where a mean is not
+        parts = np.add.reduceat(np.where(middle, values, 0.0) / np.repeat(counts, sizes), bounds[:-1])
         return np.repeat(parts, sizes), middle
 
 
 def _bounds(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
     """Return where the groups of sorted numbers begin, and where the last one ends."""
     cost, before = np.empty(len(values) + 1), np.empty(len(values) + 1, np.int64)
-    shortest_path(values - values[0], k, cost, before)
+    # squares of large numbers, and their differences, would be more than a float holds
+    apart = values / 2 - values[0] / 2
+    shortest_path(apart / (apart[-1] or 1.0), k, cost, before)
     ends = [len(values)]
     while ends[-1]:
         ends.append(int(before[ends[-1]]))

@@ -175,13 +175,21 @@ class Nested(Operation):
         values = [place.value for _, place in places]
         if values:
             context.met.add(path)
-        plain = pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values], pa.string())
+        plain = pa.array([_plain(value) for value in values], pa.string())
         batch = pa.RecordBatch.from_arrays([plain], names=[context.column])
         masked = MaskedColumn(context.column, masks, on_null="keep", on_invalid="remove").apply(batch, context).to_pylist() if values else []
         for (row, place), old, new in zip(places, values, masked, strict=True):
             if new is None and old is not None and not masks[-1].card.empties:
                 found[row] = None
             place.put(new if isinstance(old, str) or new is None else _as(type(old), new))
+
+
+def _plain(value: Any) -> str | None:
+    """Return a value as the text by which it is known everywhere: 5.0 is 5."""
+    if value is None or isinstance(value, str):
+        return value
+    text: str | None = as_text(pa.array([value])).to_pylist()[0] if isinstance(value, float) else json.dumps(value)
+    return text
 
 
 def _operations(path: str, given: Any, context: Any, mistakes: _Mistakes) -> tuple[Mask, ...]:

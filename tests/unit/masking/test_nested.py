@@ -254,3 +254,17 @@ def test_names_of_objects_that_nobody_named_are_not_passed_on() -> None:
     assert masked(document, paths={"$.a": LAST}) == [None]
     assert masked(document, paths={"$.a": LAST}, others="remove") == [{"a": "*bc", "list": []}]
     assert masked([{"x": 1}, "abc"], paths={"$[1]": LAST}, others="remove") == [[{}, "*bc"]]
+
+
+def test_a_number_has_the_pseudonym_that_it_has_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NESTED_KEY", "one:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=")
+    hashed = {"hash": {"key": "main", "domain": "people"}}
+    columns = {
+        "whole": {"role": "other", "mask": hashed},
+        "list": {"role": "other", "mask": {"nested": {"paths": {"$[*]": hashed}}}},
+    }
+    table = pa.table({"whole": [5], "list": pa.array([[5.0]], pa.list_(pa.float64()))})
+    release: Any = sfumato.run({"columns": columns, "keys": {"main": {"environment": "NESTED_KEY"}}}, table)
+    (row,) = release.table.to_pylist()
+
+    assert row["whole"] in str(row["list"])
