@@ -45,37 +45,38 @@ def refuse_linking(plan: Plan, name: str, distinct: int) -> None:
 
     Nobody needs to know what a pseudonym stands for: rows that it puts together tell more than each of them, and promises are about single rows.
     """
-    if "singling_out" in (*plan.resolved.policy.columns[name].accept, *plan.resolved.policy.accept):
-        return
-    raise PromiseError(
-        f"most of the {distinct} values of column {name} that would be published are one person's alone and show which rows are theirs",
-        code="singling-out",
-        hint=f"remove it, or use a mask that is another one in every row, or say accept: singling_out in columns.{name}",
-    )
+    if not _is_accepted(plan, name):
+        raise _refused(
+            f"most of the {distinct} values of column {name} that would be published are one person's alone and show which rows are theirs",
+            f"remove it, or use a mask that is another one in every row, {_accept(name)}",
+        )
 
 
 def refuse_found(plan: Plan, name: str) -> None:
     """Refuse a column whose values chance has moved so little that most people are found by their own, unless it is sensitive or accepted."""
-    column = plan.resolved.policy.columns[name]
-    if column.role == "sensitive" or "singling_out" in (*column.accept, *plan.resolved.policy.accept):
-        return
-    raise PromiseError(
-        f"most values of column {name} are moved so little that whoever knows one finds its row",
-        code="singling-out",
-        hint=f"more noise, a coarser value, or say accept: singling_out in columns.{name}",
-    )
+    if not _is_accepted(plan, name) and plan.resolved.policy.columns[name].role != "sensitive":
+        words = f"most values of column {name} are moved so little that whoever knows one finds its row"
+        raise _refused(words, f"more noise, a coarser value, {_accept(name)}")
 
 
 def refuse_unless_accepted(plan: Plan, name: str, distinct: int) -> None:
     """Refuse a column most of whose published values occur once, unless it is sensitive or the policy accepts it."""
     column = plan.resolved.policy.columns[name]
-    if column.role == "sensitive" or "singling_out" in (*column.accept, *plan.resolved.policy.accept):
-        return
-    raise PromiseError(
-        f"most of the {distinct} values of column {name} that would be published occur once: it singles people out",
-        code="singling-out",
-        hint=f"{_instead(column)}, or say accept: singling_out in columns.{name}",
-    )
+    if not _is_accepted(plan, name) and column.role != "sensitive":
+        words = f"most of the {distinct} values of column {name} that would be published occur once: it singles people out"
+        raise _refused(words, f"{_instead(column)}, {_accept(name)}")
+
+
+def _is_accepted(plan: Plan, name: str) -> bool:
+    return "singling_out" in (*plan.resolved.policy.columns[name].accept, *plan.resolved.policy.accept)
+
+
+def _accept(name: str) -> str:
+    return f"or say accept: singling_out in columns.{name}"
+
+
+def _refused(words: str, hint: str) -> PromiseError:
+    return PromiseError(words, code="singling-out", hint=hint)
 
 
 def _instead(column: Column) -> str:
