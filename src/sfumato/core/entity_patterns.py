@@ -147,15 +147,21 @@ _YEAR = r"(?:19|20)[0-9]{2}"
 _DAY = r"(?:3[01]|[12][0-9]|0?[1-9])"
 _ORDINAL = r"(?:st|nd|rd|th|er|º|°|ª)"
 _OF = r"(?:of |de |del |d['’])?"
-_DAYS = rf"{_DAY}(?:{_ORDINAL}\b|[.º°])?(?: ?(?:-|to|bis|au|al|and|und|et|y|e) ?{_DAY}(?:{_ORDINAL}\b|[.º°])?)?"
+_MORE_DAYS = rf"(?:{_ORDINAL}\b|[.º°])?(?: ?(?:-|to|bis|au|al|and|und|et|y|e) ?{_DAY}(?:{_ORDINAL}\b|[.º°])?)?"
+_DAYS = rf"{_DAY}{_MORE_DAYS}"
+# at the beginning of a date, sought by their first digit
+_FIRST_DAY = r"[0-9](?<![0-9.,/].)(?:(?<=3)[01]|(?<=[12])[0-9]|(?<=0)[1-9]|(?<=[1-9]))"
+_FIRST_DAYS = rf"{_FIRST_DAY}{_MORE_DAYS}"
+_FIRST_YEAR = r"[12](?<![0-9.,/].)(?:(?<=1)9|(?<=2)0)[0-9]{2}"
 _NAMES = "|".join(sorted(MONTH_NAMES, key=len, reverse=True))
 _ALL_NAMES = "|".join(sorted((*MONTH_NAMES, *MONTHS_WITH_YEAR), key=len, reverse=True))
-_MONTH = rf"(?i:{_NAMES})(?![^\W\d_]|[\u0300-\u036f])"
-_ANY_MONTH = rf"(?i:{_ALL_NAMES})(?![^\W\d_]|[\u0300-\u036f])\.?"
+_NAME_END = r"(?![^\W\d_]|[\u0300-\u036f])"
+_MONTH = rf"(?i:{_NAMES}){_NAME_END}"
+_ANY_MONTH = rf"(?i:{_ALL_NAMES}){_NAME_END}\.?"
 # may, march and dec are words and numbers of their own: beside a day they are months with a capital, some of them also without one behind the day
 _CAPITALISED = "|".join(name for month in sorted(MONTHS_CAPITALISED, key=len, reverse=True) for name in (month.capitalize(), month.upper()))
-_CAPITALISED_MONTH = rf"(?:{_CAPITALISED})(?![^\W\d_]|[\u0300-\u036f])"
-_CUT_SHORT_MONTH = rf"(?:{'|'.join(sorted(MONTHS_CUT_SHORT, key=len, reverse=True))})(?![^\W\d_]|[\u0300-\u036f])"
+_CAPITALISED_MONTH = rf"(?:{_CAPITALISED}){_NAME_END}"
+_CUT_SHORT_MONTH = rf"(?:{'|'.join(sorted(MONTHS_CUT_SHORT, key=len, reverse=True))}){_NAME_END}"
 _STOP = r"(?:(?<!March)(?<!MARCH)(?<!May)(?<!MAY)\.)?"
 _MONTH_SCREEN = rf"(?i)[0-9][^0-9]{{0,4}}(?:of |de |del |d')?(?:{_ALL_NAMES})(?:[^a-z]|$)|\b(?:{_ALL_NAMES})[^0-9a-z]{{1,3}}(?:de |del |of )?[0-9]"
 _MONTH_NUMBER = "(?:1[0-2]|0?[1-9])"
@@ -184,26 +190,42 @@ _HEX = "[0-9A-Fa-f]"
 _TAX = "[0-9LMNPQRSTUV]"
 
 
+def _first_name(names: str, flags: str = "", behind: str = "") -> str:
+    """Return the expression of names behind no letter, sought by their first characters; one whose case does not matter with the flag ``i``.
+
+    ``behind`` says behind what else they may stand.
+    """
+    rests: dict[str, list[str]] = {}
+    for name in names.split("|"):
+        rests.setdefault(name[0] + name[0].upper() if flags else name[0], []).append(name[1:])
+    each = "|".join(rf"(?<=[{first}])(?{flags}:{'|'.join(rest)})" for first, rest in rests.items())
+    return rf"[{''.join(rests)}](?<![{_LETTERS}].){behind}(?:{each}){_NAME_END}"
+
+
 def _month_forms() -> tuple[Form, ...]:
     """Dates with the name of a month: with a year, or where the name can mean nothing else with a day."""
     tail = rf"(?![0-9]){_TIME}"
-    name_first = rf"(?:{_MONTH}|{_CAPITALISED_MONTH}\.?) {_DAY}(?![0-9.,]?[0-9]|[{_LETTERS}]){_NO_UNIT}{_TIME}"
+    any_month = _first_name(_ALL_NAMES, "i") + r"\.?"
+    no_day = r"(?<![0-9] .)(?<![0-9]\. .)"
+    day_last = rf" {_DAY}(?![0-9.,]?[0-9]|[{_LETTERS}]){_NO_UNIT}{_TIME}"
     day_first = rf"{_OF}(?:{_MONTH}|(?:{_CAPITALISED_MONTH}|{_CUT_SHORT_MONTH}){_STOP}){_TIME}"
     patterns = (
-        rf"(?<![0-9.,/]){_YEAR}([-/.]){_ANY_MONTH}\1{_DAY}{tail}",
-        rf"(?<![{_LETTERS}]){_ANY_MONTH}([-/]){_DAY}\1(?:{_YEAR}|[0-9]{{2}}){tail}",
-        rf"(?<![0-9.,/]){_DAYS} {{0,2}}{_OF}{_ANY_MONTH},? {{0,2}}(?:de |del )?(?:{_YEAR}|['’][0-9]{{2}}){tail}",
-        rf"(?<![0-9.,/]){_DAY}([-/]){_ANY_MONTH}\1(?:{_YEAR}|[0-9]{{2}}){tail}",
-        rf"(?<![{_LETTERS}]){_ANY_MONTH} ?{_DAYS}(?:, ?| )(?:{_YEAR}|['’][0-9]{{2}}){tail}",
-        rf"(?<![{_LETTERS}]){_ANY_MONTH}(?:,? (?:de |del |of )?|[-/]){_YEAR}{tail}",
-        rf"(?<![0-9.,/]){_YEAR} (?:{_MONTH}|{_CAPITALISED_MONTH})\.? {_DAY}{_ORDINAL}?(?!\w|[.,][0-9]){_TIME}",
-        rf"(?<![0-9.,/]){_DAY}(?:st|nd|rd|th) (?:of )?{_ANY_MONTH}{_TIME}",
-        rf"(?<![{_LETTERS}]){_ANY_MONTH} {_DAY}(?:st|nd|rd|th)\b{_TIME}",
-        rf"(?<![{_LETTERS}])(?<![0-9] )(?<![0-9]\. ){name_first}",
-        rf"(?<![0-9.,/]){_DAYS} {day_first}",
+        rf"{_FIRST_YEAR}([-/.]){_ANY_MONTH}\1{_DAY}{tail}",
+        rf"{any_month}([-/]){_DAY}\1(?:{_YEAR}|[0-9]{{2}}){tail}",
+        rf"{_FIRST_DAYS} {{0,2}}{_OF}{_ANY_MONTH},? {{0,2}}(?:de |del )?(?:{_YEAR}|['’][0-9]{{2}}){tail}",
+        rf"{_FIRST_DAY}([-/]){_ANY_MONTH}\1(?:{_YEAR}|[0-9]{{2}}){tail}",
+        rf"{any_month} ?{_DAYS}(?:, ?| )(?:{_YEAR}|['’][0-9]{{2}}){tail}",
+        rf"{any_month}(?:,? (?:de |del |of )?|[-/]){_YEAR}{tail}",
+        rf"{_FIRST_YEAR} (?:{_MONTH}|{_CAPITALISED_MONTH})\.? {_DAY}{_ORDINAL}?(?!\w|[.,][0-9]){_TIME}",
+        rf"{_FIRST_DAY}(?:st|nd|rd|th) (?:of )?{_ANY_MONTH}{_TIME}",
+        rf"{any_month} {_DAY}(?:st|nd|rd|th)\b{_TIME}",
+        _first_name(_NAMES, "i", no_day) + day_last,
+        _first_name(_CAPITALISED, "", no_day) + rf"\.?{day_last}",
+        rf"{_FIRST_DAYS} {day_first}",
         # where what seemed the first of two days was that of another month
-        rf"(?<![0-9.,/]){_DAY}[.º°]? {day_first}",
-        rf"(?<![{_LETTERS}]){name_first}",
+        rf"{_FIRST_DAY}[.º°]? {day_first}",
+        _first_name(_NAMES, "i") + day_last,
+        _first_name(_CAPITALISED) + rf"\.?{day_last}",
     )
     return tuple(Form(_MONTH_SCREEN, re.compile(pattern)) for pattern in patterns)
 
@@ -263,7 +285,8 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
             r"(?<![0-9])[2-6][0-9]{3}([ ./-]{0,2})[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?![0-9])",
             r"(?<![0-9])3[47][0-9]{2}([ ./-]{0,2})[0-9]{6}\1[0-9]{5}(?![0-9])",
             r"(?<![0-9])3[0689][0-9]{2}([ ./-]{0,2})[0-9]{6}\1[0-9]{4}(?![0-9])",
-            r"(?<![0-9])[2-6](?:[ ./-]?[0-9]){12,18}(?![0-9])",
+            # two dates are as long
+            r"(?<![0-9])(?!(?:[0-9]{1,2}[./-]){2}(?:19|20)[0-9]{2}\b|20[0-9]{2}(?:[./-][0-9]{1,2}\b){2})[2-6](?:[ ./-]?[0-9]){12,18}(?![0-9])",
         )
     ),
     "uuid": (Form(rf"{_HEX}{{8}}-{_HEX}{{4}}-", re.compile(rf"(?<!\w){_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}(?!\w)")),),
