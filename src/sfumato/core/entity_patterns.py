@@ -222,6 +222,8 @@ def _month_forms() -> tuple[Form, ...]:
         _first_name(_NAMES, "i", no_day) + day_last,
         _first_name(_CAPITALISED, "", no_day) + rf"\.?{day_last}",
         rf"{_FIRST_DAYS} {day_first}",
+        # a word of other languages, which an article makes French
+        rf"[ldaLDA](?<![{_LETTERS}].)[euEU] (?P<entity>{_DAYS} (?i:mars){_NAME_END}{_TIME})",
         # where what seemed the first of two days was that of another month
         rf"{_FIRST_DAY}[.º°]? {day_first}",
         _first_name(_NAMES, "i") + day_last,
@@ -364,7 +366,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         Form(
             r"(?:\+ ?[1-9]|\(\+[1-9]|\b0[1-9]|\b00 ?[1-9]|\(0)(?:[ ()/.-]{0,3}[0-9]){5}",
             re.compile(
-                r"[+(0](?<![\w+].)(?<![0-9][.,].)"
+                r"[+(0](?<![\w+].)(?:(?<![0-9][.,].)|(?<=[0-9]{4},.))"
                 r"(?:(?<=\+) ?[1-9]|(?<=\()(?:\+[1-9]|0[1-9]|00 ?[1-9]|0\) ?[1-9])|(?<=0)(?:[1-9]|0 ?[1-9]))(?:[ ()/.-]{0,3}[0-9]){5}"
                 rf"(?:(?!{_NO_MORE})[ ()/.-]{{0,3}}[0-9]){{0,9}}"
                 r"(?:,? ?(?i:ext\.?|extension|Durchwahl|poste|x) ?[0-9]{1,5})?(?!\w)"
