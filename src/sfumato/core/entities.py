@@ -5,14 +5,16 @@ from __future__ import annotations
 from bisect import bisect, insort
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.entity import Entity
 from sfumato.core.entity_patterns import FORMS, KINDS, Form, Kind
+from sfumato.core.hidden_characters import HIDDEN, in_whole_text, without_hidden
+from sfumato.core.layers import layered
 
 __all__ = ["KINDS", "Entity", "Kind", "entities_in", "plain_characters"]
 
@@ -50,15 +52,8 @@ _PLAIN = {
     0x09: " ",
 }
 _ASCII_END = 0x80
+_BLANK = "\0"
 _STRANGE = f"[{''.join(chr(code) for code in _PLAIN)}]"
-
-
-class Entity(NamedTuple):
-    """Where an entity stands in a text, and of which kind it is."""
-
-    begin: int
-    end: int
-    kind: str
 
 
 def entities_in(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
@@ -69,11 +64,16 @@ def entities_in(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity
     {0: [('phone', 5), ('email', 23)]}
     """
     chosen = tuple(kind for kind in KINDS if kind in kinds)
-    plain = plain_characters(texts)
-    # one pass over all texts leaves few to look at more closely
-    rows = _rows(plain, _screen(chosen))
-    found = _found(plain.take(pa.array(rows)), chosen) if len(rows) else {}
-    return {int(rows[place]): found[place] for place in sorted(found)}
+    found = _seen(texts, chosen)
+    rows = _rows(texts, HIDDEN) if not _is_ascii(texts) else np.zeros(0, np.int64)
+    if not len(rows):
+        return found
+    shown = texts.take(pa.array(rows)).to_pylist()
+    through = _seen(pa.array([without_hidden(text) for text in shown], texts.type), chosen)
+    for place, entities in through.items():
+        row, text = int(rows[place]), shown[place]
+        found[row] = layered(text, [in_whole_text(entities, text), found.get(row, [])])
+    return {row: found[row] for row in sorted(found)}
 
 
 def plain_characters(texts: pa.Array) -> pa.Array:
@@ -89,6 +89,15 @@ def plain_characters(texts: pa.Array) -> pa.Array:
     mask[rows] = True
     made = pa.array([text.translate(_PLAIN) for text in texts.take(pa.array(rows)).to_pylist()], texts.type)
     return pc.replace_with_mask(texts, pa.array(mask), made)
+
+
+def _seen(texts: pa.Array, chosen: tuple[Kind, ...]) -> dict[int, list[Entity]]:
+    """Return the entities of texts as they are written."""
+    plain = plain_characters(texts)
+    # one pass over all texts leaves few to look at more closely
+    rows = _rows(plain, _screen(chosen))
+    found = _found(plain.take(pa.array(rows)), chosen) if len(rows) else {}
+    return {int(rows[place]): found[place] for place in sorted(found)}
 
 
 @cache
@@ -108,12 +117,23 @@ def _found(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
         of_kind = _rows(texts, _screen((kind,)))
         if not len(of_kind):
             continue
+        for row in found.keys() & set(of_kind.tolist()):
+            shown[row] = _blanked(shown[row], found[row])
         some = texts.take(pa.array(of_kind))
         screens = list(dict.fromkeys(form.screen for form in FORMS[kind]))
         screened = {screen: of_kind[_rows(some, screen)] if len(screens) > 1 else of_kind for screen in screens}
         for form in FORMS[kind]:
             _add(found, shown, screened[form.screen].tolist(), kind, form)
     return found
+
+
+def _blanked(text: str, entities: Sequence[Entity]) -> str:
+    """Return a text of the same length without its entities, so that nothing reaches into them and is lost."""
+    parts, end = [], 0
+    for entity in entities:
+        parts += [text[end : entity.begin], _BLANK * (entity.end - entity.begin)]
+        end = entity.end
+    return "".join([*parts, text[end:]])
 
 
 def _rows(texts: pa.Array, expression: str) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sfumato.core import national_identifiers
 from sfumato.core.checksums import luhn, mod_97
 from sfumato.core.iban_lengths import IBAN_LENGTHS
-from sfumato.core.months import MONTH_NAMES, MONTHS_WITH_YEAR
+from sfumato.core.months import MONTH_NAMES, MONTHS_CAPITALISED, MONTHS_CUT_SHORT, MONTHS_WITH_YEAR
 
 Kind = Literal[
     "url", "email", "iban", "card", "uuid", "us_ssn", "national_id", "mac", "ip", "date", "phone", "passport", "vehicle", "postcode"
@@ -135,7 +135,7 @@ def _has_digits(text: str) -> bool:
 
 
 # the time that may follow a date
-_ZONE = r"(?:(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})\b)"
+_ZONE = r"(?:(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}(?![./-][0-9]))\b)"
 _CLOCK = (
     r"[0-2]?[0-9](?::[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?|[hH][0-5][0-9])"
     rf"(?: ?(?:[AaPp]\.?[Mm]\b\.?|Uhr\b|h\b|{_ZONE}))?"
@@ -147,32 +147,87 @@ _YEAR = r"(?:19|20)[0-9]{2}"
 _DAY = r"(?:3[01]|[12][0-9]|0?[1-9])"
 _ORDINAL = r"(?:st|nd|rd|th|er|º|°|ª)"
 _OF = r"(?:of |de |del |d['’])?"
-_DAYS = rf"{_DAY}(?:{_ORDINAL}\b|[.º°])?(?: ?(?:-|to|bis|au|al|and|und|et|y|e) ?{_DAY}(?:{_ORDINAL}\b|[.º°])?)?"
+_MORE_DAYS = rf"(?:{_ORDINAL}\b|[.º°])?(?: ?(?:-|to|bis|au|al|and|und|et|y|e) ?{_DAY}(?:{_ORDINAL}\b|[.º°])?)?"
+_DAYS = rf"{_DAY}{_MORE_DAYS}"
+# at the beginning of a date, sought by their first digit
+_FIRST_DAY = r"[0-9](?<![0-9.,/].)(?:(?<=3)[01]|(?<=[12])[0-9]|(?<=0)[1-9]|(?<=[1-9]))"
+_FIRST_DAYS = rf"{_FIRST_DAY}{_MORE_DAYS}"
+_FIRST_YEAR = r"[12](?<![0-9.,/].)(?:(?<=1)9|(?<=2)0)[0-9]{2}"
 _NAMES = "|".join(sorted(MONTH_NAMES, key=len, reverse=True))
 _ALL_NAMES = "|".join(sorted((*MONTH_NAMES, *MONTHS_WITH_YEAR), key=len, reverse=True))
-_MONTH = rf"(?i:{_NAMES})(?![^\W\d_]|[\u0300-\u036f])"
-_ANY_MONTH = rf"(?i:{_ALL_NAMES})(?![^\W\d_]|[\u0300-\u036f])\.?"
+_NAME_END = r"(?![^\W\d_]|[\u0300-\u036f])"
+_MONTH = rf"(?i:{_NAMES}){_NAME_END}"
+_ANY_MONTH = rf"(?i:{_ALL_NAMES}){_NAME_END}\.?"
+# may, march and dec are words and numbers of their own: beside a day they are months with a capital, some of them also without one behind the day
+_CAPITALISED = "|".join(name for month in sorted(MONTHS_CAPITALISED, key=len, reverse=True) for name in (month.capitalize(), month.upper()))
+_CAPITALISED_MONTH = rf"(?:{_CAPITALISED}){_NAME_END}"
+_CUT_SHORT_MONTH = rf"(?:{'|'.join(sorted(MONTHS_CUT_SHORT, key=len, reverse=True))}){_NAME_END}"
+_STOP = r"(?:(?<!March)(?<!MARCH)(?<!May)(?<!MAY)\.)?"
 _MONTH_SCREEN = rf"(?i)[0-9][^0-9]{{0,4}}(?:of |de |del |d')?(?:{_ALL_NAMES})(?:[^a-z]|$)|\b(?:{_ALL_NAMES})[^0-9a-z]{{1,3}}(?:de |del |of )?[0-9]"
+_MONTH_NUMBER = "(?:1[0-2]|0?[1-9])"
+# a date follows no number, but may follow the first date of a range, or its time
+_AFTER_TIME = r"(?<=[0-9]:[0-9]{2}[-/].)|(?<=[0-9]Z[-/].)"
+_AFTER_YEAR_FIRST = (
+    rf"(?:(?<![0-9./-].)|{_AFTER_TIME}|"
+    + "|".join(rf"(?<=[12][0-9]{{3}}[-./][0-9]{{{month}}}[-./][0-9]{{{day}}}[-/].)" for month in (1, 2) for day in (1, 2))
+    + ")"
+)
+_AFTER_YEAR_LAST = rf"(?:(?<![0-9./-].)|{_AFTER_TIME}|(?<=[0-9][./-][12][0-9]{{3}}[-/].)|(?<=[0-9][./][0-9]{{2}}-.))"
+_BEFORE_YEAR_LAST = r"(?:(?![0-9]|[./-][0-9])|(?=[-/][0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2}))"
 # what may stand between the word that says what a number is, and the number
-_IS = "number|numbers|no|nr|num|nummer|numéro|número|numero|n°|nº|code|is|was|ist|lautet|est|es|è"
-_BEHIND = rf"(?i:[ \t]{{0,2}}(?:\(?(?:{_IS})\b\.?\)?)?[ \t]{{0,2}}(?:is\b|was\b)?[:#=.]?[ \t]{{0,2}})"
+_IS = "number|numbers|no|nr|num|nummer|numéro|número|numero|code|is|was|ist|lautet|est|es|è"
+_BEHIND = (
+    rf"(?i:\.?(?:(?:[ \t]{{0,2}}|-)\(?(?:(?:{_IS})\b|n[°º])\.?\)?)?[ \t]{{0,2}}(?:is\b|was\b)?"
+    r"[ \t]?[:#=.]{0,2}[ \t]{0,2}(?:#[ \t]?)?)"
+)
+# another number, or a time, behind a telephone number
+_NO_MORE = (
+    r"[ /-]{1,3}0[1-9](?:[0-9]{1,4}[ /-]{1,3}[0-9](?:[ /-]?[0-9]){3}|(?:[ .][0-9]{2}){4}\b)"
+    r"| {1,3}[0-2]?[0-9](?::[0-5][0-9]|\.[0-5][0-9] ?Uhr)\b"
+)
 _HEX = "[0-9A-Fa-f]"
 # what stands in the place of a digit in Italian tax codes
 _TAX = "[0-9LMNPQRSTUV]"
 
 
+def _first_name(names: str, flags: str = "", behind: str = "") -> str:
+    """Return the expression of names behind no letter, sought by their first characters; one whose case does not matter with the flag ``i``.
+
+    ``behind`` says behind what else they may stand.
+    """
+    rests: dict[str, list[str]] = {}
+    for name in names.split("|"):
+        rests.setdefault(name[0] + name[0].upper() if flags else name[0], []).append(name[1:])
+    each = "|".join(rf"(?<=[{first}])(?{flags}:{'|'.join(rest)})" for first, rest in rests.items())
+    return rf"[{''.join(rests)}](?<![{_LETTERS}].){behind}(?:{each}){_NAME_END}"
+
+
 def _month_forms() -> tuple[Form, ...]:
     """Dates with the name of a month: with a year, or where the name can mean nothing else with a day."""
     tail = rf"(?![0-9]){_TIME}"
+    any_month = _first_name(_ALL_NAMES, "i") + r"\.?"
+    no_day = r"(?<![0-9] .)(?<![0-9]\. .)"
+    day_last = rf" {_DAY}(?![0-9.,]?[0-9]|[{_LETTERS}]){_NO_UNIT}{_TIME}"
+    day_first = rf"{_OF}(?:{_MONTH}|(?:{_CAPITALISED_MONTH}|{_CUT_SHORT_MONTH}){_STOP}){_TIME}"
     patterns = (
-        rf"(?<![0-9.,/]){_DAYS} {{0,2}}{_OF}{_ANY_MONTH},? {{0,2}}(?:de |del )?(?:{_YEAR}|['’][0-9]{{2}}){tail}",
-        rf"(?<![0-9.,/]){_DAY}([-/]){_ANY_MONTH}\1(?:{_YEAR}|[0-9]{{2}}){tail}",
-        rf"(?<![{_LETTERS}]){_ANY_MONTH} ?{_DAYS}(?:, ?| )(?:{_YEAR}|['’][0-9]{{2}}){tail}",
-        rf"(?<![{_LETTERS}]){_ANY_MONTH}(?:,? (?:de |del |of )?|[-/]){_YEAR}{tail}",
-        rf"(?<![0-9.,/]){_DAYS} {_OF}{_MONTH}{_TIME}",
-        rf"(?<![0-9.,/]){_DAY}(?:st|nd|rd|th) (?:of )?{_ANY_MONTH}{_TIME}",
-        rf"(?<![{_LETTERS}]){_ANY_MONTH} {_DAY}(?:st|nd|rd|th)\b{_TIME}",
-        rf"(?<![{_LETTERS}]){_MONTH} {_DAY}(?![0-9.,]?[0-9]|%| ?m?g\b| ?ml\b){_TIME}",
+        rf"{_FIRST_YEAR}([-/.]){_ANY_MONTH}\1{_DAY}{tail}",
+        rf"{any_month}([-/]){_DAY}\1(?:{_YEAR}|[0-9]{{2}}){tail}",
+        rf"{_FIRST_DAYS} {{0,2}}{_OF}{_ANY_MONTH},? {{0,2}}(?:de |del )?(?:{_YEAR}|['’][0-9]{{2}}){tail}",
+        rf"{_FIRST_DAY}([-/]){_ANY_MONTH}\1(?:{_YEAR}|[0-9]{{2}}){tail}",
+        rf"{any_month} ?{_DAYS}(?:, ?| )(?:{_YEAR}|['’][0-9]{{2}}){tail}",
+        rf"{any_month}(?:,? (?:de |del |of )?|[-/]){_YEAR}{tail}",
+        rf"{_FIRST_YEAR} (?:{_MONTH}|{_CAPITALISED_MONTH})\.? {_DAY}{_ORDINAL}?(?!\w|[.,][0-9]){_TIME}",
+        rf"{_FIRST_DAY}(?:st|nd|rd|th) (?:of )?{_ANY_MONTH}{_TIME}",
+        rf"{any_month} {_DAY}(?:st|nd|rd|th)\b{_TIME}",
+        _first_name(_NAMES, "i", no_day) + day_last,
+        _first_name(_CAPITALISED, "", no_day) + rf"\.?{day_last}",
+        rf"{_FIRST_DAYS} {day_first}",
+        # a word of other languages, which an article makes French
+        rf"[ldaLDA](?<![{_LETTERS}].)[euEU] (?P<entity>{_DAYS} (?i:mars){_NAME_END}{_TIME})",
+        # where what seemed the first of two days was that of another month
+        rf"{_FIRST_DAY}[.º°]? {day_first}",
+        _first_name(_NAMES, "i") + day_last,
+        _first_name(_CAPITALISED) + rf"\.?{day_last}",
     )
     return tuple(Form(_MONTH_SCREEN, re.compile(pattern)) for pattern in patterns)
 
@@ -232,7 +287,8 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
             r"(?<![0-9])[2-6][0-9]{3}([ ./-]{0,2})[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?![0-9])",
             r"(?<![0-9])3[47][0-9]{2}([ ./-]{0,2})[0-9]{6}\1[0-9]{5}(?![0-9])",
             r"(?<![0-9])3[0689][0-9]{2}([ ./-]{0,2})[0-9]{6}\1[0-9]{4}(?![0-9])",
-            r"(?<![0-9])[2-6](?:[ ./-]?[0-9]){12,18}(?![0-9])",
+            # two dates are as long
+            r"(?<![0-9])(?!(?:[0-9]{1,2}[./-]){2}(?:19|20)[0-9]{2}\b|20[0-9]{2}(?:[./-][0-9]{1,2}\b){2})[2-6](?:[ ./-]?[0-9]){12,18}(?![0-9])",
         )
     ),
     "uuid": (Form(rf"{_HEX}{{8}}-{_HEX}{{4}}-", re.compile(rf"(?<!\w){_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}(?!\w)")),),
@@ -254,8 +310,9 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         ),
         _national(
             "uk_nino",
-            "[A-Za-z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]",
-            r"(?<!\w)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D](?!\w)",
+            "[A-Za-z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-Da-d]",
+            r"(?<!\w)(?:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]"
+            r"|(?i:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z][0-9]{6}[A-D]))(?!\w)",
         ),
         _national("pl_pesel", "[0-9]{11}", r"(?<![0-9A-Za-z])[0-9]{11}(?![0-9A-Za-z])"),
         _national(
@@ -286,13 +343,20 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
     ),
     "date": (
         Form(
+            r"[0-9]\. ?- ?[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2}",
+            re.compile(
+                rf"[0-9](?<![0-9./-].)[0-9]?\. ?(?:{_MONTH_NUMBER}\.)? ?- ?{_DAY}\. ?{_MONTH_NUMBER}\. ?"
+                rf"(?:{_YEAR}|[0-9]{{2}})(?![0-9]|[./-][0-9]){_TIME}"
+            ),
+        ),
+        Form(
             "[0-9]{4}[-./][0-9]{1,2}[-./][0-9]",
-            re.compile(rf"[12](?<![0-9./-].)[0-9]{{3}}([-./])[0-9]{{1,2}}\1[0-9]{{1,2}}(?![0-9]){_TIME}"),
+            re.compile(rf"[12]{_AFTER_YEAR_FIRST}[0-9]{{3}}([-./])[0-9]{{1,2}}\1[0-9]{{1,2}}(?![0-9]){_TIME}"),
             _is_day,
         ),
         Form(
             "[0-9]{1,2} ?[-./] ?[0-9]{1,2} ?[-./] ?[0-9]{2}",
-            re.compile(rf"[0-9](?<![0-9./-].)[0-9]?( ?[-./] ?)[0-9]{{1,2}}\1(?:[12][0-9]{{3}}|[0-9]{{2}}{_NO_UNIT})(?![0-9]|[./-][0-9]){_TIME}"),
+            re.compile(rf"[0-9]{_AFTER_YEAR_LAST}[0-9]?( ?[-./] ?)[0-9]{{1,2}}\1(?:[12][0-9]{{3}}|[0-9]{{2}}{_NO_UNIT}){_BEFORE_YEAR_LAST}{_TIME}"),
             _is_day,
         ),
         Form("[0-9]{8}T[0-9]", re.compile(rf"(?<![0-9A-Za-z])(?:19|20)[0-9]{{6}}(?=T[0-9]){_TIME}")),
@@ -302,8 +366,9 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         Form(
             r"(?:\+ ?[1-9]|\(\+[1-9]|\b0[1-9]|\b00 ?[1-9]|\(0)(?:[ ()/.-]{0,3}[0-9]){5}",
             re.compile(
-                r"[+(0](?<![\w+].)(?<![0-9][.,].)"
-                r"(?:(?<=\+) ?[1-9]|(?<=\()(?:\+[1-9]|0[1-9]|00 ?[1-9]|0\) ?[1-9])|(?<=0)(?:[1-9]|0 ?[1-9]))(?:[ ()/.-]{0,3}[0-9]){5,14}"
+                r"[+(0](?<![\w+].)(?:(?<![0-9][.,].)|(?<=[0-9]{4},.))"
+                r"(?:(?<=\+) ?[1-9]|(?<=\()(?:\+[1-9]|0[1-9]|00 ?[1-9]|0\) ?[1-9])|(?<=0)(?:[1-9]|0 ?[1-9]))(?:[ ()/.-]{0,3}[0-9]){5}"
+                rf"(?:(?!{_NO_MORE})[ ()/.-]{{0,3}}[0-9]){{0,9}}"
                 r"(?:,? ?(?i:ext\.?|extension|Durchwahl|poste|x) ?[0-9]{1,5})?(?!\w)"
             ),
             _is_phone,
@@ -317,10 +382,12 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         ),
         _behind(
             "phone|telephone|tel|mobile|cell|fax|telefon|mobil|handy|téléphone|teléfono|telefono|móvil|cellulare|call|pager",
-            r"[0-9](?:[ ()/.-]{0,3}[0-9]){5,14}",
+            rf"[0-9](?:[ ()/.-]{{0,3}}[0-9]){{5}}(?:(?!{_NO_MORE})[ ()/.-]{{0,3}}[0-9]){{0,9}}",
         ),
     ),
-    "passport": (_behind("passport|reisepass|passnummer|passeport|pasaporte|passaporto", r"[A-Z]{0,3} ?[0-9][A-Z0-9]{5,8}", _has_digits),),
+    "passport": (
+        _behind("passport|reisepass|passnummer|passeport|pasaporte|passaporto", r"(?:[A-Z]{1,3} )?[A-Za-z]{0,3}[0-9][A-Za-z0-9]{5,8}", _has_digits),
+    ),
     "vehicle": (
         Form(
             "[0-9A-HJ-NPR-Z]{17}",
@@ -336,8 +403,8 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
     "postcode": (
         _behind(
             "postcode|post code|postal code|zip|zip code|plz|postleitzahl|code postal|código postal|codice postale",
-            r"(?:[0-9]{5}(?:-[0-9]{4})?|[0-9]{4}(?: ?[A-Z]{2})?|[0-9]{2}-[0-9]{3}"
-            r"|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9])",
+            r"(?:[0-9]{5}(?:-[0-9]{4})?|[0-9]{4}(?: ?[A-Z]{2}|[a-z]{2})?|[0-9]{2}-[0-9]{3}"
+            r"|(?i:[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]))",
         ),
     ),
 }

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
 
-from sfumato.core.entities import Entity
+from sfumato.core.entity import Entity
+from sfumato.core.hidden_characters import has_hidden, in_whole_text, without_hidden
+from sfumato.core.layers import layered
 
 KIND = "name"
 """The kind of what is found."""
@@ -31,6 +33,10 @@ _PARTICLES = frozenset(
 )
 # ideographs, kana, hangul, and scripts of South-East Asia
 _WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+
+
+# letters whose strokes are no marks of their own, and letters of two
+_WITHOUT_STROKE = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class KnownNames:
         >>> [(name.begin, name.end) for name in KnownNames.of_words(["Ana Silva"]).found_in("Ana saw ANA-SILVA")]
         [(8, 17)]
         """
-        return cls(frozenset(phrase for phrase in (_phrase(word) for word in words) if phrase))
+        return cls(frozenset(phrase for phrase in (_phrase(word) for word in _readings(words)) if phrase))
 
     @classmethod
     def of_person(cls, values: Iterable[str]) -> KnownNames:
@@ -68,7 +74,7 @@ class KnownNames:
         """
         phrases: set[tuple[str, ...]] = set()
         beside: set[str] = set()
-        for value in values:
+        for value in _readings(values):
             whole = _phrase(value)
             parts = [] if any(character.isdigit() for character in value) else list(_parts(value))
             weak = {_phrase(part)[0] for part in parts if _is_weak(part, value)}
@@ -79,7 +85,13 @@ class KnownNames:
         return cls(frozenset(phrases), frozenset(beside))
 
     def found_in(self, text: str) -> list[Entity]:
-        """Return where the names stand; what belongs together is one entity."""
+        """Return where the names stand; what belongs together is one entity. Characters that nobody sees hide none."""
+        found = self._seen_in(text)
+        if not has_hidden(text):
+            return found
+        return layered(text, [in_whole_text(self._seen_in(without_hidden(text)), text), found])
+
+    def _seen_in(self, text: str) -> list[Entity]:
         if not self._may_stand_in(text):
             return []
         words = list(words_of(text))
@@ -91,27 +103,33 @@ class KnownNames:
         return list(_joined(words, marked, text))
 
     @cached_property
-    def _by_first(self) -> dict[str, list[tuple[str, ...]]]:
-        """The phrases by their first word, the longest first."""
-        found: dict[str, list[tuple[str, ...]]] = {}
-        for phrase in sorted(self.phrases, key=len, reverse=True):
-            found.setdefault(phrase[0], []).append(phrase)
-        return found
+    def _lengths(self) -> dict[str, list[int]]:
+        """Of how many words the phrases are, by their first word, the longest first: however many share it, few lengths are looked up."""
+        found: dict[str, set[int]] = {}
+        for phrase in self.phrases:
+            found.setdefault(phrase[0], set()).add(len(phrase))
+        return {first: sorted(lengths, reverse=True) for first, lengths in found.items()}
 
     def _may_stand_in(self, text: str) -> bool:
         folded = fold(text)
-        if len(self._by_first) <= 20:
-            return any(first in folded for first in self._by_first)
-        return any(word in self._by_first or word[:-1] in self._by_first for word in _words().findall(folded))
+        if len(self._lengths) <= 20:
+            return any(first in folded for first in self._lengths)
+        return any(word in self._lengths or word[:-1] in self._lengths for word in _words().findall(folded))
 
     def _length_at(self, words: Sequence[Word], place: int, text: str) -> int:
         """Return of how many words the longest phrase is that begins at a word."""
         first = words[place].folded
-        for phrase in (*self._by_first.get(first, ()), *(self._by_first.get(first[:-1], ()) if first.endswith("s") else ())):
-            there = words[place : place + len(phrase)]
-            if len(there) == len(phrase) and all(_are_near(*pair, text) for pair in pairwise(there)) and _is_same(there, phrase):
-                return len(phrase)
-        return 0
+        for length in self._lengths.get(first, ()):
+            there = words[place : place + length]
+            if len(there) == length and self._is_known(there) and all(_are_near(*pair, text) for pair in pairwise(there)):
+                return length
+        return int(self._is_known(words[place : place + 1]))
+
+    def _is_known(self, words: Sequence[Word]) -> bool:
+        """Return whether words are a phrase, or the genitive of one."""
+        *before, last = (word.folded for word in words)
+        has_genitive = last.endswith("s") and len(last) > _SHORTEST_WITH_GENITIVE
+        return (*before, last) in self.phrases or (has_genitive and (*before, last[:-1]) in self.phrases)
 
     def _spread(self, words: Sequence[Word], marked: list[bool], text: str) -> None:
         """Mark the words that go with a marked one beside them, from both sides."""
@@ -127,10 +145,13 @@ def fold(text: str) -> str:
 
     >>> fold("MÜLLER, Straße")
     'muller, strasse'
+    >>> fold("Łukasz, Øyvind")
+    'lukasz, oyvind'
     """
     if text.isascii():
         return text.lower()
-    return "".join(character for character in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(character))
+    decomposed = unicodedata.normalize("NFKD", text.casefold()).translate(_WITHOUT_STROKE)
+    return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
 def words_of(text: str) -> Iterator[Word]:
@@ -143,6 +164,14 @@ def words_of(text: str) -> Iterator[Word]:
 def _words() -> re.Pattern[str]:
     marks = "".join(chr(code) for code in range(0x300, 0x20000) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
     return re.compile(rf"[{_WITHOUT_SPACES}][{marks}]*|[^\W_{_WITHOUT_SPACES}](?:[^\W_{_WITHOUT_SPACES}]|[{marks}])*")
+
+
+def _readings(values: Iterable[str]) -> Iterator[str]:
+    """Yield values, and those with characters that nobody sees also without them."""
+    for value in values:
+        yield value
+        if has_hidden(value):
+            yield without_hidden(value)
 
 
 def _phrase(text: str) -> tuple[str, ...]:
@@ -171,12 +200,6 @@ def _is_weak(part: str, value: str) -> bool:
 
 def _is_letter(phrase: Sequence[str]) -> bool:
     return len(phrase) == 1 and len(phrase[0]) == 1 and re.match(f"[{_WITHOUT_SPACES}]", phrase[0]) is None
-
-
-def _is_same(words: Sequence[Word], phrase: Sequence[str]) -> bool:
-    *before, last = (word.folded for word in words)
-    genitive = last == phrase[-1] + "s" and len(phrase[-1]) >= _SHORTEST_WITH_GENITIVE
-    return tuple(before) == tuple(phrase[:-1]) and (last == phrase[-1] or genitive)
 
 
 def _are_near(one: Word, other: Word, text: str) -> bool:

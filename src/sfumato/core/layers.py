@@ -6,7 +6,7 @@ from bisect import bisect, insort
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 
-from sfumato.core.entities import Entity
+from sfumato.core.entity import Entity
 
 
 def layered(text: str, layers: Iterable[Sequence[Entity]]) -> list[Entity]:

@@ -16,4 +16,16 @@ MONTHS_WITH_YEAR = (
     *("jän", "mär", "mrz", "okt", "dez", "janv", "févr", "fév", "avr", "juil", "déc"),
     *("ene", "abr", "ago", "dic", "gen", "mag", "giu", "lug", "set", "ott"),
 )
-"""Names that are words of their own, and names cut short: a date only with a year."""
+"""Names that are words of their own, and names cut short: a date with a year, or as the following say."""
+
+MONTHS_CAPITALISED = (
+    *("march", "may", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"),
+    *("jän", "mär", "mrz", "okt", "dez", "janv", "févr", "fév", "avr", "juil", "déc"),
+)
+"""Those of them that are a month beside a day where they are written with a capital."""
+
+MONTHS_CUT_SHORT = (
+    *("march", "jan", "feb", "apr", "jun", "jul", "aug", "oct", "nov", "dec"),
+    *("jän", "mrz", "okt", "dez", "janv", "févr", "fév", "avr", "juil", "déc"),
+)
+"""Those of them that are a month behind a day in small letters too."""

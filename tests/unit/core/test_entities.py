@@ -31,18 +31,21 @@ iban: [DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000]
 card: card [4111 1111 1111 1111] or [4111-1111-1111-1111]
 card: [4111.1111.1111.1111], [4111/1111/1111/1111]
 card: bed 12 [4111 1111 1111 1111] 7 days
+card: [41-11-11-11-11-11-11-11]
 card: [3782 822463 10005] and [378282246310005]
 card: [5555\u20115555\u20115555\u20114444]
 uuid: id [123e4567-e89b-12d3-a456-426614174000]
 us_ssn: number [219-09-9999], ssn [219 09 9999]
 us_ssn: Social Security number: [219099999]
+us_ssn: SSN: # [123456789]
 national_id: NIR [1 84 12 76 451 089 46]
 national_id: DNI [12345678Z], NIE [X1234567L]
 national_id: cf [RSSMRA85T10A562S] or [rssmra85t10a562s]
 national_id: NI [AB 12 34 56 C] and [AB123456C]
 national_id: PESEL [44051401359]
 national_id: Steuer-ID [86 095 742 719]
-national_id: BSN: [111222333]
+national_id: BSN: [111222333], bsn-nummer [111222333]
+national_id: NI [ab123456c]
 mac: [00:1A:2b:3c:4d:5e] and [00-1A-2B-3C-4D-5E] and [001a.2b3c.4d5e]
 ip: from [10.0.0.1], ip:[10.0.0.2] and [192.168.1.1]:8080
 ip: [2001:db8::1] and [2001:0db8:85a3:0000:0000:8a2e:0370:7334]
@@ -61,6 +64,16 @@ date: [12-14 March 2020] and [3 bis 5 Juni 2020]
 date: [3.12.2020 um 10:30 Uhr], [3. 12. 2020]
 date: [17/05/1984], [05/17/1984], [17-05-1984]
 date: [١٧/٠٥/١٩٨٤]
+date: from [3.1.2020]-[9.1.2020] and [12.03.2019]–[15.03.2019]
+date: [31.01.2020]-[02.02.2020], [31/01/2020]-[02/02/2020], [3.1.20]-[9.1.20]
+date: [2020-01-31]/[2020-02-03], [2020-01-31]-[2020-02-03], [2020-01-31]–[2020-02-03]
+date: [2020-01-31T10:00]/[2020-02-03T11:00], [2020-01-31 10:00]-[2020-02-03]
+date: [31.01.2020]-[04.02.2020], [2020-01-31]/[2020-02-04]
+date: [3.1.-9.1.2020], [31.01.–02.02.2020], [20.-25.1.2020]
+date: [2020-Jan-31], [Jan-31-2020], [2020 January 31]; [2020 Mar 5]
+date: on [31 March], [March 5] and [5 May]; [31 Jan], [Dec 24], [3. Okt.] and [7 June]
+date: le [3 mars], du [3 au 5 mars]
+date: [31 jan], [24 DEC] and [May 5].
 phone: call [+49 (421) 123-456] or [0421/123456]
 phone: [0421.12.34.56], [0421 / 12 34 56]
 phone: [+44 (0)20 7946 0958], [0044 20 7946 0958]
@@ -69,11 +82,21 @@ phone: [01 23 45 67 89], [(0421) 123456]
 phone: tel. [555 123 456], Telefon: [421 123456]
 phone: [+1 415 555 2671 ext. 12]
 phone: [+49\u00a0421\u202f123456]
+phone: [0171 1234567]/[0172 7654321], [0421 123456] [0421 654321]
+phone: [0171 1234567]/[01727654321], [+49 171 1234567] [+49 172 7654321]
+phone: [+49 171 1234567] 12:30, Tel. [421 123456] 12:30
+phone: [0421 123456],[0421 654321]
+phone: [06 12 34 56 78] [06 98 76 54 32]
+phone: [+44 020 7946 0958], [01 02 03 04 05], [0049 0421 123456]
+phone: Tel.: [1234567], Fax.: [5552671], Tel. Nr.: [555 2671], Tel-Nr [5552671]
 passport: passport no. [C01X00T47], Passport number: [123456789]
 passport: Reisepass Nr. [C01X00T47]
+passport: Passport #: [123456789], Passport-No: [123456789]
+passport: passeport n° [12AB34567], passport: [c01x00t47]
 vehicle: VIN [1M8GDM9AXKP042788]
 vehicle: registration: [AB12 CDE], Kennzeichen [HB-AB 123]
 postcode: ZIP code [90210], PLZ [28359], postcode [SW1A 1AA]
+postcode: PLZ.: [28195], postcode [sw1a1aa], postcode [1234] in Bern
 """
 
 LEFT = """
@@ -204,3 +227,7 @@ def test_kinds_are_those_asked_for() -> None:
     texts = pa.array(["ada@example.org 10.0.0.1"])
     assert [entity.kind for entity in entities_in(texts, ["ip"])[0]] == ["ip"]
     assert entities_in(texts, []) == {}
+
+
+def test_what_stands_beside_another_kind_is_not_lost() -> None:
+    assert bracketed("0171 1234567 12.03.20") == [("phone", "0171 1234567"), ("date", "12.03.20")]

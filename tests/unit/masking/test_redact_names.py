@@ -41,6 +41,27 @@ def test_words_are_found_whole_whatever_their_case_and_accents(text: str, expect
     assert redacted(text, words=["Ana", "Müller", "José da Silva", "王伟", "김철수", "כהן"]) == expected
 
 
+@pytest.mark.parametrize("name", ["Łukasz Strauß", "Lukasz Strauss", "LUKASZ STRAUẞ"])
+def test_letters_with_strokes_are_those_without(name: str) -> None:
+    assert redacted("łukasz strauss, Lukasz Strauß and ŁUKASZ STRAUSS", words=[name]) == "<NAME>, <NAME> and <NAME>"
+    assert redacted("Øyvind, OYVIND", words=["Oyvind"]) == redacted("Øyvind, OYVIND", words=["Øyvind"]) == "<NAME>, <NAME>"
+
+
+@pytest.mark.parametrize("hidden", ["\u00ad", "\u200b", "\u2060"])
+def test_what_nobody_sees_hides_nothing(hidden: str) -> None:
+    assert redacted(f"saw An{hidden}a Sil{hidden}va.", words=["Ana Silva"]) == "saw <NAME>."
+    assert redacted(f"saw Ana{hidden}Silva.", words=["Ana", "Silva"]) == "saw <NAME>."
+    assert redacted("saw Ana Silva.", words=[f"An{hidden}a"]) == "saw <NAME> Silva."
+    assert redacted(f"saw Ana, S{hidden}ilva.", name=f"A{hidden}na Silva", columns=["name"]) == "saw <NAME>, <NAME>."
+    assert redacted(f"to ada@exam{hidden}ple.org, or 04{hidden}21 123{hidden}456") == "to <EMAIL>, or <PHONE>"
+    assert redacted(f"on {hidden}12.03.2019{hidden}0421 123456") == f"on {hidden}<DATE>{hidden}<PHONE>"
+
+
+def test_names_that_begin_alike_are_found_as_others_are() -> None:
+    words = [f"St W{number}" for number in range(5000)] + ["St W1 of Hill", "Anna"]
+    assert redacted("St W7, st w4999s; St W5000, St; St W1 of Hills, Annas", words=words) == "<NAME>, <NAME>; St W5000, St; <NAME>, <NAME>"
+
+
 def test_words_may_stand_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "names.txt"
     path.write_text("Ada Lovelace\n\nGrace\n", encoding="utf-8")

@@ -1,0 +1,38 @@
+"""Characters that nobody sees, such as soft hyphens: a text is looked at with and without them, for they part words and stand within words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sfumato.core.entity import Entity
+
+# soft hyphen, zero-width space and joiners, word joiner, byte order mark
+HIDDEN = "[\u00ad\u200b-\u200d\u2060\ufeff]"
+"""An expression that finds one of them."""
+
+_HIDDEN = re.compile(HIDDEN)
+
+
+def has_hidden(text: str) -> bool:
+    """Return whether a text holds one of them."""
+    return not text.isascii() and _HIDDEN.search(text) is not None
+
+
+def without_hidden(text: str) -> str:
+    r"""Return a text without them.
+
+    >>> without_hidden("Mül\u00adler")
+    'Müller'
+    """
+    return _HIDDEN.sub("", text)
+
+
+def in_whole_text(entities: Sequence[Entity], text: str) -> list[Entity]:
+    r"""Return where entities that were found in a text without them stand in the text itself.
+
+    >>> in_whole_text([Entity(0, 6, "name")], "Mül\u00adler")
+    [Entity(begin=0, end=7, kind='name')]
+    """
+    places = [place for place, character in enumerate(text) if _HIDDEN.match(character) is None]
+    return [Entity(places[entity.begin], places[entity.end - 1] + 1, entity.kind) for entity in entities]
