@@ -33,7 +33,11 @@ class Made:
         numbers = places.fill_null(0).to_numpy(zero_copy_only=False)
 
         def spread(rows: Rows) -> Rows:
-            return here & rows[numbers] if len(rows) else np.zeros(len(here), bool)
+            if not rows.any():
+                return np.zeros(len(here), bool)
+            # looking up each row takes longer than the mask itself, and mostly all are alike
+            found: Rows = here if rows.all() else here & rows[numbers]
+            return found
 
         invalid = {name: spread(rows) for name, rows in self.invalid.items()}
         return Made(self.values.take(places), spread(self.held), spread(self.missing), invalid)
