@@ -46,7 +46,7 @@ age, quasi_identifier: published as bounds, in two columns: age_from and age_to
   hierarchy {{interval: {{width: 5.0}}}}; level from 1 to 3; type integer; missing ["?", "n/a"]; on_unknown error; weight 2.0
 zip, quasi_identifier: published as a label
   hierarchy {{prefix: {{mask: "*"}}}}; level from 0, the value itself, to 2; on_unknown suppress; weight 1.0
-sex, quasi_identifier: published as an interval where its values have an order, else a label
+sex, quasi_identifier: published as an interval where its values are numbers, a stretch of the calendar where they are dates, else a label
   hierarchy made from its values; level from 0, the value itself, to the root; on_unknown error; weight 1.0
 ill, sensitive: published as it is
   missing ["?"]
