@@ -1,0 +1,46 @@
+"""Masks that could take for ever, look at each other, or run out: each gives its result or one clear error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+
+
+def run(columns: dict[str, Any], data: dict[str, Any], **more: Any) -> pa.Table:
+    release: Any = sfumato.run({"columns": columns, **more}, pa.table(data))
+    return release.table
+
+
+def test_an_expression_that_makes_others_try_everything_ends() -> None:
+    text = "a" * 50_000 + "!"
+    masked = {"role": "other", "mask": {"regex_replace": {"pattern": "(a+)+$", "replacement": "x", "unmatched": "keep"}}}
+    asked = {"role": "other", "mask": "empty", "when": {"column": "other", "matches": "^(a|a)*$"}}
+    table = run({"text": masked, "other": asked}, {"text": [text], "other": [text]})
+
+    assert table.to_pylist() == [{"text": text, "other": text}]
+
+
+def test_masks_that_read_each_other_s_columns_both_see_what_was_there() -> None:
+    columns = {
+        "a": {"role": "other", "mask": {"expression": {"sql": "b", "columns": ["b"]}}},
+        "b": {"role": "other", "mask": {"expression": {"sql": "a", "columns": ["a"]}}},
+    }
+    assert run(columns, {"a": ["1"], "b": ["2"]}).to_pylist() == [{"a": "2", "b": "1"}]
+
+
+def test_pseudonyms_of_two_domains_that_name_each_other_are_made_from_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CYCLE_KEY", "one:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=")
+    keys = {"main": {"environment": "CYCLE_KEY"}}
+
+    def hashed(first: str, second: str) -> list[Any]:
+        return [{"hash": {"key": "main", "domain": first}}, {"hash": {"key": "main", "domain": second}}]
+
+    columns = {"a": {"role": "other", "mask": hashed("one", "two")}, "b": {"role": "other", "mask": hashed("two", "one")}}
+    one, again = (run(columns, {"a": ["x"], "b": ["x"]}, keys=keys).to_pylist() for _ in range(2))
+
+    assert one == again
+    assert one[0]["a"] != one[0]["b"]
