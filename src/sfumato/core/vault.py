@@ -234,7 +234,7 @@ class _Namespace:
         run("CREATE TEMP TABLE IF NOT EXISTS asked (place INTEGER PRIMARY KEY, value BLOB NOT NULL)")
         run("DELETE FROM asked")
         self._connection.executemany("INSERT INTO asked VALUES (?, ?)", enumerate(values))
-        rows = run(f"SELECT ifnull({self._table}.number, 0) - 1 FROM asked LEFT JOIN {self._table} USING (value) ORDER BY place")  # noqa: S608
+        rows = run(f"SELECT ifnull({self._table}.number, 0) - 1 FROM asked LEFT JOIN {self._table} USING (value) ORDER BY place")  # noqa: S608 - our own names
         return np.fromiter((number for (number,) in rows), np.int64, len(values))
 
     def _next(self, wanted: int) -> int:

@@ -100,7 +100,7 @@ def _maker(kind: str, locale: str) -> Callable[[], Any]:
         return lambda: _place(faker)
     if kind == "iban":
         # where a locale has no accounts of its own, faker takes British ones, not always of the right length
-        return _faker("en_GB").iban if faker.iban().startswith("GB") else faker.iban  # type: ignore[no-any-return]
+        return _faker("en_GB").iban if faker.iban().startswith("GB") else faker.iban  # type: ignore[no-any-return]  # Faker has no types
     if kind == "credit_card":
         # of the issuers whose numbers have 16 digits: others have 13 to 19
         return lambda: faker.credit_card_number(card_type=faker.random_element(("visa16", "mastercard", "discover")))
