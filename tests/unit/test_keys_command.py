@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -215,7 +216,7 @@ def test_the_audit_says_who_what_and_why_and_no_value(say: Say, released: Path, 
     told = json.loads(reveal(say, released, "name", "--format", "json")[1])
     reveal(say, released, "id", output="again.csv")
     first, second = (json.loads(line) for line in audit.read_text(encoding="utf-8").splitlines())
-    assert told == {"file": str(released.parent / "revealed.csv"), "column": "name", "rows": 3, "keys": ["k1"], "audit": str(audit)}
+    assert told == {"file": str(released.parent / "revealed.csv"), "column": "name", "rows": 3, "left": 0, "keys": ["k1"], "audit": str(audit)}
     assert set(first) == {"time", "user", "policy", "view", "column", "purpose", "rows", "keys", "outcome"}
     assert [first[key] for key in ("view", "column", "purpose", "rows", "keys", "outcome")] == ["default", "name", "case 17", 3, ["k1"], "revealed"]
     assert first["policy"] == json.loads((released.parent / "release.csv.record.json").read_text())["policy"]
@@ -328,9 +329,10 @@ def test_nothing_is_revealed_for_no_purpose(say: Say, released: Path) -> None:
         ({"role": "other", "mask": {"hash": {"key": "main"}}}, "hash cannot be undone"),
         ({"role": "other", "mask": [{"constant": {}}, {"encrypt": {"key": "main"}}]}, "constant cannot be undone"),
         (
-            {"role": "other", "mask": {"encrypt": {"key": "main"}}, "when": {"column": "id", "equals": "p1"}},
+            {"role": "other", "mask": {"format_preserving_encrypt": {"key": "main"}}, "when": {"column": "id", "equals": "p1"}},
             "masks only some rows, and no row says which",
         ),
+        ({"role": "other", "mask": {"nested": {"paths": {"$.a": {"hash": {"key": "main"}}}}}}, "what nested masks cannot be undone"),
     ],
 )
 def test_what_cannot_be_undone_is_told(say: Say, released: Path, write_policy: Callable[..., Path], column: dict[str, Any], words: str) -> None:
@@ -354,3 +356,96 @@ def test_a_view_reveals_what_it_masked(say: Say, tmp_path: Path, write_policy: C
     assert "[reveal-invalid]" in failed(say, path, "name", "--view", "nurse")
     assert reveal(say, path, "name", "--view", "doctor")[0] == 0
     assert (tmp_path / "revealed.csv").read_text() == "name\nAnn Canary\n"
+
+
+def audited(path: Path) -> list[tuple[str, str, str]]:
+    return [(line["column"], line["view"], line["outcome"]) for line in map(json.loads, path.read_text().splitlines())]
+
+
+def test_every_attempt_is_in_the_audit_whatever_is_wrong_with_it(say: Say, released: Path, audit: Path) -> None:
+    (released.parent / "there.csv").write_text("mine")
+    reveal(say, released, "name", output="there.csv")
+    reveal(say, released, "name", "--view", "nobody")
+    say("reveal", released, "--column", "name", "--input", "x.csv", "--output", "-", "--purpose", "case 17")
+    say("reveal", released, "--column", "name", "--input", "x.csv", "--output", "y.csv", "--purpose", "")
+    say("reveal", released.parent / "none.yaml", "--column", "name", "--input", "x.csv", "--output", "y.csv", "--purpose", "case 17")
+    assert audited(audit) == [
+        ("name", "default", "output-exists"),
+        ("name", "nobody", "view-unknown"),
+        ("name", "default", "reveal-output"),
+        ("name", "", "reveal-purpose"),
+        ("name", "", "file-missing"),
+    ]
+
+
+CONDITION = {"column": "id", "equals": "p1"}
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "left", "names"),
+    [
+        (None, 2, ["Ann Canary", "", "日本 🙂"]),
+        ({"constant": {"value": "hidden"}}, 2, ["Ann Canary", "hidden", "hidden"]),
+        ({"deterministic_encrypt": {"key": "main", "domain": "rest"}}, 0, ["Ann Canary", "", "日本 🙂"]),
+    ],
+)
+def test_rows_that_a_condition_chose_are_revealed_where_values_say_that_they_were(
+    say: Say, released: Path, write_policy: Callable[..., Path], otherwise: Any, left: int, names: list[str]
+) -> None:
+    column = {"role": "other", "mask": {"encrypt": {"key": "main"}}, "when": CONDITION, **({"otherwise": otherwise} if otherwise else {})}
+    keys = {"main": {"file": "main.key"}}
+    policy = write_policy({"source": "data.csv", "keys": keys, "columns": {**COLUMNS, "name": column}, "sink": "some.csv"})
+    assert say("run", policy)[0] == 0
+    status, printed, error = reveal(say, policy, "name", source="some.csv")
+    assert status == 0, error
+    more = f"{left} other values stay as they are: no mask that can be undone has made them\n" if left else ""
+    assert (
+        printed
+        == f"{3 - left} value{'s' * (left == 0)} of name in {policy.parent / 'revealed.csv'}, which only you may read; the audit says so\n" + more
+    )
+    assert sorted(columns(policy.parent / "revealed.csv")["name"]) == sorted(names)
+
+
+def test_a_changed_ciphertext_is_told_where_a_condition_chose_the_rows_too(say: Say, released: Path, write_policy: Callable[..., Path]) -> None:
+    column = {"role": "other", "mask": {"encrypt": {"key": "main"}}, "when": CONDITION}
+    policy = write_policy({"source": "data.csv", "keys": {"main": {"file": "main.key"}}, "columns": {**COLUMNS, "name": column}, "sink": "some.csv"})
+    assert say("run", policy)[0] == 0
+    text = (policy.parent / "some.csv").read_text()
+    changed = re.sub(r"(?m)^([0-9]+,s1\.k1\..{9})(.)", lambda found: found[1] + ("A" if found[2] != "A" else "B"), text)
+    assert changed != text
+    (policy.parent / "some.csv").write_text(changed)
+    assert "1 row with what encrypt has not made" in failed(say, policy, "name", source="some.csv")
+
+
+def test_what_can_be_undone_within_documents_is_revealed(say: Say, tmp_path: Path, write_policy: Callable[..., Path], audit: Path) -> None:
+    say("keys", "new", "--id", "k1", "--output", tmp_path / "main.key")
+    paths = {
+        "$.people[*].name": {"encrypt": {"key": "main"}},
+        "$.people[*].town": {"constant": {"value": "somewhere"}},
+        "$.card": {"format_preserving_encrypt": {"key": "main"}},
+    }
+    policy = {
+        "source": "data.jsonl",
+        "keys": {"main": {"file": "main.key"}},
+        "columns": {"notes": {"role": "other", "mask": {"nested": {"paths": paths, "absent": "keep"}}}},
+        "sink": "release.csv",
+    }
+    documents = [{"people": [{"name": "Ann", "town": "Rome"}, {"name": None, "town": "Pisa"}], "card": 4111111111111111}, {"card": None}]
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps({"notes": json.dumps(document)}) + "\n" for document in documents))
+    path = write_policy(policy)
+    assert say("plan", path)[1].count("sfumato reveal undoes it in part") == 1
+    assert say("run", path)[0] == 0
+    released = (tmp_path / "release.csv").read_text()
+    assert "Ann" not in released
+    assert "4111111111111111" not in released
+    status, printed, error = reveal(say, path, "notes")
+    assert status == 0, error
+    assert "2 values of notes" in printed
+    assert "nothing in such values says whether this key" in printed
+    told = [json.loads(value) for value in pa.csv.read_csv(tmp_path / "revealed.csv")["notes"].to_pylist()]
+    people = [{"name": "Ann", "town": "somewhere"}, {"name": None, "town": "somewhere"}]
+    assert sorted(told, key=len) == [{"card": None}, {"people": people, "card": 4111111111111111}]
+    assert json.loads(audit.read_text())["keys"] == ["k1"]
+    (tmp_path / "release.csv").write_text(released.replace("s1.k1.", "s1.k1.A"))
+    (tmp_path / "revealed.csv").unlink()
+    assert "[reveal-invalid]" in failed(say, path, "notes")

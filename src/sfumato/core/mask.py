@@ -78,6 +78,8 @@ class MaskContext:
     private: Path | None = None
     met: set[str] = field(default_factory=set, compare=False)
     """What masks have met while they were applied, by names of the policy; never a value."""
+    opened_by: set[str] = field(default_factory=set, compare=False)
+    """The ids of the keys with which values were revealed."""
 
     def key(self, name: str, domain: str | None) -> bytes:
         """Return the key of a pseudonym domain, derived from a named one; where no domain is named it is the view's own."""
@@ -138,12 +140,39 @@ class Reversible(Protocol):
 
 
 @runtime_checkable
+class Marking(Protocol):
+    """A mask that can be undone and whose values can be told from all others."""
+
+    def marked(self, values: pa.Array) -> NDArray[np.bool_]:
+        """Return for each value whether it looks like one of this mask; a missing one does not."""
+        ...
+
+
+@runtime_checkable
+class Refusing(Protocol):
+    """A mask that answers null on purpose, so that it says itself which values it cannot take."""
+
+    def apply_or_refuse(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, NDArray[np.bool_]]:
+        """Return the masked column, and for each row whether its value could not be taken."""
+        ...
+
+
+@runtime_checkable
 class OfDocuments(Protocol):
     """A mask that looks into lists and structures, and has masks of its own for what is in them."""
 
     @property
     def inner(self) -> Sequence[Mask]:
         """The masks of single values."""
+        ...
+
+    @property
+    def undone(self) -> Sequence[Mask]:
+        """Those of them that can be undone."""
+        ...
+
+    def reveal_within(self, values: pa.Array, context: MaskContext) -> pa.Array:
+        """Return documents with what can be undone as it was; null for one that this mask, under these keys, has not made."""
         ...
 
     def nested_misfit(self, kind: pa.DataType) -> str | None:

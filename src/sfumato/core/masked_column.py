@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Mixing, OfDocuments, Operation, Scope, Told, Totals, Uniqueness
+from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Mixing, OfDocuments, Operation, Refusing, Scope, Told, Totals, Uniqueness
 from sfumato.core.mask_effect import Effect, Made, refuse
 from sfumato.core.row_groups import rows_among_few
 
@@ -290,11 +290,11 @@ class MaskedColumn:
         for number, step in enumerate(steps):
             values = columns.column(place)
             applies = rows if self._masks_missing(step, number) else rows & values.is_valid().to_numpy(zero_copy_only=False)
-            masked = _on_rows(step, columns, applies, context)
+            masked, wrong = _on_rows(step, columns, applies, context)
             if watch is not None:
                 watch(step, columns, applies, context)
-            if not step.card.empties and masked.null_count:
-                wrong = applies & values.is_valid().to_numpy(zero_copy_only=False) & masked.is_null().to_numpy(zero_copy_only=False)
+            wrong &= values.is_valid().to_numpy(zero_copy_only=False)
+            if wrong.any():
                 invalid[step.component_name()] = invalid.get(step.component_name(), False) | wrong
             columns = columns.set_column(place, context.column, masked)
             if step.card.changes_type:
@@ -308,13 +308,24 @@ def _shows(step: Mask) -> bool:
     return step.card.deterministic or step.component_name() in _IN_PART
 
 
-def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> pa.Array:
-    """Return what an operation makes of some rows; null for the others."""
+def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return what an operation makes of some rows, null for the others, and those of which it could make nothing."""
     if rows.all():
-        return step.apply(columns, context)
-    masked = step.apply(columns.filter(pa.array(rows)), context)
+        return _made(step, columns, context)
+    masked, wrong = _made(step, columns.filter(pa.array(rows)), context)
     places = np.cumsum(rows) - 1
-    return masked.take(pa.array(places, mask=~rows))
+    refused = np.zeros(len(rows), bool)
+    refused[rows] = wrong
+    return masked.take(pa.array(places, mask=~rows)), refused
+
+
+def _made(step: Mask, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, NDArray[np.bool_]]:
+    if isinstance(step, Refusing):
+        return step.apply_or_refuse(columns, context)
+    masked = step.apply(columns, context)
+    if step.card.empties or not masked.null_count:
+        return masked, np.zeros(len(masked), bool)
+    return masked, masked.is_null().to_numpy(zero_copy_only=False)
 
 
 def _keeps_type(step: Mask, kind: pa.DataType) -> bool:

@@ -6,8 +6,10 @@ import pyarrow as pa
 
 from sfumato.core import canonical
 from sfumato.core.mask import Reversible
+from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.record import record_of
 from sfumato.core.standard_streams import in_words
+from sfumato.core.undoing import not_undone
 from sfumato.engine.plan import Plan, Plans
 
 _INFERRED = "whole numbers, decimals, dates, timestamps or IP addresses where all values of the column are such, else for text"
@@ -79,8 +81,8 @@ def _order(plan: Plan) -> str:
 def _masked(plan: Plan, name: str) -> str:
     mask, column = plan.resolved.masks[name], plan.resolved.policy.columns[name]
     parts = [f"Mask {name} with {mask.in_words(values=True)}"]
-    if any(isinstance(step, Reversible) for step in mask.operations) and not mask.card.reversible:
-        parts.append("sfumato reveal cannot undo it")
+    if any(isinstance(step, Reversible) and step.component_name() != "keep" for step in mask.operations):
+        parts += _undone(mask)
     nulls = {"keep": "a missing value stays missing", "generate": "a missing value gets one too", "error": "a missing value stops the run"}
     if mask.on_null is not None:
         parts.append(nulls[mask.on_null])
@@ -89,6 +91,13 @@ def _masked(plan: Plan, name: str) -> str:
     if column.unique:
         parts.append("two values that become one stop the run")
     return "; ".join([*parts, *(f"mind that {words}" for words in mask.warnings)]) + "."
+
+
+def _undone(mask: MaskedColumn) -> list[str]:
+    """Return what whoever has the keys cannot have again."""
+    if not_undone(mask) is not None:
+        return ["sfumato reveal cannot undo it"]
+    return [] if mask.card.reversible else ["sfumato reveal undoes it in part"]
 
 
 def _generalised(plan: Plan, name: str) -> str:

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.core import audit, envelope
+from sfumato.core import audit
 from sfumato.core.canonical import as_text
 from sfumato.core.interfaces import Sink, Source
 from sfumato.core.keys import Keys
-from sfumato.core.mask import MaskContext, Operation, Reversible
+from sfumato.core.mask import MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
+from sfumato.core.undoing import not_undone, undo, undone_operations
 from sfumato.engine.plan import AnyPolicy, named_view
 from sfumato.errors import DataError, SfumatoError, UsageError, number_of, suggestion
 from sfumato.policy.identity import own_domain, policy_hash
 from sfumato.policy.load import load
+from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
 from sfumato.policy.views import resolve_views
+from sfumato.registry import find
 
 
 @dataclass(frozen=True)
 class Revealed:
-    """How many values were revealed, under which keys they had been made, and whether the values themselves say that these were the right ones."""
+    """How many values were revealed, under which keys they had been made, and whether the values themselves say that these were the right ones.
+
+    ``left`` is the number of values that stay as they are: no mask has made them, because a condition left them alone or gave them to another.
+    """
 
     rows: int
+    left: int
     key_ids: tuple[str, ...]
     certain: bool
 
@@ -42,20 +50,41 @@ class Request:
     key_id: str | None = None
 
 
-def reveal(policy: AnyPolicy, request: Request, source: Source, sink: Sink) -> Revealed:
-    """Write the rows of a source to a sink, private, with the values of one column as they were before the policy masked them."""
-    if not request.purpose.strip():
-        raise UsageError("nothing says what the values are for", code="reveal-purpose", hint="--purpose 'recall of a device, case 17'")
-    resolved, view = _resolved(policy, request.view)
-    event = {"policy": policy_hash(resolved.policy), "view": view, "column": request.column, "purpose": request.purpose}
+def reveal(policy: AnyPolicy, request: Request, input: Path, output: Path) -> Revealed:
+    """Write the rows of a file to another, private, with the values of one column as they were before the policy masked them."""
+    event = {"policy": "", "view": request.view or "", "column": request.column, "purpose": request.purpose}
     try:
-        work = _Revealing(resolved, view, request)
-        with _private_files():
-            return work.written(source, sink, event)
+        return _revealed(policy, request, (input, output), event)
     except SfumatoError as error:
         # an attempt that failed is to be seen too
         audit.append(**event, rows=0, keys=[], outcome=error.code)
         raise
+
+
+def _revealed(policy: AnyPolicy, request: Request, files: tuple[Path, Path], event: dict[str, str]) -> Revealed:
+    """Reveal a column; what is known of it is put into the event as soon as it is known."""
+    if not request.purpose.strip():
+        raise UsageError("nothing says what the values are for", code="reveal-purpose", hint="--purpose 'recall of a device, case 17'")
+    loaded = load(policy)
+    event["policy"] = policy_hash(loaded.policy)
+    found = resolve_views(loaded)
+    name = named_view(found, request.view)
+    resolved, view = found.views[name], name or "default"
+    event |= {"policy": policy_hash(resolved.policy), "view": view}
+    source, sink = _opened(*files)
+    with _private_files():
+        return _Revealing(resolved, view, request).written(source, sink, event)
+
+
+def _opened(input: Path, output: Path) -> tuple[Source, Sink]:
+    if str(output) == "-":
+        raise UsageError("what is revealed goes into a file that only you may read", code="reveal-output", hint="--output names.csv")
+    if output.exists():
+        raise UsageError(f"{output} is there already", code="output-exists", hint="name another file")
+    files = Policy(source=str(input), sink=str(output), columns={})  # type: ignore[arg-type]  # a path becomes a component
+    if files.source is None or files.sink is None:
+        raise AssertionError("a policy keeps the source and the sink that it was given")
+    return find("sources", files.source.name)(**files.source.settings), find("sinks", files.sink.name)(**files.sink.settings)
 
 
 class _Revealing:
@@ -64,11 +93,12 @@ class _Revealing:
     def __init__(self, resolved: Resolved, view: str, request: Request) -> None:
         self._column = request.column
         self._mask = _reversible(resolved, request.column)
-        keys = resolved.keys(self._mask.keys)
+        self._operations = undone_operations(self._mask)
+        keys = resolved.keys([name for step in self._operations for name in step.keys])
         if request.key_id is not None:
             keys = keys.preferring(request.key_id)
         else:
-            _refuse_several_keys(self._mask, keys, request.column)
+            _refuse_several_keys(self._operations, keys, request.column)
         self._context = MaskContext(request.column, own_domain(resolved.identity, view), keys, resolved.policy.columns[request.column].type)
 
     def written(self, source: Source, sink: Sink, event: dict[str, str]) -> Revealed:
@@ -79,35 +109,25 @@ class _Revealing:
         place = schema.get_field_index(self._column)
         writer = sink.open(schema.set(place, pa.field(self._column, pa.string())))
         try:
-            rows, wrong, key_ids = 0, 0, set()
+            rows, left, wrong = 0, 0, 0
             for batch in source.batches(schema.names):
                 values = as_text(batch.column(place))
-                key_ids |= self._key_ids(values)
-                found = self._revealed(values)
-                wrong += found.null_count - values.null_count
-                rows += len(found) - found.null_count
+                found = undo(self._mask, values, self._context)
+                wrong += found.values.null_count - values.null_count
+                left += found.left
+                rows += len(values) - found.values.null_count - found.left
                 if not wrong:
-                    writer.write(batch.set_column(place, self._column, found))
+                    writer.write(batch.set_column(place, self._column, found.values))
             if wrong:
                 raise self._no_ciphertexts(wrong)
             writer.finish()
-            audit.append(**event, rows=rows, keys=sorted(key_ids), outcome="revealed")
+            key_ids = sorted(self._context.opened_by)
+            audit.append(**event, rows=rows, keys=key_ids, outcome="revealed")
             writer.publish()
         except BaseException:
             writer.abort()
             raise
-        certain = all(not isinstance(step, Operation) or step.tells_key for step in self._mask.steps)
-        return Revealed(rows, tuple(sorted(key_ids)), certain)
-
-    def _revealed(self, values: pa.Array) -> pa.Array:
-        for step in reversed(self._mask.steps):
-            values = step.reveal(values, self._context) if isinstance(step, Reversible) else values
-        return values
-
-    def _key_ids(self, values: pa.Array) -> set[str]:
-        """Return the keys that values name; where they name none, those that were used."""
-        named = set(envelope.key_ids(values))
-        return named or {self._context.keys.current(name).id for name in self._mask.keys}
+        return Revealed(rows, left, tuple(key_ids), all(step.tells_key for step in self._operations))
 
     def _no_ciphertexts(self, wrong: int) -> DataError:
         name = self._mask.component_name()
@@ -118,25 +138,14 @@ class _Revealing:
         )
 
 
-def _resolved(policy: AnyPolicy, view: str | None) -> tuple[Resolved, str]:
-    """Return the policy of a view, and the name under which its masks know it."""
-    found = resolve_views(load(policy))
-    name = named_view(found, view)
-    return found.views[name], name or "default"
-
-
 def _reversible(resolved: Resolved, column: str) -> MaskedColumn:
     """Return the mask of a column; refuse one that cannot be undone."""
     mask = resolved.masks.get(column)
     if mask is None:
         hint = suggestion(column, resolved.masks) if resolved.masks else "the policy masks no column"
         raise UsageError(f"the policy does not mask the column {column}", code="reveal-column", hint=hint)
-    if mask.when is not None:
-        words = "masks only some rows, and no row says which"
-    elif not all(isinstance(step, Reversible) for step in mask.steps):
-        lost = next(step.component_name() for step in mask.steps if not isinstance(step, Reversible))
-        words = f"{lost} cannot be undone"
-    else:
+    words = not_undone(mask)
+    if words is None:
         return mask
     raise UsageError(
         f"column {column}: {words}",
@@ -145,11 +154,11 @@ def _reversible(resolved: Resolved, column: str) -> MaskedColumn:
     )
 
 
-def _refuse_several_keys(mask: MaskedColumn, keys: Keys, column: str) -> None:
+def _refuse_several_keys(operations: Sequence[Operation], keys: Keys, column: str) -> None:
     """Refuse to guess under which of several keys values were made that do not say it: a wrong one would make other values of them, unnoticed."""
-    for step in mask.steps:
+    for step in operations:
         several = [name for name in step.keys if len(keys.every(name)) > 1]
-        if isinstance(step, Operation) and not step.tells_key and several:
+        if not step.tells_key and several:
             ids = ", ".join(key.id for key in keys.every(several[0]))
             raise UsageError(
                 f"column {column}: {step.component_name()} does not say under which key values were made, and {several[0]} has several: {ids}",

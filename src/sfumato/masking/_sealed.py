@@ -6,7 +6,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Annotated
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import Field
 
 from sfumato.core import envelope
@@ -49,6 +51,13 @@ class Sealed(Operation):
         refuse_missing_library()
         return on_present(value_text(values), lambda present: self._opened(present, context))
 
+    def marked(self, values: pa.Array) -> NDArray[np.bool_]:
+        """Return which values are envelopes."""
+        found = np.zeros(len(values), bool)
+        present = values.is_valid().to_numpy(zero_copy_only=False)
+        found[present] = [one is not None for one in envelope.opened(value_text(values).drop_null())]
+        return found
+
     @abstractmethod
     def encrypted(self, values: Sequence[bytes], secret: bytes, associated: bytes) -> list[bytes]:
         """Return the ciphertexts."""
@@ -76,6 +85,7 @@ class Sealed(Operation):
             key_id, ciphertext = one
             if key_id not in ciphers:
                 ciphers[key_id] = self.decrypting(*self._parameters(context.keys.of_id(self.key, key_id), context))
+                context.opened_by.add(key_id)
             found.append(ciphers[key_id](ciphertext))
         return pa.array(found, pa.binary()).cast(pa.string())
 

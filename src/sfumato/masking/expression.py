@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.errors import DataError
 from sfumato.masking._row_expressions import closed_connection, refuse_more_than_a_row
+
+if TYPE_CHECKING:
+    import duckdb
 
 _DIGITS = 38
 
@@ -21,7 +26,8 @@ class Expression(Operation):
 
     The column goes by its own name, others must be named in ``columns``; all are text where the source is. Nothing can be read or written from it:
     no files, no other tables, no network. An expression sees one row: aggregates, windows, subqueries, ``unnest`` and stars are refused with the
-    policy. Say ``same_again: true`` only where it always gives the same for the same row.
+    policy. A value for which it cannot be computed, such as a text that is to be a number, is one that it cannot take; where chance is in it, as with
+    ``random()``, such a value stops the run. Say ``same_again: true`` only where it always gives the same for the same row.
     """
 
     sql: Annotated[str, Field(min_length=1, max_length=10_000, description="the expression")]
@@ -64,21 +70,38 @@ class Expression(Operation):
         return None
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
-        """Return the value of the expression as text; a missing one where it has none."""
+        """Return the value of the expression as text; a missing one where it has none or cannot be computed."""
+        return self.apply_or_refuse(columns, context)[0]
+
+    def apply_or_refuse(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, NDArray[np.bool_]]:
+        """Return the value of the expression as text, and the rows for which it cannot be computed."""
         import duckdb
 
         table = pa.Table.from_batches([columns.select(list(dict.fromkeys([context.column, *self.columns])))])
         with closed_connection() as connection:
             try:
                 connection.register("rows", _narrowed(table))
-                found = connection.sql(f"SELECT CAST(({self.sql}\n) AS VARCHAR) AS value FROM rows").to_arrow_table()  # noqa: S608 - the policy's own
+                found = self._computed(connection)
             except (duckdb.Error, pa.ArrowInvalid):
                 # its own words may quote a value
                 raise _not_computed(context.column) from None
         if found.num_rows != columns.num_rows:
             raise _not_computed(context.column)
         chunks = found.column("value").chunks
-        return pa.concat_arrays(chunks).cast(pa.string()) if chunks else pa.array([], pa.string())
+        values = pa.concat_arrays(chunks).cast(pa.string()) if chunks else pa.array([], pa.string())
+        return values, found.column("wrong").to_numpy()
+
+    def _computed(self, connection: duckdb.DuckDBPyConnection) -> pa.Table:
+        """Return the values; where one of them cannot be computed each is tried, which takes longer, and is not done where chance is in them."""
+        import duckdb
+
+        value = f"CAST(({self.sql}\n) AS VARCHAR)"
+        try:
+            return connection.sql(f"SELECT {value} AS value, false AS wrong FROM rows").to_arrow_table()  # noqa: S608 - the policy's own
+        except (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException):
+            # a value may be missing on purpose: what cannot be computed is a missing structure
+            tried = f"SELECT TRY(struct_pack(found := {value})) AS one FROM rows"  # noqa: S608 - the policy's own
+            return connection.sql(f"SELECT one.found AS value, one IS NULL AS wrong FROM ({tried})").to_arrow_table()  # noqa: S608 - as above
 
 
 def _narrowed(table: pa.Table) -> pa.Table:
@@ -92,5 +115,5 @@ def _not_computed(column: str) -> DataError:
     return DataError(
         f"column {column}: the expression of its mask cannot be computed",
         code="mask-expression",
-        hint="look at the names and types of its columns; texts that may be no numbers need TRY_CAST, and an expression sees one row",
+        hint="look at the names and types of its columns; one with chance in it must fit every row: TRY_CAST, or CASE WHEN",
     )

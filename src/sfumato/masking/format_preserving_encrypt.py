@@ -100,6 +100,7 @@ class FormatPreservingEncrypt(Operation):
 
     def reveal(self, values: pa.Array, context: MaskContext) -> pa.Array:
         """Return the values as they were before they were encrypted under the current key."""
+        context.opened_by.add(context.keys.current(self.key).id)
         return on_present(value_text(values), lambda present: self._permuted(present, context, decrypt=True))
 
     def _permuted(self, texts: pa.Array, context: MaskContext, decrypt: bool) -> pa.Array:

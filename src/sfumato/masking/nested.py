@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from functools import partial
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pydantic import Field, ValidationError, ValidationInfo, field_serializer, field_validator
 
 from sfumato.core.canonical import as_text
@@ -18,6 +22,7 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import Place as Key
 from sfumato.core.mistakes import passed_on, placed_mistakes
 from sfumato.core.nested_types import Leaf, leaves_of
+from sfumato.core.undoing import is_undone, undo_chain
 from sfumato.errors import Mistake, UsageError
 from sfumato.registry import find
 
@@ -72,9 +77,7 @@ class Nested(Operation):
             nulls="kept",
             scope="value",
             types=("text",),
-            reveals=" ".join(
-                dict.fromkeys([*self._left, "How documents are built, and how long their lists are.", *(card.reveals for card in cards)])
-            ),
+            reveals=" ".join(dict.fromkeys([*self._left, _BUILT, *(card.reveals for card in cards)])),
         )
 
     @property
@@ -93,6 +96,27 @@ class Nested(Operation):
         return others + [
             f"{path}: {words}" for path, masks in self.paths.items() for mask in masks if isinstance(mask, Cautious) for words in mask.warnings
         ]
+
+    @property
+    def undone(self) -> Sequence[Mask]:
+        """The masks along the paths whose values can be told again."""
+        return [mask for masks in self.paths.values() if is_undone(masks) for mask in masks]
+
+    def reveal_within(self, values: pa.Array, context: MaskContext) -> pa.Array:
+        """Return the documents with what can be undone as it was, texts where masks made texts of numbers; null for one that was not masked so."""
+        documents = [_parsed(text) for text in as_text(values).to_pylist()]
+        found: list[Any] = [None if document is None else self._undone_places(document) for document in documents]
+        for path, masks in self._undone_paths.items():
+            _replace(path, found, partial(_undone, masks, context))
+        return _told(documents, found)
+
+    @property
+    def _undone_paths(self) -> dict[str, Sequence[Mask]]:
+        return {path: masks for path, masks in self.paths.items() if is_undone(masks)}
+
+    def _undone_places(self, document: _Document) -> dict[str, list[Place]]:
+        ends = {path: places_of(document, steps_of(path)) for path in self._undone_paths}
+        return {path: [place for place in places if not isinstance(place.value, dict | list)] for path, places in ends.items()}
 
     def read_files(self) -> None:
         """Read the files that the masks name."""
@@ -133,9 +157,9 @@ class Nested(Operation):
         documents = [_parsed(text) for text in as_text(columns.column(context.column)).to_pylist()]
         found = [self._found_in(document) for document in documents]
         for path, masks in self.paths.items():
-            self._mask(path, masks, found, context)
-        told = [None if document is None or where is None else json_text(document) for document, where in zip(documents, found, strict=True)]
-        return pa.array(told, pa.string())
+            if _replace(path, found, partial(_masked, masks, context)):
+                context.met.add(path)
+        return _told(documents, found)
 
     def _found_in(self, document: _Document | None) -> dict[str, list[Place]] | None:
         try:
@@ -169,19 +193,40 @@ class Nested(Operation):
         ways = {steps[:number] for steps in map(steps_of, self.paths) for number in range(1, len(steps))}
         return {(id(place.holder), place.step) for way in ways for place in places_of(document, way) if place.value is None}
 
-    @staticmethod
-    def _mask(path: str, masks: Sequence[Mask], found: list[Any], context: MaskContext) -> None:
-        places = [(row, place) for row, where in enumerate(found) if where is not None for place in where[path]]
-        values = [place.value for _, place in places]
-        if values:
-            context.met.add(path)
-        plain = pa.array([_plain(value) for value in values], pa.string())
-        batch = pa.RecordBatch.from_arrays([plain], names=[context.column])
-        masked = MaskedColumn(context.column, masks, on_null="keep", on_invalid="remove").apply(batch, context).to_pylist() if values else []
-        for (row, place), old, new in zip(places, values, masked, strict=True):
-            if new is None and old is not None and not masks[-1].card.empties:
-                found[row] = None
-            place.put(new if isinstance(old, str) or new is None else _as(type(old), new))
+
+def _masked(masks: Sequence[Mask], context: MaskContext, values: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return masked values, and which of them could not be taken."""
+    batch = pa.RecordBatch.from_arrays([values], names=[context.column])
+    made = MaskedColumn(context.column, masks, on_null="keep", on_invalid="remove").made(batch, context)
+    return made.values, np.logical_or.reduce([np.zeros(len(values), bool), *made.invalid.values()])
+
+
+def _undone(masks: Sequence[Mask], context: MaskContext, values: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return values as they were, and which of them the masks have not made."""
+    found = undo_chain(masks, values, context)
+    return found, pc.and_(found.is_null(), values.is_valid()).to_numpy(zero_copy_only=False)
+
+
+def _replace(path: str, found: list[Any], made: Callable[[pa.Array], tuple[pa.Array, NDArray[np.bool_]]]) -> bool:
+    """Put what is made of the values at the end of a path in their places, and return whether there are any.
+
+    A document with a value of which nothing could be made is no longer among those found.
+    """
+    places = [(row, place) for row, where in enumerate(found) if where is not None for place in where[path]]
+    values = [place.value for _, place in places]
+    if not values:
+        return False
+    new_values, wrong = made(pa.array([_plain(value) for value in values], pa.string()))
+    for (row, place), old, new, refused in zip(places, values, new_values.to_pylist(), wrong.tolist(), strict=True):
+        if refused:
+            found[row] = None
+        place.put(new if isinstance(old, str) or new is None else _as(type(old), new))
+    return True
+
+
+def _told(documents: Sequence[_Document | None], found: Sequence[Any]) -> pa.Array:
+    told = [None if document is None or where is None else json_text(document) for document, where in zip(documents, found, strict=True)]
+    return pa.array(told, pa.string())
 
 
 def _plain(value: Any) -> str | None:

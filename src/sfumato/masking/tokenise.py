@@ -122,6 +122,8 @@ class Tokenise(Operation):
         tokens = np.array(
             [number if number <= _LAST and str(number) == text else -1 for number, text in zip(numbers, texts.to_pylist(), strict=True)]
         )
+        if opened.key is not None:
+            context.opened_by.add(opened.key.id)
         found = opened.vault.values(opened.namespace, self._range, opened.key, tokens.astype(np.int64))
         return pa.array([None if value is None else opened.original(value) for value in found], pa.binary()).cast(pa.string())
 

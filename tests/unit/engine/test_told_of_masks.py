@@ -44,9 +44,11 @@ def test_the_record_says_from_where_loss_is_measured() -> None:
 
 
 def test_a_plan_says_what_cannot_be_undone_and_in_which_order_rows_come() -> None:
-    mask = {"role": "other", "mask": {"encrypt": {"key": "main"}}, "when": {"column": "consent", "equals": "no"}}
-    policy = {"columns": {"name": mask, "consent": {"role": "other"}}, "keys": {"main": {"environment": "SOME_KEY"}}}
-    told = str(sfumato.plan(policy, pa.table({"name": ["a"], "consent": ["no"]})))
+    masks = {"name": {"encrypt": {"key": "main"}}, "card": {"format_preserving_encrypt": {"key": "main"}}}
+    columns = {name: {"role": "other", "mask": mask, "when": {"column": "consent", "equals": "no"}} for name, mask in masks.items()}
+    policy = {"columns": {**columns, "consent": {"role": "other"}}, "keys": {"main": {"environment": "SOME_KEY"}}}
+    told = str(sfumato.plan(policy, pa.table({"name": ["a"], "card": ["1"], "consent": ["no"]})))
 
-    assert "sfumato reveal cannot undo it" in told
+    assert "Mask name with encrypt where consent is no, others as they are; sfumato reveal undoes it in part." in told
+    assert "Mask card with format_preserving_encrypt where consent is no, others as they are; sfumato reveal cannot undo it." in told
     assert "Return it as a table, in random order." in told

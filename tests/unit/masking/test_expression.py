@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -45,7 +46,7 @@ def test_what_is_no_expression_over_a_row_is_refused_with_the_policy(sql: str) -
         Expression(sql=sql)
 
 
-@pytest.mark.parametrize("sql", ["nobody", "name::INTEGER", "a, b", "(name, n)", "error(name)"])
+@pytest.mark.parametrize("sql", ["nobody", "a, b", "(name, n)", "error(name)", "name::INTEGER + random()"])
 def test_what_cannot_be_computed_stops_without_a_value(sql: str) -> None:
     with pytest.raises(DataError) as raised:
         made(sql)
@@ -133,3 +134,30 @@ def test_decimals_that_are_too_wide_are_refused_in_words() -> None:
     with pytest.raises(DataError) as caught:
         Expression(sql="x * 2").apply(wide, MaskContext("x"))
     assert caught.value.message == "column x: the expression of its mask cannot be computed"
+
+
+def column(sql: str, **more: Any) -> dict[str, Any]:
+    return {"columns": {"n": {"role": "other", "mask": {"expression": {"sql": sql, "same_again": True}}, **more}}}
+
+
+def test_rows_for_which_it_cannot_be_computed_stop_the_run_and_are_counted() -> None:
+    with pytest.raises(DataError) as caught:
+        sfumato.run(column("CAST(n AS INTEGER) + 1"), data=pa.table({"n": ["1", "Canary", None, "x"]}))
+    assert caught.value.message == "column n: 2 rows with a value that expression cannot take, the first in row 2"
+    assert caught.value.code == "mask-invalid"
+
+
+def test_rows_for_which_it_cannot_be_computed_are_removed_where_the_policy_says_so() -> None:
+    # what is missing on purpose is not counted as removed
+    policy = column("nullif(CAST(n AS INTEGER) + 1, 2)", on_invalid="remove")
+    release = sfumato.run(policy, data=pa.table({"n": ["1", "Canary", None, "x", "5"] * 300}))
+    assert sorted(value or "" for value in release.table["n"].to_pylist()) == [""] * 1200 + ["6"] * 300
+    assert "columns.n: 600 values that expression cannot take were removed" in release.record.notes
+
+
+def test_a_document_in_which_it_cannot_be_computed_cannot_be_taken() -> None:
+    mask = {"nested": {"paths": {"$.a": [{"expression": {"sql": "CAST(n AS INTEGER) + 1"}}, "keep"]}}}
+    data = pa.table({"n": ['{"a":"1"}', '{"a":"Canary"}', '{"a":null}']})
+    with pytest.raises(DataError) as caught:
+        sfumato.run({"columns": {"n": {"role": "other", "mask": mask}}}, data=data)
+    assert caught.value.message == "column n: 1 row with a value that nested cannot take, row 2"
