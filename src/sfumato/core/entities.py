@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.entity import Entity
-from sfumato.core.entity_patterns import FORMS, KINDS, Form, Kind
+from sfumato.core.entity_form import Form
+from sfumato.core.entity_patterns import FORMS, KINDS, Kind
 from sfumato.core.hidden_characters import HIDDEN, in_whole_text, without_hidden
 from sfumato.core.layers import layered
 

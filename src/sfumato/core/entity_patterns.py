@@ -11,8 +11,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -21,8 +19,9 @@ from numpy.typing import NDArray
 
 from sfumato.core import national_identifiers
 from sfumato.core.checksums import luhn, mod_97
+from sfumato.core.date_forms import DATE_FORMS
+from sfumato.core.entity_form import LETTERS, Form, each
 from sfumato.core.iban_lengths import IBAN_LENGTHS
-from sfumato.core.months import MONTH_NAMES, MONTHS_CAPITALISED, MONTHS_CUT_SHORT, MONTHS_WITH_YEAR
 
 Kind = Literal[
     "url", "email", "iban", "card", "uuid", "us_ssn", "national_id", "mac", "ip", "date", "phone", "passport", "vehicle", "postcode"
@@ -33,35 +32,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 """All of them, in the order in which they are looked for: what one has found is not looked at by the next."""
 
 
-@dataclass(frozen=True)
-class Form:
-    """One way to write an entity: it is the group ``entity`` of the pattern where there is one, else all that the pattern finds.
-
-    ``is_right`` says which values are such entities, without what ``without`` finds in them; ``end`` where one ends in a text that begins at a place,
-    where the pattern finds only its beginning.
-    """
-
-    screen: str
-    pattern: re.Pattern[str]
-    is_right: Callable[[pa.Array], NDArray[np.bool_]] | None = None
-    without: re.Pattern[str] | None = None
-    end: Callable[[str, int], int] | None = None
-
-    @cached_property
-    def group(self) -> str | int:
-        """The group of the pattern that is the entity."""
-        return "entity" if "entity" in self.pattern.groupindex else 0
-
-
-def _each(is_right: Callable[[str], bool]) -> Callable[[pa.Array], NDArray[np.bool_]]:
-    """Return a test of a column, made of a test of a text."""
-    return lambda texts: np.array([is_right(text) for text in texts.to_pylist()], bool)
-
-
 _NO_DIGITS = re.compile(r"[^0-9]")
 _NO_LETTERS = re.compile(r"[^0-9A-Za-z]")
-# letters with their marks, which are characters of their own where a text is decomposed
-_LETTERS = r"\w\u0300-\u036f"
 _FEWEST_DIGITS_OF_AN_ACCOUNT = 8
 
 
@@ -90,7 +62,7 @@ def _upper(check: Callable[[pa.Array], NDArray[np.bool_]]) -> Callable[[pa.Array
     return lambda texts: check(pa.array([text.upper() for text in texts.to_pylist()], pa.string()))
 
 
-@_each
+@each
 def _is_address(text: str) -> bool:
     try:
         ipaddress.ip_address(text.split("%")[0])
@@ -99,14 +71,7 @@ def _is_address(text: str) -> bool:
     return any(character.isalnum() for character in text)
 
 
-@_each
-def _is_day(text: str) -> bool:
-    first, second, third = (int(part) for part in re.split(r"\D+", text)[:3])
-    days, months = ((third, second), (second, first)) if first > 31 else ((first, second), (second, first))
-    return any(1 <= day <= 31 and 1 <= month <= 12 for day, month in (days, months))
-
-
-@_each
+@each
 def _is_phone(text: str) -> bool:
     # from half past eight until a quarter to eleven
     return re.fullmatch(r"[012]\d\.?[0-5]\d ?- ?[012]\d\.?[0-5]\d", text) is None
@@ -116,7 +81,7 @@ _VEHICLE_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [1, 2, 3, 4, 5, 6, 7, 8, 1
 _VEHICLE_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 
 
-@_each
+@each
 def _is_vehicle(text: str) -> bool:
     """Return whether the ninth character of a vehicle identification number is its check digit (49 CFR 565.15)."""
     values = [int(character) if character.isdigit() else _VEHICLE_VALUES[character] for character in text]
@@ -124,56 +89,16 @@ def _is_vehicle(text: str) -> bool:
     return text[8] == "0123456789X"[rest]
 
 
-@_each
+@each
 def _is_plate(text: str) -> bool:
     return any(character.isdigit() for character in text) and any(character.isalpha() for character in text)
 
 
-@_each
+@each
 def _has_digits(text: str) -> bool:
     return sum(character.isdigit() for character in text) >= 3
 
 
-# the time that may follow a date
-_ZONE = r"(?:(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}(?![./-][0-9]))\b)"
-_CLOCK = (
-    r"[0-2]?[0-9](?::[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?|[hH][0-5][0-9])"
-    rf"(?: ?(?:[AaPp]\.?[Mm]\b\.?|Uhr\b|h\b|{_ZONE}))?"
-)
-_TIME = rf"(?:T[0-2][0-9][0-5][0-9](?:[0-5][0-9])?{_ZONE}?|(?:T|,? {{1,2}}(?:(?:at|um|à|a las|alle|alle ore) )?){_CLOCK})?"
-# numbers with one of these behind them are doses and sizes
-_NO_UNIT = r"(?! ?(?:mg|mcg|µg|g|kg|ml|l|cm|mm|units?|iu|ie|mmol|mmhg)\b| ?%)"
-_YEAR = r"(?:19|20)[0-9]{2}"
-_DAY = r"(?:3[01]|[12][0-9]|0?[1-9])"
-_ORDINAL = r"(?:st|nd|rd|th|er|º|°|ª)"
-_OF = r"(?:of |de |del |d['’])?"
-_MORE_DAYS = rf"(?:{_ORDINAL}\b|[.º°])?(?: ?(?:-|to|bis|au|al|and|und|et|y|e) ?{_DAY}(?:{_ORDINAL}\b|[.º°])?)?"
-_DAYS = rf"{_DAY}{_MORE_DAYS}"
-# at the beginning of a date, sought by their first digit
-_FIRST_DAY = r"[0-9](?<![0-9.,/].)(?:(?<=3)[01]|(?<=[12])[0-9]|(?<=0)[1-9]|(?<=[1-9]))"
-_FIRST_DAYS = rf"{_FIRST_DAY}{_MORE_DAYS}"
-_FIRST_YEAR = r"[12](?<![0-9.,/].)(?:(?<=1)9|(?<=2)0)[0-9]{2}"
-_NAMES = "|".join(sorted(MONTH_NAMES, key=len, reverse=True))
-_ALL_NAMES = "|".join(sorted((*MONTH_NAMES, *MONTHS_WITH_YEAR), key=len, reverse=True))
-_NAME_END = r"(?![^\W\d_]|[\u0300-\u036f])"
-_MONTH = rf"(?i:{_NAMES}){_NAME_END}"
-_ANY_MONTH = rf"(?i:{_ALL_NAMES}){_NAME_END}\.?"
-# may, march and dec are words and numbers of their own: beside a day they are months with a capital, some of them also without one behind the day
-_CAPITALISED = "|".join(name for month in sorted(MONTHS_CAPITALISED, key=len, reverse=True) for name in (month.capitalize(), month.upper()))
-_CAPITALISED_MONTH = rf"(?:{_CAPITALISED}){_NAME_END}"
-_CUT_SHORT_MONTH = rf"(?:{'|'.join(sorted(MONTHS_CUT_SHORT, key=len, reverse=True))}){_NAME_END}"
-_STOP = r"(?:(?<!March)(?<!MARCH)(?<!May)(?<!MAY)\.)?"
-_MONTH_SCREEN = rf"(?i)[0-9][^0-9]{{0,4}}(?:of |de |del |d')?(?:{_ALL_NAMES})(?:[^a-z]|$)|\b(?:{_ALL_NAMES})[^0-9a-z]{{1,3}}(?:de |del |of )?[0-9]"
-_MONTH_NUMBER = "(?:1[0-2]|0?[1-9])"
-# a date follows no number, but may follow the first date of a range, or its time
-_AFTER_TIME = r"(?<=[0-9]:[0-9]{2}[-/].)|(?<=[0-9]Z[-/].)"
-_AFTER_YEAR_FIRST = (
-    rf"(?:(?<![0-9./-].)|{_AFTER_TIME}|"
-    + "|".join(rf"(?<=[12][0-9]{{3}}[-./][0-9]{{{month}}}[-./][0-9]{{{day}}}[-/].)" for month in (1, 2) for day in (1, 2))
-    + ")"
-)
-_AFTER_YEAR_LAST = rf"(?:(?<![0-9./-].)|{_AFTER_TIME}|(?<=[0-9][./-][12][0-9]{{3}}[-/].)|(?<=[0-9][./][0-9]{{2}}-.))"
-_BEFORE_YEAR_LAST = r"(?:(?![0-9]|[./-][0-9])|(?=[-/][0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2}))"
 # what may stand between the word that says what a number is, and the number
 _IS = "number|numbers|no|nr|num|nummer|numéro|número|numero|code|is|was|ist|lautet|est|es|è"
 _BEHIND = (
@@ -190,53 +115,11 @@ _HEX = "[0-9A-Fa-f]"
 _TAX = "[0-9LMNPQRSTUV]"
 
 
-def _first_name(names: str, flags: str = "", behind: str = "") -> str:
-    """Return the expression of names behind no letter, sought by their first characters; one whose case does not matter with the flag ``i``.
-
-    ``behind`` says behind what else they may stand.
-    """
-    rests: dict[str, list[str]] = {}
-    for name in names.split("|"):
-        rests.setdefault(name[0] + name[0].upper() if flags else name[0], []).append(name[1:])
-    each = "|".join(rf"(?<=[{first}])(?{flags}:{'|'.join(rest)})" for first, rest in rests.items())
-    return rf"[{''.join(rests)}](?<![{_LETTERS}].){behind}(?:{each}){_NAME_END}"
-
-
-def _month_forms() -> tuple[Form, ...]:
-    """Dates with the name of a month: with a year, or where the name can mean nothing else with a day."""
-    tail = rf"(?![0-9]){_TIME}"
-    any_month = _first_name(_ALL_NAMES, "i") + r"\.?"
-    no_day = r"(?<![0-9] .)(?<![0-9]\. .)"
-    day_last = rf" {_DAY}(?![0-9.,]?[0-9]|[{_LETTERS}]){_NO_UNIT}{_TIME}"
-    day_first = rf"{_OF}(?:{_MONTH}|(?:{_CAPITALISED_MONTH}|{_CUT_SHORT_MONTH}){_STOP}){_TIME}"
-    patterns = (
-        rf"{_FIRST_YEAR}([-/.]){_ANY_MONTH}\1{_DAY}{tail}",
-        rf"{any_month}([-/]){_DAY}\1(?:{_YEAR}|[0-9]{{2}}){tail}",
-        rf"{_FIRST_DAYS} {{0,2}}{_OF}{_ANY_MONTH},? {{0,2}}(?:de |del )?(?:{_YEAR}|['’][0-9]{{2}}){tail}",
-        rf"{_FIRST_DAY}([-/]){_ANY_MONTH}\1(?:{_YEAR}|[0-9]{{2}}){tail}",
-        rf"{any_month} ?{_DAYS}(?:, ?| )(?:{_YEAR}|['’][0-9]{{2}}){tail}",
-        rf"{any_month}(?:,? (?:de |del |of )?|[-/]){_YEAR}{tail}",
-        rf"{_FIRST_YEAR} (?:{_MONTH}|{_CAPITALISED_MONTH})\.? {_DAY}{_ORDINAL}?(?!\w|[.,][0-9]){_TIME}",
-        rf"{_FIRST_DAY}(?:st|nd|rd|th) (?:of )?{_ANY_MONTH}{_TIME}",
-        rf"{any_month} {_DAY}(?:st|nd|rd|th)\b{_TIME}",
-        _first_name(_NAMES, "i", no_day) + day_last,
-        _first_name(_CAPITALISED, "", no_day) + rf"\.?{day_last}",
-        rf"{_FIRST_DAYS} {day_first}",
-        # a word of other languages, which an article makes French
-        rf"[ldaLDA](?<![{_LETTERS}].)[euEU] (?P<entity>{_DAYS} (?i:mars){_NAME_END}{_TIME})",
-        # where what seemed the first of two days was that of another month
-        rf"{_FIRST_DAY}[.º°]? {day_first}",
-        _first_name(_NAMES, "i") + day_last,
-        _first_name(_CAPITALISED) + rf"\.?{day_last}",
-    )
-    return tuple(Form(_MONTH_SCREEN, re.compile(pattern)) for pattern in patterns)
-
-
 def _behind(words: str, value: str, is_right: Callable[[pa.Array], NDArray[np.bool_]] | None = None, without: re.Pattern[str] | None = None) -> Form:
     """Return the form of what counts only behind a word that says what it is."""
     return Form(
         rf"(?i)\b(?:{words})[^0-9\n]{{0,20}}[0-9]",
-        re.compile(rf"(?<![{_LETTERS}])(?i:{words}){_BEHIND}(?P<entity>{value})(?![{_LETTERS}])"),
+        re.compile(rf"(?<![{LETTERS}])(?i:{words}){_BEHIND}(?P<entity>{value})(?![{LETTERS}])"),
         is_right,
         without,
     )
@@ -255,8 +138,8 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         Form(
             "@",
             re.compile(
-                rf"(?:[{_LETTERS}+](?:[{_LETTERS}.!#$%&'*+/=?^`{{|}}~-]{{0,319}}+)|\"[^\"\n]{{1,64}}\")"
-                rf"@(?:[^\W_](?:[{_LETTERS}-]{{0,62}}\.){{1,8}}[^\W\d_][{_LETTERS}-]{{1,62}}|\[[0-9A-Fa-f.:]{{2,45}}\])"
+                rf"(?:[{LETTERS}+](?:[{LETTERS}.!#$%&'*+/=?^`{{|}}~-]{{0,319}}+)|\"[^\"\n]{{1,64}}\")"
+                rf"@(?:[^\W_](?:[{LETTERS}-]{{0,62}}\.){{1,8}}[^\W\d_][{LETTERS}-]{{1,62}}|\[[0-9A-Fa-f.:]{{2,45}}\])"
             ),
         ),
         Form(
@@ -341,27 +224,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
             _is_address,
         ),
     ),
-    "date": (
-        Form(
-            r"[0-9]\. ?- ?[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2}",
-            re.compile(
-                rf"[0-9](?<![0-9./-].)[0-9]?\. ?(?:{_MONTH_NUMBER}\.)? ?- ?{_DAY}\. ?{_MONTH_NUMBER}\. ?"
-                rf"(?:{_YEAR}|[0-9]{{2}})(?![0-9]|[./-][0-9]){_TIME}"
-            ),
-        ),
-        Form(
-            "[0-9]{4}[-./][0-9]{1,2}[-./][0-9]",
-            re.compile(rf"[12]{_AFTER_YEAR_FIRST}[0-9]{{3}}([-./])[0-9]{{1,2}}\1[0-9]{{1,2}}(?![0-9]){_TIME}"),
-            _is_day,
-        ),
-        Form(
-            "[0-9]{1,2} ?[-./] ?[0-9]{1,2} ?[-./] ?[0-9]{2}",
-            re.compile(rf"[0-9]{_AFTER_YEAR_LAST}[0-9]?( ?[-./] ?)[0-9]{{1,2}}\1(?:[12][0-9]{{3}}|[0-9]{{2}}{_NO_UNIT}){_BEFORE_YEAR_LAST}{_TIME}"),
-            _is_day,
-        ),
-        Form("[0-9]{8}T[0-9]", re.compile(rf"(?<![0-9A-Za-z])(?:19|20)[0-9]{{6}}(?=T[0-9]){_TIME}")),
-        *_month_forms(),
-    ),
+    "date": DATE_FORMS,
     "phone": (
         Form(
             r"(?:\+ ?[1-9]|\(\+[1-9]|\b0[1-9]|\b00 ?[1-9]|\(0)(?:[ ()/.-]{0,3}[0-9]){5}",

@@ -40,21 +40,23 @@ class Card:
     ``deterministic``: the same value, under the same key, always becomes the same. ``uniqueness``: whether two values stay two. ``nulls`` says
     what becomes of a missing value where the policy says nothing; ``generates`` whether the operation can put something in its place.
     ``keyed`` says that nobody without a key or a vault can tell what a value becomes: who knows somebody's value does not find the row by it.
-    ``empties`` says that it answers null on purpose, ``perturbs`` that values become others of their kind, by chance or by exchange. ``types`` are
-    the types of values it takes, all where there are none. ``reveals`` says in one sentence what can still be learnt.
+    ``empties`` says that it answers null on purpose, ``perturbs`` that values become others of their kind, by chance or by exchange,
+    ``in_part`` that parts of a value may stay as they are whatever chance does to the others. ``types`` are the types of values it takes, all where
+    there are none. ``reveals`` says in one sentence what can still be learnt.
     """
 
     deterministic: bool
-    reversible: bool
     uniqueness: Uniqueness
     changes_type: bool
-    nulls: Literal["kept", "masked"]
     scope: Scope
+    reversible: bool = False
+    nulls: Literal["kept", "masked"] = "kept"
     engines: tuple[str, ...] = ("arrow",)
     generates: bool = False
     keyed: bool = False
     empties: bool = False
     perturbs: bool = False
+    in_part: bool = False
     types: tuple[ValueType, ...] = ()
     reveals: str = ""
 

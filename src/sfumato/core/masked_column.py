@@ -36,7 +36,6 @@ _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
 _LOOKED_AT = 4096
 _Watch = Callable[[Mask, pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
-_IN_PART = ("expression", "nested", "pattern_mask", "shuffle_characters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +304,7 @@ class MaskedColumn:
 
 def _shows(step: Mask) -> bool:
     """Return whether parts of a value may stay as they are, whatever chance does to the others."""
-    return step.card.deterministic or step.component_name() in _IN_PART
+    return step.card.deterministic or step.card.in_part
 
 
 def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> tuple[pa.Array, NDArray[np.bool_]]:

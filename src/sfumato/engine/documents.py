@@ -33,7 +33,7 @@ def refuse_documents(plan: Plan) -> None:
         raise _refused("and cannot be kept as they are where something is promised", kept)
 
 
-def nested_again(plan: Plan) -> dict[str, pa.DataType]:
+def nested_in_release(plan: Plan) -> dict[str, pa.DataType]:
     """Return the published columns that are written as lists, structures or maps again, and their types; it depends on no row."""
     if not isinstance(plan.sink, NestingSink):
         return {}

@@ -19,7 +19,7 @@ from sfumato.core.record import RunRecord, Together
 from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted, count, most_suppressed
 from sfumato.engine.derived import Finer, count_within, search_within
-from sfumato.engine.documents import nested_again
+from sfumato.engine.documents import nested_in_release
 from sfumato.engine.frames import kind_of_frame
 from sfumato.engine.in_view import in_view
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
@@ -218,7 +218,7 @@ def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
         kept=plan.kept,
         order=plan.published,
         contexts={name: plan.context(name, counted.mask_ladders.get(name)) for name in plan.masked},
-        nested=nested_again(plan),
+        nested=nested_in_release(plan),
     )
 
 

@@ -56,10 +56,8 @@ class Aggregate(Operation):
         """Which rows are looked at, and what is told of them, depends on the settings."""
         return Card(
             deterministic=True,
-            reversible=False,
             uniqueness="lossy",
             changes_type=self.function == "count",
-            nulls="kept",
             scope="group" if self.by else "table",
             types=() if self.function in _OF_ANYTHING else ("integer", "decimal"),
             reveals=_PLAIN[self.function] if self.plain else "A number that stands for k people or more of each group.",

@@ -28,10 +28,8 @@ class CardMask(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
-        nulls="kept",
         scope="value",
         reveals="The digits that are kept, the first six of which tell the issuer, how many there are and how they are written.",
     )

@@ -53,10 +53,8 @@ class CharacterMask(Operation):
         hidden = "how long it is and " if self.length is None else ""
         return Card(
             deterministic=True,
-            reversible=False,
             uniqueness="lossy",
             changes_type=True,
-            nulls="kept",
             scope="value",
             engines=("arrow",) if self.skip else ("arrow", "sql"),
             reveals=f"The characters of a value that are kept, {hidden}how often what is shown occurs.",

@@ -63,10 +63,8 @@ class Choice(Operation):
         """What it does; without a key chance decides."""
         return Card(
             deterministic=self.key is not None,
-            reversible=False,
             uniqueness="lossy",
             changes_type=True,
-            nulls="kept",
             scope="value",
             generates=True,
             reveals="Nothing of the value." if self.key is None else "That rows with different results had different values.",

@@ -19,7 +19,6 @@ class Constant(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
         nulls="masked",

@@ -54,10 +54,8 @@ class DateJitter(ByChance):
         about = "About when it was; of instants without a fraction of a second that they had none"
         return Card(
             deterministic=self.key is not None,
-            reversible=False,
             uniqueness="not guaranteed",
             changes_type=False,
-            nulls="kept",
             scope="value",
             types=("date", "timestamp"),
             perturbs=True,

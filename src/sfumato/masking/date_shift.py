@@ -34,10 +34,8 @@ class DateShift(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="not guaranteed",
         changes_type=False,
-        nulls="kept",
         scope="row",
         types=("date", "timestamp"),
         reveals="How long there is between the dates of a person and in which order they come, the time of day, and about when it was.",

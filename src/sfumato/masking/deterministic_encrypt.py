@@ -26,7 +26,6 @@ class DeterministicEncrypt(Sealed):
         reversible=True,
         uniqueness="preserved",
         changes_type=True,
-        nulls="kept",
         scope="value",
         keyed=True,
         reveals="Which rows have the same value, how often each occurs, and its length.",

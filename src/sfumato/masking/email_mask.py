@@ -28,10 +28,8 @@ class EmailMask(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
-        nulls="kept",
         scope="value",
         reveals="The domain and the first characters where they are kept, and how long the parts of an address are.",
     )

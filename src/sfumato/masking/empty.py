@@ -18,10 +18,8 @@ class Empty(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=False,
-        nulls="kept",
         scope="value",
         engines=("arrow", "sql"),
         empties=True,

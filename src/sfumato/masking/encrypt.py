@@ -27,7 +27,6 @@ class Encrypt(Sealed):
         reversible=True,
         uniqueness="preserved",
         changes_type=True,
-        nulls="kept",
         scope="value",
         keyed=True,
         reveals="The length of each value, and which key it needs.",

@@ -20,10 +20,8 @@ class EntityTag(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
-        nulls="kept",
         scope="value",
         generates=True,
         reveals="That there is a value, and of what kind.",

@@ -45,11 +45,10 @@ class Expression(Operation):
         """What it does hangs on the expression."""
         return Card(
             deterministic=self.same_again,
-            reversible=False,
             uniqueness="lossy" if not self.same_again else "not guaranteed",
             changes_type=True,
-            nulls="kept",
             scope="row" if self.columns else "value",
+            in_part=True,
             empties=True,
             reveals="Whatever the expression lets through: nobody but its author knows.",
         )

@@ -85,11 +85,9 @@ class Fake(ByChance):
         """What it does; without a key chance decides."""
         return Card(
             deterministic=self.key is not None,
-            reversible=False,
             # under a key few values meet: rows of one person would be seen to be
             uniqueness="lossy" if self.key is None else "not guaranteed",
             changes_type=True,
-            nulls="kept",
             scope="value" if self.by is None else "row",
             generates=True,
             reveals="Nothing of the value."

@@ -68,7 +68,6 @@ class FormatPreservingEncrypt(Operation):
             reversible=True,
             uniqueness="preserved",
             changes_type=True,
-            nulls="kept",
             scope="value",
             keyed=not any(sign.isalnum() for sign in self.keep),
             reveals="Which rows have the same value, how often each occurs, its length and the characters that are kept.",

@@ -132,10 +132,8 @@ class Generalise(Operation):
             types = ("integer", "decimal")
         return Card(
             deterministic=True,
-            reversible=False,
             uniqueness="lossy",
             changes_type=True,
-            nulls="kept",
             scope="value",
             types=types,
             reveals="In which group the value is, and how often each group occurs; a group of few tells nearly as much as the value.",

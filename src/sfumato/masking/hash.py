@@ -70,11 +70,9 @@ class Hash(Operation):
         same = "Which rows have the same value, and how often each occurs"
         return Card(
             deterministic=True,
-            reversible=False,
             # without a key even a part of a digest leads from a known value to its row
             uniqueness="preserved" if self.unkeyed is not None or (self.length is None and self.output != "integer") else "not guaranteed",
             changes_type=True,
-            nulls="kept",
             scope="value",
             keyed=self.key is not None,
             reveals=f"{same}." if self.key is not None else f"{same}; and every value that somebody thinks of trying.",

@@ -28,10 +28,8 @@ class IbanMask(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
-        nulls="kept",
         scope="value",
         reveals="The country and the last characters where they are kept, how many characters there are and how they are written.",
     )

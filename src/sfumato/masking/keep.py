@@ -21,7 +21,6 @@ class Keep(Operation):
         reversible=True,
         uniqueness="preserved",
         changes_type=False,
-        nulls="kept",
         scope="value",
         engines=("arrow", "sql"),
         reveals="Everything.",

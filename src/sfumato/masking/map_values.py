@@ -65,10 +65,8 @@ class MapValues(Operation):
         lossy = self.default is not None or (new is not None and len(set(new)) < len(new))
         return Card(
             deterministic=True,
-            reversible=False,
             uniqueness="lossy" if lossy else "not guaranteed" if new is None else "preserved",
             changes_type=True,
-            nulls="kept",
             scope="value",
             reveals="Which rows have a value in common, how often each new value occurs, and to whoever has the mapping what it stands for.",
         )

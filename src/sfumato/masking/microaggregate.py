@@ -38,10 +38,8 @@ class Microaggregate(Operation):
         """Which rows are looked at depends on the settings."""
         return Card(
             deterministic=True,
-            reversible=False,
             uniqueness="lossy",
             changes_type=False,
-            nulls="kept",
             scope="group" if self.within else "table",
             types=("integer", "decimal"),
             reveals="About where each number stands; the mean of k or more people's, of which nobody's own is told.",

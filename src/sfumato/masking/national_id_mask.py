@@ -29,10 +29,8 @@ class NationalIdMask(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
-        nulls="kept",
         scope="value",
         reveals="The characters that are kept, and how the number is written.",
     )

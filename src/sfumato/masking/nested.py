@@ -71,11 +71,10 @@ class Nested(Operation):
         cards = [mask.card for mask in self.inner]
         return Card(
             deterministic=all(card.deterministic for card in cards),
-            reversible=False,
             uniqueness="not guaranteed",
             changes_type=True,
-            nulls="kept",
             scope="value",
+            in_part=True,
             types=("text",),
             reveals=" ".join(dict.fromkeys([*self._left, _BUILT, *(card.reveals for card in cards)])),
         )

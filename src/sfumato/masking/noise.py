@@ -69,10 +69,8 @@ class Noise(ByChance):
         about = "About how large the value is"
         return Card(
             deterministic=self.key is not None,
-            reversible=False,
             uniqueness="not guaranteed",
             changes_type=False,
-            nulls="kept",
             scope="value",
             types=("integer", "decimal"),
             perturbs=True,

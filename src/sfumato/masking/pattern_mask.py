@@ -64,11 +64,10 @@ class PatternMask(Operation):
         """What it does; where chance decides one value may become several."""
         return Card(
             deterministic=self.key is not None or not self._random,
-            reversible=False,
             uniqueness="lossy",
             changes_type=True,
-            nulls="kept",
             scope="value",
+            in_part=True,
             reveals="The characters of a value that are kept, and how long it is, up to the length of the pattern where the rest is discarded.",
         )
 

@@ -34,10 +34,8 @@ class PhoneMask(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
-        nulls="kept",
         scope="value",
         reveals="The digits that are kept, the country where its code is, how many digits a number has and how it is written.",
     )

@@ -31,10 +31,8 @@ class PostcodeMask(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
-        nulls="kept",
         scope="value",
         reveals="The region that the first characters tell, and how a postcode is written.",
     )

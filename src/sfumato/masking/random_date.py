@@ -49,10 +49,8 @@ class RandomDate(ByChance):
         """What it does; without a key chance decides."""
         return Card(
             deterministic=self.key is not None,
-            reversible=False,
             uniqueness="not guaranteed",
             changes_type=False,
-            nulls="kept",
             scope="value",
             generates=True,
             types=("text", "date", "timestamp", "ip"),

@@ -50,10 +50,8 @@ class RandomNumber(ByChance):
         """What it does; without a key chance decides."""
         return Card(
             deterministic=self.key is not None,
-            reversible=False,
             uniqueness="not guaranteed",
             changes_type=False,
-            nulls="kept",
             scope="value",
             generates=True,
             types=("text", "integer", "decimal", "ip"),

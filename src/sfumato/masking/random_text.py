@@ -66,10 +66,8 @@ class RandomText(ByChance):
         """What it does; without a key chance decides."""
         return Card(
             deterministic=self.key is not None,
-            reversible=False,
             uniqueness="not guaranteed",
             changes_type=True,
-            nulls="kept",
             scope="value",
             generates=True,
             reveals="Nothing of the value." if self.key is None else "Which rows have the same value, and how often each occurs.",

@@ -111,10 +111,8 @@ class Redact(Operation):
         """What it does; with columns it looks at the rest of the row."""
         return Card(
             deterministic=True,
-            reversible=False,
             uniqueness="not guaranteed",
             changes_type=True,
-            nulls="kept",
             scope="row" if self.columns else "value",
             types=("text",),
             reveals=f"Everything in the text that is not found, {self._missed}{'; which entities are alike' if self.key is not None else ''}.",

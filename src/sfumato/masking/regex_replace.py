@@ -57,10 +57,8 @@ class RegexReplace(Operation):
         passed = " Values in which it finds nothing are shown whole." if self.unmatched == "keep" else ""
         return Card(
             deterministic=True,
-            reversible=False,
             uniqueness="lossy",
             changes_type=True,
-            nulls="kept",
             scope="value",
             empties=self.unmatched == "remove",
             reveals=f"All of a value that the expression does not find, and the groups that the replacement names.{passed}",

@@ -27,10 +27,8 @@ class RoundNumber(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=False,
-        nulls="kept",
         scope="value",
         types=("integer", "decimal"),
         reveals="The value up to the base, and how often each multiple occurs.",

@@ -26,10 +26,8 @@ class Shorten(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
-        nulls="kept",
         scope="value",
         engines=("arrow", "sql"),
         reveals="The characters of a value that stay, all of a shorter one, and how often what is shown occurs.",

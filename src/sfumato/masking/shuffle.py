@@ -29,10 +29,8 @@ class Shuffle(Operation):
         """Which rows are mixed depends on the settings."""
         return Card(
             deterministic=False,
-            reversible=False,
             uniqueness="lossy" if self.repetition else "preserved",
             changes_type=False,
-            nulls="kept",
             scope="group" if self.within else "table",
             perturbs=True,
             reveals="All values and their frequencies; in a group of rows, which values these have; a rare value still says that somebody has it.",

@@ -46,11 +46,10 @@ class ShuffleCharacters(Operation):
         """What it does; without a key chance decides."""
         return Card(
             deterministic=self.key is not None,
-            reversible=False,
             uniqueness="not guaranteed",
             changes_type=True,
-            nulls="kept",
             scope="value",
+            in_part=True,
             perturbs=True,
             reveals="How long a value is, and which characters it has, how often each.",
         )

@@ -35,10 +35,8 @@ class Swap(Operation):
         """Which rows are mixed depends on the settings."""
         return Card(
             deterministic=False,
-            reversible=False,
             uniqueness="preserved",
             changes_type=False,
-            nulls="kept",
             scope="group" if self.within else "table",
             perturbs=True,
             reveals="All values and their frequencies; rows that did not exchange show their own value, and by rank the others one near it.",

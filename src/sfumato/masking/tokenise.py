@@ -74,7 +74,6 @@ class Tokenise(Operation):
             reversible=True,
             uniqueness="preserved",
             changes_type=True,
-            nulls="kept",
             scope="value",
             keyed=True,
             reveals=f"{same}." if self.order == "random" else f"{same}; and which values came first.",

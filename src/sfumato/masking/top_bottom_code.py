@@ -64,10 +64,8 @@ class TopBottomCode(Operation):
         """What it does: labels are text."""
         return Card(
             deterministic=True,
-            reversible=False,
             uniqueness="lossy",
             changes_type=self.beyond == "label",
-            nulls="kept",
             scope="value",
             types=("date", "timestamp") if self._of_times else ("integer", "decimal"),
             reveals="Every value between the limits, and who is beyond them.",

@@ -39,10 +39,8 @@ class UrlMask(Operation):
         host = ", the host, which may be somebody's own," if self.keep_host else ""
         return Card(
             deterministic=True,
-            reversible=False,
             uniqueness="lossy",
             changes_type=True,
-            nulls="kept",
             scope="value",
             reveals=f"Scheme and port{host} and whether there was a user and whether anything followed the host.",
         )

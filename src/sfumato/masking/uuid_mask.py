@@ -27,10 +27,8 @@ class UuidMask(Operation):
 
     card: ClassVar[Card] = Card(
         deterministic=True,
-        reversible=False,
         uniqueness="lossy",
         changes_type=True,
-        nulls="kept",
         scope="value",
         reveals="The digits that are kept, and whether it is written with hyphens.",
     )
