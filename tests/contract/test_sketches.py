@@ -132,7 +132,7 @@ def test_two_sensitive_columns_are_checked_jointly_by_a_promise_from_elsewhere()
 class Greeting(Operation):
     """Masks a name by the sex in another column."""
 
-    card: ClassVar[Card] = Card(True, False, "lossy", changes_type=False, nulls="masked", scope="row", engines=("arrow",))
+    card: ClassVar[Card] = Card(deterministic=True, uniqueness="lossy", changes_type=False, nulls="masked", scope="row", engines=("arrow",))
 
     @property
     def reads(self) -> Sequence[str]:
