@@ -151,3 +151,77 @@ def test_people_are_counted_where_published_values_are_compared_with_the_table()
     policy = {"columns": {"pid": REMOVED, "zip": QUASI, "s": masked}, "subject": "pid", "promises": [{"t_closeness": {"column": "s", "t": 0.3}}]}
 
     assert [result.measured for result in sfumato.run(policy, data).record.promises] == [0, 0]
+
+
+def without(**columns: Any) -> dict[str, Any]:
+    """A view that promises nothing and removes what is not given."""
+    removed = {name: REMOVED for name in ("zip", "diag") if name not in columns}
+    return {"columns": {**removed, **columns}, "promises": []}
+
+
+BY_AGE = {"columns": {"age": QUASI}}
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        {"noise": {"amount": 0.4}},
+        {"swap": {"share": 0.01}},
+        [{"noise": {"amount": 0.1}}, {"round_number": {"base": 1}}],
+        {"shuffle": {"within": ["zip"]}},
+        {"noise": {"amount": 0.4, "key": "main"}},
+    ],
+)
+def test_chance_that_moves_a_value_a_little_way_shows_it(mask: Any) -> None:
+    zips = {"zip": KEPT} if "shuffle" in mask else {}
+    assert "measured 1" in refused({"a": BY_AGE, "b": without(age={"role": "other", "mask": mask}, **zips)})
+
+
+@pytest.mark.parametrize("mask", [{"shuffle": {}}, {"random_number": {"minimum": 1, "maximum": 9}}, {"encrypt": {"key": "main"}}, "constant"])
+def test_chance_that_leaves_nothing_of_a_value_shows_nothing(mask: Any) -> None:
+    assert read_by_one({"a": BY_AGE, "b": without(age={"role": "other", "mask": mask})})["a"].record.together[0].smallest_class >= 10
+
+
+@pytest.mark.parametrize("mask", [{"swap": {"share": 0.05}}, {"hash": {"key": "main"}}, {"shuffle": {}}])
+def test_a_view_that_hides_a_column_is_no_excuse_for_what_another_tells_of_it(mask: Any) -> None:
+    # pairs of neighbours have one illness, and only the second view tells pairs apart
+    rows = range(60)
+    data = pa.table(
+        {
+            "badge": [f"b{number}" for number in rows],
+            "zip": [f"1{number // 12}{number // 2 % 6}00" for number in rows],
+            "age": [30] * 60,
+            "diag": [("flu", "hiv", "ok", "gout", "tb")[number // 2 % 5] for number in rows],
+            "case": [str(number) for number in rows],
+        }
+    )
+    promised = [{"k_anonymity": {"k": 5}}, {"l_diversity": {"column": "diag", "l": 3}}]
+    views = {
+        "a": {"columns": {"diag": {"role": "sensitive", "mask": mask}}, "promises": promised},
+        "b": {"columns": {"diag": {"role": "other", "mask": "constant"}}, "promises": [{"k_anonymity": {"k": 2}}]},
+    }
+    assert "what a promises" in refused(views, data)
+
+
+def test_rows_that_a_view_leaves_out_are_not_shown_by_it() -> None:
+    zips, diagnoses = ["11"] * 6 + ["12"] * 2 + ["21"] * 6, ["flu", "ok", "flu", "ok", "gout", "ok", "hiv", "hiv", *["flu", "ok", "gout"] * 2]
+    numbers = [str(number) for number in range(len(zips))]
+    data = pa.table({"badge": numbers, "zip": zips, "age": [30] * len(zips), "diag": diagnoses, "case": numbers})
+    places = {**QUASI, "hierarchy": {"taxonomy": {"tree": {"root": ["11", "21"]}}}, "on_unknown": "suppress"}
+    views = {
+        "a": {"promises": [{"k_anonymity": {"k": 5}}, {"l_diversity": {"column": "diag", "l": 3}}]},
+        "b": {"columns": {"zip": places, "diag": {"role": "other"}}, "promises": [{"k_anonymity": {"k": 2}}], "suppression_limit": 0.2},
+    }
+    assert "measured 2" in refused(views, data)
+
+
+def test_a_condition_between_two_pseudonyms_tells_what_it_asks() -> None:
+    when = {"column": "age", "equals": 24}
+    badge = {"role": "other", "mask": {"hash": {"key": "main"}}, "when": when, "otherwise": {"encrypt": {"key": "main"}}}
+    assert "what a promises" in refused({"a": BY_AGE, "b": without(badge=badge)})
+
+
+def test_an_identifier_that_another_view_only_calls_sensitive_is_still_one() -> None:
+    data = table().append_column("firm", pa.array([f"f{number // 3}" for number in range(ROWS)]))
+    columns = {"badge": REMOVED, "zip": ZIP, "age": REMOVED, "diag": {"role": "sensitive"}, "case": KEPT, "firm": REMOVED}
+    assert "measured" in refused({"a": {}, "b": without(firm={"role": "sensitive"})}, data, columns=columns)

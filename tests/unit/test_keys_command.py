@@ -449,3 +449,13 @@ def test_what_can_be_undone_within_documents_is_revealed(say: Say, tmp_path: Pat
     (tmp_path / "release.csv").write_text(released.replace("s1.k1.", "s1.k1.A"))
     (tmp_path / "revealed.csv").unlink()
     assert "[reveal-invalid]" in failed(say, path, "notes")
+
+
+def test_the_audit_names_the_key_of_the_vault(say: Say, tmp_path: Path, write_policy: Callable[..., Path], audit: Path) -> None:
+    say("keys", "new", "--id", "k1", "--output", tmp_path / "main.key")
+    columns = {"name": {"role": "identifier", "mask": {"tokenise": {"vault": "my.vault", "key": "main"}}}}
+    path = write_policy({"source": "data.csv", "keys": {"main": {"file": "main.key"}}, "columns": columns, "sink": "release.csv"}, "name\nAnn\n")
+    assert say("run", path)[0] == 0
+    say("keys", "add", tmp_path / "main.key", "--id", "k2")
+    assert reveal(say, path, "name")[0] == 0
+    assert json.loads(audit.read_text())["keys"] == ["k1"]

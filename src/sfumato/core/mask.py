@@ -205,20 +205,21 @@ class Told:
     """Groups of rows of each of which one total is told: who takes one total from another learns of those in whom they differ.
 
     ``of`` is what is added up, a column or, where rows are counted, nothing; ``groups`` has the group of each row, -1 where nothing is told of it;
-    ``people`` is the number below which nothing may be told.
+    ``people`` is the number below which nothing may be told. ``known`` are rows whose own value is told, though not whose it is.
     """
 
     of: str
     groups: NDArray[np.int64]
     people: int
+    known: NDArray[np.bool_]
 
 
 @runtime_checkable
 class Totals(Protocol):
-    """A mask that tells sums, means or counts of groups."""
+    """A mask that tells sums, means, counts or extremes of groups."""
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
-        """Return of which rows it tells totals; None where it tells nothing that could be taken from another total."""
+        """Return of which rows it tells totals, or values; None where it tells nothing that could be taken from another total."""
         ...
 
 

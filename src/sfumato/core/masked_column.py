@@ -130,6 +130,11 @@ class MaskedColumn:
         return any(all(_shows(step) and not step.card.keyed for step in steps) for steps in self.branches)
 
     @property
+    def moves(self) -> bool:
+        """Whether chance moves values a little way, or exchanges them among few rows: what is published still tells of what was there."""
+        return any(step.card.perturbs and step.card.scope != "table" for step in (*self.steps, *self.otherwise))
+
+    @property
     def branches(self) -> Sequence[Sequence[Mask]]:
         """The operations of the rows for which the condition holds, and of the others; none where these are kept."""
         return [self.steps] if self.when is None else [self.steps, self.otherwise]
@@ -236,9 +241,9 @@ class MaskedColumn:
         def watch(step: Mask, seen: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> None:
             told = step.told(seen.filter(pa.array(rows)), context) if isinstance(step, Totals) else None
             if told is not None:
-                groups = np.full(len(rows), -1, np.int64)
-                groups[rows] = told.groups
-                found.append(replace(told, groups=groups))
+                groups, known = np.full(len(rows), -1, np.int64), np.zeros(len(rows), bool)
+                groups[rows], known[rows] = told.groups, told.known
+                found.append(replace(told, groups=groups, known=known))
 
         return self._masked(columns, context, watch).values, found
 

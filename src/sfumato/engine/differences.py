@@ -3,70 +3,95 @@
 Sums, means and counts of groups are told of k people each. Any of them can be added up and subtracted from others: what is left must be
 nobody's, or that of k people again. Of two kinds of groups the smallest such difference is a cut: groups are the nodes of a graph, rows that
 are in a group of each kind the edges between these, and rows that are in one of one kind only lead to the ground. Whoever adds up some
-groups of one kind and subtracts some of the other is left with the rows on the edges between these groups and all others.
+groups of one kind and subtracts some of the other is left with the rows on the edges between these groups and all others. Of more kinds the
+smallest difference is hard to find, and it is shown instead that none can be small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.kernels.grouping import group_columns
-from sfumato.core.mask import Told
 
-_MOST = 4_000_000
-_MOST_GROUPS = 400
+_MOST_CUT, _MOST_SOLVED = 400, 2000
 _NOTHING = 1e-9
-_Extremes = tuple[NDArray[np.int64], NDArray[np.int64]]
+Groups = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class ToldInView:
-    """What a column of a view tells of groups of rows of the source."""
+def few_people(kinds: Sequence[Groups], people: NDArray[np.int32], least: int) -> str | None:
+    """Return of how few people something follows from the totals of groups of some kinds, in words; None where they are enough.
 
-    view: str
-    column: str
-    told: Told
+    ``kinds`` have the group of each row, -1 where it is in none.
 
-
-def differences_of_few(totals: Sequence[ToldInView], people: NDArray[np.int32]) -> Iterator[tuple[ToldInView, ToldInView, int]]:
-    """Yield the pairs of totals that differ by fewer people than may be told of, and how few that are at least."""
-    for one, other in combinations(totals, 2):
-        if one.told.of == other.told.of:
-            few = fewest_people(one.told.groups, other.told.groups, people)
-            if few is not None and few < max(one.told.people, other.told.people):
-                yield one, other, few
-
-
-def told_by_all(totals: Sequence[ToldInView], people: NDArray[np.int32]) -> int | None:
-    """Return how many people the smallest set of rows has whose total follows from all totals together; None where that is enough of them.
-
-    Rows that are in the same groups throughout are one unknown, and every total is an equation. An unknown can be solved for where its unit vector
-    lies in the space of the equations, that is where its leverage is 1. More unknowns than can be solved in a moment are not tried.
+    >>> wards, everybody = np.array([0, 0, 0, 1, 1, -1]), np.zeros(6, np.int64)
+    >>> few_people([wards, everybody], np.arange(6, dtype=np.int32), 2)
+    '1 person'
     """
-    kinds = [each.told.groups for each in totals]
-    atoms, firsts = group_columns([kind + 1 for kind in kinds], [int(kind.max(initial=-1)) + 2 for kind in kinds])
-    groups = [np.unique(kind[kind >= 0]) for kind in kinds]
-    if len(firsts) * sum(map(len, groups)) > _MOST:
+    told = [kind for kind in kinds if (kind >= 0).any()]
+    if not told:
         return None
-    matrix = np.concatenate([each[:, None] == kind[firsts][None, :] for each, kind in zip(groups, kinds, strict=True)]).astype(float)
-    _, strengths, directions = np.linalg.svd(matrix, full_matrices=False)
-    leverage = (directions[strengths > _NOTHING] ** 2).sum(axis=0)
-    _, persons = _alike(atoms.astype(np.int64), people)
-    sizes = np.bincount(atoms[persons], minlength=len(firsts))
-    found = sizes[(leverage > 1 - _NOTHING) & (sizes < max(each.told.people for each in totals))]
-    return int(found.min()) if len(found) else None
+    if len(told) > 2 or sum(len(np.unique(kind)) for kind in told) > _MOST_CUT:
+        return f"fewer than {least} people, or it cannot be shown that they do not" if may_tell_of_few(told, people, least) else None
+    number = smallest_group(told[0], people) if len(told) == 1 else fewest_people(told[0], told[1], people)
+    if number is None or number >= least:
+        return None
+    return "1 person" if number == 1 else f"{number} people"
+
+
+def smallest_group(groups: Groups, people: NDArray[np.int32]) -> int:
+    """Return how many people the smallest group has."""
+    rows = np.flatnonzero(groups >= 0)
+    _, member = _alike(groups[rows], people[rows])
+    _, sizes = np.unique(groups[rows][member], return_counts=True)
+    return int(sizes.min())
+
+
+def may_tell_of_few(kinds: Sequence[Groups], people: NDArray[np.int32], least: int) -> bool:
+    """Return whether the totals of all groups together might tell that of fewer people than may be told of.
+
+    Rows that are in the same groups throughout are one unknown, and every total is an equation. What follows from the equations is a combination
+    of them, and each of its coefficients is at most the root of the unknown's leverage, in units of the whole: the unknowns that a combination is
+    made of have leverages of 1 or more together. Where no unknowns of few people have, nothing of few people follows.
+    """
+    atoms, firsts = group_columns([kind + 1 for kind in kinds], [int(kind.max()) + 2 for kind in kinds])
+    _, member = _alike(atoms.astype(np.int64), people)
+    # somebody with rows in several unknowns counts in part in each: they never seem to be more people than they are
+    shares = 1 / np.bincount(people[member])[people[member]]
+    weights = np.bincount(atoms[member], shares, minlength=len(firsts))
+    places = [kind[firsts] for kind in kinds]
+    told = np.logical_or.reduce([place >= 0 for place in places])
+    leverage, weights = _leverage([place[told] for place in places]), weights[told]
+    order = np.argsort(-leverage / weights, kind="stable")
+    before = np.cumsum(weights[order]) - weights[order]
+    parts = np.clip((least - 1 - before) / weights[order], 0, 1)
+    return bool((leverage[order] * parts).sum() > 1 - _NOTHING)
+
+
+def _leverage(places: Sequence[Groups]) -> NDArray[np.float64]:
+    """Return the leverage of each unknown, by the group of each kind that it is in; 1, the most that there is, where groups are too many."""
+    starts = np.cumsum([0, *(int(place.max()) + 1 for place in places)])
+    size = int(starts[-1])
+    if size > _MOST_SOLVED:
+        return np.ones(len(places[0]))
+    numbered = list(zip(starts[:-1], places, strict=True))
+    pairs = [(one + first, other + second, (one >= 0) & (other >= 0)) for first, one in numbered for second, other in numbered]
+    gram = np.zeros((size, size))
+    for one, other, both in pairs:
+        np.add.at(gram, (one[both], other[both]), 1.0)
+    inverse = np.linalg.pinv(gram, rcond=_NOTHING, hermitian=True)
+    found = np.zeros(len(places[0]))
+    for one, other, both in pairs:
+        found[both] += inverse[one[both], other[both]]
+    return found
 
 
 def fewest_people(one: NDArray[np.int64], other: NDArray[np.int64], people: NDArray[np.int32]) -> int | None:
     """Return how many people the smallest difference between groups of two kinds has, unions of them included; None where there is none.
 
-    Somebody whose rows are on several edges counts in part on each, so that a cut never seems to have more people than it has. Of more groups
-    than can be cut in a moment, only groups with each other, and with those that lie within them, are compared.
+    Somebody whose rows are on several edges counts in part on each, so that a cut never seems to have more people than it has.
 
     >>> wards, everybody = np.array([0, 0, 1, 1, -1]), np.zeros(5, np.int64)
     >>> fewest_people(wards, everybody, np.arange(5, dtype=np.int32))
@@ -76,9 +101,6 @@ def fewest_people(one: NDArray[np.int64], other: NDArray[np.int64], people: NDAr
     if not len(rows):
         return None
     left, right, whose = one[rows] + 1, other[rows] + 1, people[rows]
-    if len(np.unique(left)) + len(np.unique(right)) > _MOST_GROUPS:
-        found = [*_beside(one, other, people), *_beside(other, one, people), *_beside_parts(one, other, people), *_beside_parts(other, one, people)]
-        return min(found, default=None)
     cells, firsts = group_columns([left, right], [int(left.max()) + 1, int(right.max()) + 1])
     _, member = _alike(cells.astype(np.int64), whose)
     shares = 1 / np.bincount(whose[member])[whose[member]]
@@ -123,48 +145,6 @@ def smallest_cut(one: NDArray[np.int64], other: NDArray[np.int64], weights: NDAr
     return min(cuts, default=None)
 
 
-def left_beside_known(totals: NDArray[np.int64], known: NDArray[np.bool_], people: NDArray[np.int32]) -> int | None:
-    """Return how many people the smallest group has without those whose own values are known; None where nobody is known, or everybody.
-
-    >>> left_beside_known(np.array([0, 0, 0]), np.array([True, True, False]), np.arange(3, dtype=np.int32))
-    1
-    """
-    return min(_beside_parts(totals, np.where(known, np.arange(len(known)), -1), people), default=None)
-
-
-def _beside(one: NDArray[np.int64], other: NDArray[np.int64], people: NDArray[np.int32]) -> list[int]:
-    """Return how many people each group has without those of a group of the other kind that shares rows with it; nobody is no difference."""
-    rows = np.flatnonzero(one >= 0)
-    mine, theirs, whose = one[rows], other[rows], people[rows]
-    meetings, met = _alike(mine, theirs + 1)
-    members, member = _alike(mine, whose)
-    # somebody is within the other group whose rows here are all there
-    least, most = _extremes(meetings, members, len(member))
-    within = np.bincount(least[least == most], minlength=len(met))
-    left = np.bincount(mine[member], minlength=int(mine.max(initial=0)) + 1)[mine[met]] - within
-    return [int(number) for number in left[theirs[met] >= 0] if number]
-
-
-def _beside_parts(whole: NDArray[np.int64], part: NDArray[np.int64], people: NDArray[np.int32]) -> list[int]:
-    """Return how many people each group has without all groups of the other kind that lie within it; nobody is no difference."""
-    rows = np.flatnonzero(part >= 0)
-    least, most = _extremes(whole[rows], part[rows], int(part.max(initial=-1)) + 1)
-    # the last entry is that of rows in no part
-    within = np.append((least == most) & (most >= 0), False)
-    has_parts = np.isin(whole, most[within[:-1]])
-    left = np.flatnonzero((whole >= 0) & has_parts & ~within[part])
-    _, firsts = _alike(whole[left], people[left])
-    return [int(number) for number in np.bincount(whole[left][firsts]) if number]
-
-
 def _alike(one: NDArray[np.int64], other: NDArray[np.int64] | NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return which rows are alike in two columns, and the first row of each kind."""
     return group_columns([one, other], [int(one.max(initial=0)) + 1, int(other.max(initial=0)) + 1])
-
-
-def _extremes(values: NDArray[np.int64] | NDArray[np.int32], groups: NDArray[np.int64] | NDArray[np.int32], number: int) -> _Extremes:
-    """Return the least and the greatest value of each group."""
-    least, most = np.full(number, np.iinfo(np.int64).max), np.full(number, -1, np.int64)
-    np.minimum.at(least, groups, values)
-    np.maximum.at(most, groups, values)
-    return least, most

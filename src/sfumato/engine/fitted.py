@@ -56,7 +56,7 @@ def fit(loaded: Loaded, data: Any) -> tuple[Fitted, pa.Table]:
     with Workplace() as workplace:
         (view,) = staged_views(Plans({"": plan}, {}, {}), workplace, progress, timings)
         counted, recoding, masks, staged = view.counted, view.recoding, view.masks, view.staged
-        original, _ = read_again([(plan, masks)], counted.rows, progress)
+        original, _ = read_again([(plan, masks)], [], counted.rows, progress)
         verified = verify(plan, counted, masks, staged, view.suppressed, recoding.levels, original, progress)
         record = make_record(plan, counted, recoding, verified, view.suppressed, view.timings.seconds, view.staged.effects).model_copy(
             update={"status": "fitted"}

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.interfaces import MaskPlan, Staged
-from sfumato.core.mask import Mask
+from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
 from sfumato.engine.plan import Plan
-from sfumato.engine.singling_out import refuse_found, refuse_linking, refuse_unless_accepted
+from sfumato.engine.singling_out import refuse_found, refuse_linking, refuse_rows_of_one, refuse_unless_accepted
 from sfumato.errors import DataError
 
 _MOST = 0.5
@@ -41,23 +41,49 @@ def check_masked(plan: Plan, masks: MaskPlan, staged: Staged, originals: Mapping
         counts = column.counts()[:-1] if people is None else _people_of_values(column, people)
         distinct = int((counts > 0).sum())
         same = float((written.prints[name] == originals[name]).mean()) if staged.rows else 0.0
-        shows = plan.resolved.masks[name].is_plain_to_see or same > _MOST
+        mask = plan.resolved.masks[name]
+        shows = mask.is_plain_to_see or same > _MOST or (_is_moved(mask) and not _keeps_scale(mask) and not mask.card.keyed)
         if plan.resolved.promises and shows and int((counts == 1).sum()) * 2 > distinct:
             refuse_unless_accepted(plan, name, distinct)
+        if people is None and _tells_people_apart(plan, name):
+            _refuse_few_people(plan, name, column, originals[name], staged.text_classes(Quiet()).class_of)
         linking = int(((counts == 1) & (column.counts()[:-1] > 1)).sum())
         if plan.resolved.promises and linking * 2 > distinct:
             refuse_linking(plan, name, distinct)
+
+
+def _tells_people_apart(plan: Plan, name: str) -> bool:
+    """Return whether a column is an identifier whose published values show which rows have the same, beside a promise about people."""
+    card = plan.resolved.masks[name].card
+    counted = any(promise.component_name() == "k_anonymity" for promise in plan.resolved.promises)
+    return counted and plan.resolved.policy.columns[name].role == "identifier" and card.deterministic and card.uniqueness != "lossy"
+
+
+def _refuse_few_people(plan: Plan, name: str, column: CodedColumn, originals: NDArray[np.uint64], class_of: NDArray[np.int32]) -> None:
+    """Refuse classes of k rows in which fewer than k values of an identifier stand; a missing one is somebody's of whom nothing is said."""
+    there = column.codes >= 0
+    _, values = np.unique(originals[there], return_inverse=True)
+    pairs = np.unique(class_of[there].astype(np.int64) * (int(values.max(initial=0)) + 1) + values)
+    number = int(class_of.max(initial=-1)) + 1
+    persons = np.bincount(pairs // (int(values.max(initial=0)) + 1), minlength=number) + np.bincount(class_of[~there], minlength=number)
+    if persons.min(initial=plan.threshold) < plan.threshold:
+        refuse_rows_of_one(plan, name)
 
 
 def perturbed_columns(plan: Plan) -> list[str]:
     """Return the columns of numbers and dates whose values become others near them by chance, beside promises."""
     if not plan.resolved.promises:
         return []
-    return [name for name in plan.masked if name not in plan.quasi_identifiers and any(map(_moves, plan.resolved.masks[name].operations))]
+    return [name for name in plan.masked if name not in plan.quasi_identifiers and _is_moved(plan.resolved.masks[name])]
 
 
-def _moves(step: Mask) -> bool:
-    return step.card.perturbs and bool(step.card.types) and not step.keys
+def _is_moved(mask: MaskedColumn) -> bool:
+    return any(step.card.perturbs and step.card.types and not step.keys for step in mask.operations)
+
+
+def _keeps_scale(mask: MaskedColumn) -> bool:
+    """Return whether numbers and dates are still what they are compared with by size; where another operation follows they may be anything."""
+    return all(step.component_name() == "keep" or (step.card.types and not step.card.changes_type) for step in mask.operations)
 
 
 def check_perturbed(plan: Plan, staged: Staged, originals: Mapping[str, CodedColumn]) -> None:

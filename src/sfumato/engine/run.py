@@ -20,15 +20,16 @@ from sfumato.core.workplace import Workplace
 from sfumato.engine.count import Counted, count, most_suppressed
 from sfumato.engine.derived import Finer, count_within, search_within
 from sfumato.engine.documents import nested_in_release
+from sfumato.engine.first_rows import first_rows_notes
 from sfumato.engine.frames import kind_of_frame
 from sfumato.engine.in_view import in_view
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.publish import private_part, publish
 from sfumato.engine.record import make_record
 from sfumato.engine.release import Release, Releases
-from sfumato.engine.together import Seen, check_together
+from sfumato.engine.together import Seen, check_together, originals_for
+from sfumato.engine.totals_together import MaskedView
 from sfumato.engine.verify import read_again, verify
-from sfumato.engine.wide_masks_again import MaskedView
 
 
 class Timings:
@@ -140,7 +141,8 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     """Verify every view and what is learnt from several, before any is published, and return their records."""
     with timings.stage("verify"):
         rows = next(iter(views.values())).counted.rows
-        original, wide = read_again([(view.plan, view.masks) for view in views.values()], rows, progress)
+        further = [name for view in views.values() for name in originals_for(view.plan, plans.identifying)] if len(views) > 1 else []
+        original, wide = read_again([(view.plan, view.masks) for view in views.values()], further, rows, progress)
     verified = {}
     for name, view in views.items():
         with in_view(name, view.plan.resolved.own), view.timings.stage("verify"):
@@ -151,6 +153,7 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     if len(views) > 1:
         seen = {name: Seen(view.plan, view.staged, view.counted.frequencies.ladders) for name, view in views.items()}
         together = check_together(plans, seen, original, progress)
+    first = first_rows_notes([view.plan for view in views.values()])
     records = {}
     for name, view in views.items():
         seconds = view.timings.seconds | {"verify": round(view.timings.seconds["verify"] + timings.seconds["verify"], 3)}
@@ -160,7 +163,9 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
             for column, context in view.masks.contexts.items()
             for words in view.plan.resolved.masks[column].missed(context)
         ]
-        record = record.model_copy(update={"notes": [*record.notes, *missed, *(words for views_of, words in between if name in views_of)]})
+        record = record.model_copy(
+            update={"notes": [*record.notes, *first.get(name, ()), *missed, *(words for views_of, words in between if name in views_of)]}
+        )
         finer = plans.derived_from.get(name)
         told: dict[str, Any] = {"view": name, "derived_from": finer, "together": [each for each in together if name in each.views]}
         if finer is not None and view.recoding.levels is not None and views[finer].recoding.levels is None:

@@ -52,6 +52,17 @@ def refuse_linking(plan: Plan, name: str, distinct: int) -> None:
         )
 
 
+def refuse_rows_of_one(plan: Plan, name: str) -> None:
+    """Refuse classes that hold fewer values of an identifier than they promise people, where nothing says whose rows they are, unless accepted."""
+    if not _is_accepted(plan, name):
+        raise PromiseError(
+            f"there are classes with fewer than {plan.threshold} values of the identifier {name}, as everybody can see who reads them: "
+            "if it says whose rows they are, fewer people than promised are in them",
+            code="subject-missing",
+            hint=f"subject: {name}; {_accept(name)}, if it says nothing of people",
+        )
+
+
 def refuse_found(plan: Plan, name: str) -> None:
     """Refuse a column whose values chance has moved so little that most people are found by their own, unless it is sensitive or accepted."""
     if not _is_accepted(plan, name) and plan.resolved.policy.columns[name].role != "sensitive":

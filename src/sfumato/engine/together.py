@@ -13,11 +13,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.classes import Classes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Progress, Staged
+from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult, Together, people
@@ -109,7 +111,7 @@ class _Joint:
 def _measured(view: Seen, views: Sequence[Seen], original: Reading, plans: Plans) -> _Joint:
     """Measure the promises of a view, on the values before and after masks, where it is read together with others."""
     # what a view shows itself, beside its own promises, is nothing that another one adds
-    told = {each.plan.view: _told(each, plans.known if each is view else plans.identifying, plans.known, original.rows) for each in views}
+    told = {each.plan.view: _told(each, plans.known if each is view else plans.identifying, plans.known, original) for each in views}
     shown = np.flatnonzero(np.logical_or.reduce([codes >= 0 for columns in told.values() for codes, _ in columns]))
     joint = _classes(shown, [column for columns in told.values() for column in columns])
     plan = observed(view.plan, original, shown, view.ladders)
@@ -121,20 +123,41 @@ def _measured(view: Seen, views: Sequence[Seen], original: Reading, plans: Plans
     broken_rows = np.zeros(len(shown), bool)
     for promise, seen in measured:
         broken_rows |= ~promise.holds(seen)[joint]
-    alone = {each.plan.view: _classes(shown, told[each.plan.view]) for each in views if _covers(each, view)}
+    # what a view leaves out it does not show, and so tells nothing of
+    alone = {each.plan.view: _classes(shown, told[each.plan.view]) for each in views if _covers(each, view) and _shows(each, shown[broken_rows])}
     told_by = next((name for name, own in alone.items() if _is_alike(own[broken_rows], joint[broken_rows], own, joint)), None)
     return _Joint([result_of(promise, seen) for promise, seen in measured], int(classes.sizes.min()), told_by)
 
 
-def _told(view: Seen, known: Set[str], generalised: Set[str], rows: int) -> list[tuple[NDArray[Any], int]]:
+def originals_for(plan: Plan, known: Set[str]) -> list[str]:
+    """Return the columns whose original values say what a view tells beside others, where its masks leave that to chance."""
+    found = (name for column in _by_chance(plan, known) for name in (column, *_conditions(plan, column, known)))
+    return [name for name in dict.fromkeys(found) if name in plan.schema.names]
+
+
+def _by_chance(plan: Plan, known: Set[str]) -> list[str]:
+    """Return the masked columns that tell something of those by which people are known, but nobody can follow how."""
+    masks = plan.resolved.masks
+    beside = [name for name in plan.published if name in masks and name not in plan.quasi_identifiers]
+    return [name for name in beside if not masks[name].is_plain_to_see and ((masks[name].moves and name in known) or _conditions(plan, name, known))]
+
+
+def _conditions(plan: Plan, column: str, known: Set[str]) -> Sequence[str]:
+    """Return the columns that a mask's condition looks at, where people are known by one of them: the branches may look different."""
+    when = plan.resolved.masks[column].when
+    return when.reads if when is not None and known & set(when.reads) else ()
+
+
+def _told(view: Seen, known: Set[str], generalised: Set[str], original: Reading) -> list[tuple[NDArray[Any], int]]:
     """Return what a view tells of each row of the source by which people can be known, as codes, -1 where it does not show the row.
 
     That is its own classes, and those of the ``known`` columns that it shows as they are, or by a mask that anybody could follow; ``generalised``
-    are those that some view generalises.
+    are those that some view generalises. Where chance moves their values, nobody can say how much is told: it is taken for all.
     """
+    rows = original.rows
     classes = _class_of_row(view, rows)
     found: list[tuple[NDArray[Any], int]] = [(classes, int(classes.max()) + 1)]
-    policy, masks = view.plan.resolved.policy, view.plan.resolved.masks
+    masks = view.plan.resolved.masks
     plain = [
         name
         for name in view.plan.published
@@ -143,13 +166,30 @@ def _told(view: Seen, known: Set[str], generalised: Set[str], rows: int) -> list
     ]
     if plain:
         for name, column in read(view.staged.written, plain, {}, Quiet()).columns.items():
-            if policy.columns[name].role == "sensitive" and name not in generalised and not _singles_out(column):
-                # what a view protects for what it says is nothing by which people are known, though the whole policy removes it
+            if name in view.plan.watched and name not in generalised and not _singles_out(column):
+                # what a view makes a promise about is nothing by which people are known, though the whole policy removes it
                 continue
             codes = np.full(rows, -1, np.int64)
             codes[view.staged.link] = column.codes
             found.append((codes, len(column.values)))
+    shown = classes >= 0
+    for name in _by_chance(view.plan, known):
+        conditions = _conditions(view.plan, name, known)
+        if conditions:
+            found.append((np.where(shown, _holds(view.plan, name, original), -1), 2))
+        if masks[name].moves and name in known:
+            found.append((np.where(shown, original.columns[name].codes, -1), len(original.columns[name].values)))
     return found
+
+
+def _holds(plan: Plan, name: str, original: Reading) -> NDArray[np.int64]:
+    """Return for which rows of the source the condition of a mask holds, 1 or 0."""
+    when = plan.resolved.masks[name].when
+    if when is None:
+        raise AssertionError("a mask without a condition holds everywhere")
+    columns = [original.columns[read] for read in dict.fromkeys(when.reads)]
+    arrays = [column.values.take(pa.array(column.codes, mask=column.codes < 0)) for column in columns]
+    return when.holds(pa.RecordBatch.from_arrays(arrays, names=list(dict.fromkeys(when.reads)))).astype(np.int64)
 
 
 def _singles_out(column: CodedColumn) -> bool:
@@ -171,12 +211,24 @@ def _covers(other: Seen, view: Seen) -> bool:
             return False
         if name in theirs.quasi_identifiers:
             return name in mine.quasi_identifiers
+        mask = mine.resolved.masks.get(name)
+        if mask is not None and _is_noise(mask) and name not in mine.watched:
+            return True
         if name in theirs.resolved.masks:
-            mask = mine.resolved.masks.get(name)
-            return mask is not None and (not mask.is_plain_to_see or mask.does_the_same(theirs.resolved.masks[name]))
+            return mask is not None and mask.card.deterministic and mask.does_the_same(theirs.resolved.masks[name])
         return True
 
     return other is not view and all(map(is_shown, mine.published))
+
+
+def _is_noise(mask: MaskedColumn) -> bool:
+    """Return whether what a mask makes tells nobody anything of the value: pseudonyms under a key, or chance alone."""
+    return not mask.is_plain_to_see and not mask.moves and mask.when is None
+
+
+def _shows(view: Seen, rows: NDArray[np.int64]) -> bool:
+    """Return whether a view shows all of some rows of the source."""
+    return bool(np.isin(rows, view.staged.link).all())
 
 
 def _is_alike(own: NDArray[np.int32], joint: NDArray[np.int32], all_own: NDArray[np.int32], all_joint: NDArray[np.int32]) -> bool:

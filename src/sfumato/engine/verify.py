@@ -46,8 +46,8 @@ class Verified:
     fingerprints: dict[str, str]
 
 
-def read_again(parts: Sequence[tuple[Plan, MaskPlan]], rows: int, progress: Progress) -> tuple[Reading, WideMasksAgain]:
-    """Read the source anew, once for all views: what is generalised or protected as codes, what each keeps as fingerprints.
+def read_again(parts: Sequence[tuple[Plan, MaskPlan]], further: Sequence[str], rows: int, progress: Progress) -> tuple[Reading, WideMasksAgain]:
+    """Read the source anew, once for all views: what is generalised or protected, and further columns, as codes, what each keeps as fingerprints.
 
     What masks of groups and whole tables look at is returned beside it.
     """
@@ -55,7 +55,7 @@ def read_again(parts: Sequence[tuple[Plan, MaskPlan]], rows: int, progress: Prog
     plan = parts[0][0]
     subject = plan.resolved.policy.subject
     printed = {_kept_group(masks): masks.kept for _, masks in parts} | ({"subject": [subject]} if subject else {})
-    coded = dict.fromkeys(name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched, *perturbed_columns(each)])
+    coded = dict.fromkeys([name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched, *perturbed_columns(each)]] + [*further])
     printed |= {_original_group(name): [name] for each, _ in parts for name in measured_columns(each)}
     masked = [(each.view, masks) for each, masks in parts]
     again, wide = MasksAgain(masked), WideMasksAgain(masked, subject)
@@ -64,8 +64,8 @@ def read_again(parts: Sequence[tuple[Plan, MaskPlan]], rows: int, progress: Prog
         again.add(batch)
         wide.add(batch)
 
-    further = list(dict.fromkeys([*again.needed, *wide.needed]))
-    reading = read(plan.source, list(coded), printed, progress, beside if further else None, further)
+    needed = list(dict.fromkeys([*again.needed, *wide.needed]))
+    reading = read(plan.source, list(coded), printed, progress, beside if needed else None, needed)
     reading.prints.update(again.prints())
     return reading, wide
 

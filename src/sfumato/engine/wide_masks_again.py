@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.interfaces import MaskPlan, Staged
+from sfumato.core.interfaces import MaskPlan
 from sfumato.core.kernels.fingerprint import fingerprints
 from sfumato.core.mask import Told
 from sfumato.core.masked_column import MaskedColumn
@@ -17,25 +19,12 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.reading import read
 from sfumato.core.row_groups import people_of
 from sfumato.engine.broken_release import broken
-from sfumato.engine.differences import ToldInView, differences_of_few, left_beside_known, told_by_all
 from sfumato.engine.masks_again import as_values
+from sfumato.engine.totals_together import AllTold, MaskedView, ToldInView
 from sfumato.errors import PromiseError
 
 _Readers = Mapping[str, Collection[str]]
-
-
-@dataclass(frozen=True, eq=False)
-class MaskedView:
-    """A view whose masks are done again: its name, its masks, and what was written."""
-
-    name: str
-    masks: MaskPlan
-    staged: Staged
-
-    def shows_some(self, column: str) -> bool:
-        """Return whether it shows values of a column as they are, all or those that a condition leaves so."""
-        mask = self.masks.masks.get(column)
-        return column in self.masks.kept or (isinstance(mask, MaskedColumn) and mask.when is not None and not mask.otherwise)
+_HINT = "make groups that are the same or differ by more people, leave one of the two out, or say plain: true where everybody may know"
 
 
 class WideMasksAgain:
@@ -54,7 +43,7 @@ class WideMasksAgain:
             self._batches.append(as_values(batch.select(self.needed)))
 
     def check(self, views: Sequence[MaskedView], readers: _Readers) -> list[tuple[tuple[str, str], str]]:
-        """Refuse what is not what its mask makes of the source, and totals that tell of few people beside each other.
+        """Refuse what is not what its mask makes of the source, and totals that tell of few people beside each other or beside shown values.
 
         ``readers`` are those who see several views, by name. Return pairs of views that nobody is
         said to read together, with what somebody would learn who does.
@@ -63,32 +52,13 @@ class WideMasksAgain:
             return []
         (table,) = pa.Table.from_batches(self._batches).combine_chunks().to_batches() or [self._batches[0]]
         totals = [each for view in views for each in self._of_view(view, table)]
-        notes = []
-        people = people_of(table, self._subject)
-        for one, other, few in differences_of_few(totals, people):
-            told = f"{_named(one)} and {_named(other)} tell totals of groups that differ by {_people(few)}"
-            if one.view == other.view or any({one.view, other.view} <= set(seen) for seen in readers.values()):
-                raise _refused(told, max(one.told.people, other.told.people))
-            notes.append(((one.view, other.view), f"{told}: who reads both views learns of them"))
-        self._refuse_beside_known(views, totals, table, people, readers)
-        for seen in {frozenset([view.name]) for view in views} | {frozenset(seen) for seen in readers.values()}:
-            _refuse_solvable([each for each in totals if each.view in seen], people)
-        return notes
-
-    def _refuse_beside_known(
-        self, views: Sequence[MaskedView], totals: Sequence[ToldInView], table: pa.RecordBatch, people: NDArray[np.int32], readers: _Readers
-    ) -> None:
-        """Refuse a total beside a view that shows the values of most of whom it is made of."""
-        for each in totals:
-            for view in views:
-                together = any({each.view, view.name} <= set(seen) for seen in readers.values())
-                if view.name == each.view or not together or not each.told.of or not view.shows_some(each.told.of):
-                    continue
-                known = _known(view, each.told.of, table)
-                few = left_beside_known(each.told.groups, known, people)
-                if few is not None and few < each.told.people:
-                    told = f"{_named(each)} tells a total of which the view {view.name} shows all values but those of {_people(few)}"
-                    raise _refused(told, each.told.people)
+        told = AllTold(views, totals, table, people_of(table, self._subject))
+        together = [frozenset(seen) for seen in readers.values()]
+        for seen in dict.fromkeys([*(frozenset([view.name]) for view in views), *together]):
+            for found in told.of_few(seen):
+                raise PromiseError(f"{found}; nothing has been published", code="aggregate-difference", hint=_HINT)
+        apart = [pair for pair in combinations([view.name for view in views], 2) if not any({*pair} <= seen for seen in together)]
+        return [(pair, f"{found}: who reads both views learns of them") for pair in apart for found in told.of_few(frozenset(pair))]
 
     def _of_view(self, view: MaskedView, table: pa.RecordBatch) -> Iterator[ToldInView]:
         names = self._columns[view.name]
@@ -105,15 +75,8 @@ class WideMasksAgain:
                 raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
             for told in totals:
                 _refuse_few(told, people_of(columns, context.subject))
-                yield ToldInView(view.name, name, replace(told, groups=_of_source(told.groups, view.staged.link, table.num_rows)))
-
-
-def _known(view: MaskedView, column: str, table: pa.RecordBatch) -> NDArray[np.bool_]:
-    """Return the rows of the source whose value a view shows as it was."""
-    written = read(view.staged.written, [], {column: [column]}, Quiet()).prints[column]
-    known = np.zeros(table.num_rows, bool)
-    known[view.staged.link] = written == fingerprints([table.column(column)], table.num_rows)[view.staged.link]
-    return known
+                groups, known = (_of_source(rows, view.staged.link, table.num_rows) for rows in (told.groups, told.known))
+                yield ToldInView(view.name, name, replace(told, groups=groups, known=known))
 
 
 def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:
@@ -124,32 +87,8 @@ def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:
         raise broken("tells a total of fewer people than may be told of", code="verify-total")
 
 
-def _refuse_solvable(totals: Sequence[ToldInView], people: NDArray[np.int32]) -> None:
-    for of in {each.told.of for each in totals}:
-        alike = [each for each in totals if each.told.of == of]
-        few = told_by_all(alike, people) if len(alike) > 2 else None
-        if few is not None:
-            raise _refused(f"{', '.join(map(_named, alike))} together tell the total of {_people(few)}", max(each.told.people for each in alike))
-
-
-def _people(number: int) -> str:
-    return "1 person" if number == 1 else f"{number} people"
-
-
-def _of_source(groups: NDArray[np.int64], link: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """Return groups of published rows as groups of rows of the source."""
-    found = np.full(rows, -1, np.int64)
-    found[link] = groups
+def _of_source(values: NDArray[Any], link: NDArray[np.int64], rows: int) -> NDArray[Any]:
+    """Return what published rows have as what rows of the source have; -1 or not true for the others."""
+    found = np.full(rows, -1, np.int64) if values.dtype != bool else np.zeros(rows, bool)
+    found[link] = values
     return found
-
-
-def _named(each: ToldInView) -> str:
-    return f"{each.column} in the view {each.view}" if each.view else each.column
-
-
-def _refused(told: str, people: int) -> PromiseError:
-    return PromiseError(
-        f"{told}, fewer than {people}; nothing has been published",
-        code="aggregate-difference",
-        hint="make groups that are the same or differ by more people, leave one of the two out, or say plain: true where everybody may know",
-    )

@@ -94,13 +94,16 @@ class Aggregate(Operation):
         )
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
-        """Return the groups whose sum, mean or number is told; plain ones are told whoever they show."""
-        if self.plain or self.function not in _ADDED_UP:
+        """Return the groups whose sum, mean or number is told, and the rows that have a told extreme; plain ones are told anyway."""
+        if self.plain or self.function == "mode":
             return None
+        column = columns.column(context.column)
         groups, number = row_groups(columns, self.by)
-        _, added = self._of_groups(columns.column(context.column), groups, people_of(columns, context.subject), number, self._least(context))
+        found, added = self._of_groups(column, groups, people_of(columns, context.subject), number, self._least(context))
         of = "" if self.function == "count" else context.column
-        return Told(of, np.where(added, groups, -1), self._least(context))
+        if self.function in _ADDED_UP:
+            return Told(of, np.where(added, groups, -1), self._least(context), np.zeros(len(groups), bool))
+        return Told(of, np.full(len(groups), -1), self._least(context), numbers_of(column) == found)
 
     def _least(self, context: MaskContext) -> int:
         return 1 if self.plain else self.k or context.people

@@ -56,7 +56,8 @@ class Microaggregate(Operation):
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups whose mean is told, or that of their middle."""
-        return Told(context.column, self._found(columns, context)[1], self.k or context.people)
+        groups = self._found(columns, context)[1]
+        return Told(context.column, groups, self.k or context.people, np.zeros(len(groups), bool))
 
     def _found(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the centre of each row's group, NaN where there is none, and the group, -1 where the row is no part of what is told of it."""

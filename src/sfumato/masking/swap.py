@@ -39,6 +39,7 @@ class Swap(Operation):
             changes_type=False,
             scope="group" if self.within else "table",
             perturbs=True,
+            in_part=True,
             reveals="All values and their frequencies; rows that did not exchange show their own value, and by rank the others one near it.",
         )
 

@@ -25,6 +25,17 @@ _TELLING = re.compile(
     re.IGNORECASE,
 )
 
+# names by which columns are called that say who somebody is
+_PERSON = r"(patient|person|customer|client|employee|member|student|user|contact|full|first|last|family|given|middle|maiden|sur|fore|nick|vor|nach)"
+_SAYING_WHO = re.compile(
+    rf"^name$|(^|[_. -]){_PERSON}[_. -]?name([_. -]|$)"
+    r"|(^|[_. -])(nom|prenom|prénom|apellidos?|nombre|cognome|e-?mail|mail|phone|telephone|mobile|telefon"
+    r"|handy|téléphone|telefono|teléfono|fax|ssn|nino|bsn|dni|pesel|mrn|passport|iban|username|login|insurance|versichertennummer|steuer_?id"
+    r"|(patient|person|customer|client|employee|member|student|user|insurance|national|tax|social|passport|account|card)[_. -]?(id|no|nr|number))"
+    r"([_. -]|$)",
+    re.IGNORECASE,
+)
+
 # of numbers with decimals and of instants hardly two are the same
 _MOSTLY_UNIQUE = ("decimal", "timestamp")
 SAYS_LITTLE = "distinct values are counted, most of which occur once: l of them may mean the same, so that the promise says little"
@@ -71,6 +82,12 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
         if entry.role == "other" and column not in view.masks and view.promises and _TELLING.search(column):
             words = "is published as it is, and by its name people could be known by it"
             yield warning(column, "role", words, code="lint-left-in-clear", hint="role: quasi_identifier, or a mask")
+        elif entry.role == "other" and column not in view.masks and view.promises and _SAYING_WHO.search(column):
+            words = "is published as it is, and by its name it says who somebody is"
+            yield warning(column, "role", words, code="lint-left-in-clear", hint="role: identifier, which removes it, or a mask")
+        elif entry.role == "identifier" and column in view.masks and view.promises and not view.masks[column].changes:
+            words = "is an identifier, and its mask keeps it as it is"
+            yield warning(column, "mask", words, code="lint-left-in-clear", hint="no mask, which removes it, or a pseudonym: hash with a key")
 
 
 def _nobody_counts_people(view: Resolved) -> bool:

@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.core.mask import Told
-from sfumato.engine.differences import ToldInView, fewest_people, told_by_all
+from sfumato.engine.differences import few_people, fewest_people, may_tell_of_few
 from sfumato.errors import PromiseError
 
 PEOPLE = {
@@ -48,12 +47,13 @@ def test_the_smallest_difference_is_the_one_that_unions_of_groups_give(seed: int
     assert (fewest_people(one, other, people) or 0) <= (by_hand(one, other, people) or 0)
 
 
-def test_many_groups_are_compared_one_by_one() -> None:
+def test_a_difference_among_many_groups_is_found() -> None:
     one = np.repeat(np.arange(300), 10)
     other = one.copy()
-    other[7] = 299
 
-    assert fewest_people(one, other, np.arange(3000, dtype=np.int32)) == 1
+    assert few_people([one, other], np.arange(3000, dtype=np.int32), 5) is None
+    other[7] = 299
+    assert few_people([one, other], np.arange(3000, dtype=np.int32), 5) == "fewer than 5 people, or it cannot be shown that they do not"
 
 
 def test_the_total_less_all_groups_of_both_kinds_is_refused(tmp_path: Path) -> None:
@@ -121,7 +121,8 @@ def test_where_nobody_reads_both_the_records_tell_of_it(tmp_path: Path) -> None:
 
     for release in releases.values():
         assert release.record.notes[-1] == (
-            "stay in the view board and stay in the view wards tell totals of groups that differ by 2 people: who reads both views learns of them"
+            "stay in the view board and stay in the view wards tell totals of groups that differ by 2 people, fewer than 3: who reads both views "
+            "learns of them"
         )
 
 
@@ -183,14 +184,94 @@ def test_three_totals_that_tell_of_somebody_only_together_are_refused(tmp_path: 
         sfumato.run(given, table)
 
 
-def test_an_unknown_that_all_equations_solve_is_found() -> None:
+def test_what_all_equations_solve_is_found() -> None:
     # a + b, b + c and a + c give each of them, though no two of these differ by it alone
     letters = np.repeat(np.arange(3), [2, 9, 9])
     kinds = [np.where(letters == left_out, -1, 0) for left_out in range(3)]
-    totals = [ToldInView(f"v{number}", "stay", Told("stay", kind, 3)) for number, kind in enumerate(kinds)]
+    people = np.arange(20, dtype=np.int32)
 
-    assert told_by_all(totals, np.arange(20, dtype=np.int32)) == 2
-    assert told_by_all(totals[:2], np.arange(20, dtype=np.int32)) is None
+    assert few_people(kinds, people, 3) == "fewer than 3 people, or it cannot be shown that they do not"
+    assert few_people(kinds[:2], people, 3) is None
+
+
+def solvable(kinds: list[np.ndarray[Any, Any]], people: np.ndarray[Any, Any], least: int) -> bool:
+    """Try every set of fewer people: something of them alone follows where a combination of totals has no other row in it."""
+    rows = [(kind == group).astype(float) for kind in kinds for group in np.unique(kind[kind >= 0])]
+    matrix = np.array(rows)
+    for size in range(1, least):
+        for some in combinations(np.unique(people).tolist(), size):
+            inside = np.isin(people, some)
+            # combinations of totals that leave out all other rows, and are not nothing
+            if np.linalg.matrix_rank(matrix) > np.linalg.matrix_rank(matrix[:, ~inside]):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_combination_of_three_kinds_of_totals_tells_of_few_unseen(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    number, least = int(chance.integers(6, 16)), int(chance.integers(2, 4))
+    people = chance.integers(0, number, number).astype(np.int32) if seed % 3 == 0 else np.arange(number, dtype=np.int32)
+    kinds = [chance.integers(-1 if seed % 2 else 0, chance.integers(1, 4), number) for _ in range(3)]
+
+    if solvable(kinds, people, least):
+        assert may_tell_of_few(kinds, people, least)
+
+
+def test_three_kinds_of_large_groups_are_not_refused() -> None:
+    chance = np.random.default_rng(5)
+    kinds = [chance.integers(0, 6, 20_000) for _ in range(3)]
+
+    assert few_people(kinds, np.arange(20_000, dtype=np.int32), 5) is None
+    nested = np.arange(20_000) // 1000
+    assert few_people([nested, nested // 4, nested // 20], np.arange(20_000, dtype=np.int32), 100) is None
+
+
+def beside(folder: Path, masks: dict[str, Any], function: str = "sum") -> dict[str, Any]:
+    """A total of pay, beside views that show pay in other ways, all read by one."""
+    total = {"role": "other", "mask": {"aggregate": {"function": function, "k": 5, "dominance": 0.9}}}
+    pays = {"total": total, **masks}
+    views = {name: {"columns": {"pay": pay}, "sink": str(folder / f"{name}.csv")} for name, pay in pays.items()}
+    return {"columns": {"pay": {"role": "other"}, "ward": {"role": "other"}}, "views": views, "readers": {"boss": list(views)}}
+
+
+PAYS = pa.table({"pay": [*range(100, 108), 999], "ward": ["a"] * 4 + ["b"] * 5})
+VIP = {"column": "pay", "above": 900}
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"role": "other", "mask": {"top_bottom_code": {"top": 500}}},
+        {"role": "other", "mask": "empty", "when": VIP, "otherwise": "keep"},
+        {"role": "other", "mask": {"regex_replace": {"pattern": "^999$", "replacement": "x", "unmatched": "keep"}}},
+        {"role": "other", "mask": {"expression": {"sql": "CASE WHEN pay > 900 THEN NULL ELSE pay END"}}},
+    ],
+)
+def test_a_total_beside_a_mask_that_leaves_most_values_as_they_are_is_refused(shown: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(PromiseError, match="shows all values but those of 1 person"):
+        sfumato.run(beside(tmp_path, {"shown": shown}), PAYS)
+
+
+def test_a_total_beside_views_that_show_its_values_between_them_is_refused(tmp_path: Path) -> None:
+    halves = {f"of {ward}": {"role": "other", "mask": "empty", "when": {"or": [VIP, {"column": "ward", "equals": ward}]}} for ward in "ab"}
+    with pytest.raises(PromiseError, match="the view of a and the view of b show all values but those of 1 person"):
+        sfumato.run(beside(tmp_path, halves), PAYS)
+
+
+def test_where_nobody_reads_a_total_and_its_values_the_records_tell_of_it(tmp_path: Path) -> None:
+    given = beside(tmp_path, {"shown": {"role": "other", "mask": {"top_bottom_code": {"top": 500}}}})
+    releases = sfumato.run({**given, "readers": {}}, PAYS)
+    words = "pay in the view total tells a total of which the view shown shows all values but those of 1 person, fewer than 5"
+    assert all(f"{words}: who reads both views learns of them" in release.record.notes for release in releases.values())
+
+
+def test_an_extreme_beside_means_of_few_is_refused(tmp_path: Path) -> None:
+    means = {"role": "other", "mask": {"microaggregate": {"k": 3}}}
+    extreme = {"role": "other", "mask": {"aggregate": {"function": "min", "k": 3}}}
+    words = "pay in the view means tells a total of which pay in the view total and pay in the view least show all values but those of 2 people"
+    with pytest.raises(PromiseError, match=words):
+        sfumato.run(beside(tmp_path, {"means": means, "least": extreme}, "max"), PAYS)
 
 
 def frame() -> Any:

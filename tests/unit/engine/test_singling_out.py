@@ -72,3 +72,59 @@ def test_where_nothing_is_promised_the_subject_may_have_a_pseudonym(monkeypatch:
     release: Any = sfumato.run(policy, pa.table({"pid": ["a", "a", "b"], "drug": ["x", "y", "x"]}))
 
     assert len(set(release.table["pid"].to_pylist())) == 2
+
+
+VISITS = [number for number in range(PEOPLE) for _ in range(3)]
+
+
+def visits(pid: dict[str, Any], **more: Any) -> Any:
+    # the three rows of a person are alike, so that a class of six rows is two people
+    table = pa.table({"pid": [f"P{pid}" for pid in VISITS], "age": [30 + pid // 2 for pid in VISITS], "mail": ["x"] * len(VISITS), **more})
+    columns = {"pid": pid, "age": {"role": "quasi_identifier"}, "mail": {"role": "other"}}
+    policy = {"columns": columns, "keys": {"main": {"environment": "LINKING_KEY"}}, "name": "visits", "promises": [{"k_anonymity": {"k": 5}}]}
+    return sfumato.run(policy, table)
+
+
+@pytest.mark.parametrize("mask", [{"hash": {"key": "main"}}, "keep", {"tokenise": {"namespace": "visits"}}], ids=str)
+def test_pseudonyms_that_show_classes_of_few_people_are_refused_where_nobody_says_whose_rows_they_are(
+    mask: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LINKING_KEY", "one:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=")
+    with pytest.raises(PromiseError) as caught:
+        visits({"role": "identifier", "mask": mask})
+    assert (caught.value.code, caught.value.hint) == (
+        "subject-missing",
+        "subject: pid; or say accept: singling_out in columns.pid, if it says nothing of people",
+    )
+    accepted = visits({"role": "identifier", "mask": mask, "accept": "singling_out"})
+    assert any("many values of the identifier pid stand in several rows" in note for note in accepted.record.notes)
+
+
+def test_an_identifier_that_is_removed_and_stands_in_several_rows_is_noted() -> None:
+    assert any("say subject: pid" in note for note in visits({"role": "identifier"}).record.notes)
+
+
+@pytest.mark.parametrize(("form", "kind"), [("p{}@example.org", "e-mail addresses"), ("+49 421 12345{}", "telephone numbers")])
+def test_values_that_say_who_somebody_is_are_noted(form: str, kind: str) -> None:
+    told = visits({"role": "identifier"}, mail=[form.format(number % 9) for number in range(len(VISITS))])
+    assert f"most values of column mail are {kind}, and they are published as they are" in told.record.notes
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        [{"noise": {"amount": 0.01}}, {"regex_replace": {"pattern": "^", "replacement": "EUR "}}],
+        [{"noise": {"amount": 0.01}}, {"expression": {"sql": "-CAST(pay AS DOUBLE)"}}],
+        [{"noise": {"amount": 0.01}}, {"character_mask": {"keep_first": 7}}],
+    ],
+    ids=str,
+)
+def test_noise_that_is_written_in_another_way_hides_no_more(mask: Any) -> None:
+    rows = 200
+    table = pa.table({"age": [30 + row % 4 for row in range(rows)], "pay": [1000.5 + 17.25 * row for row in range(rows)]})
+    policy = {
+        "columns": {"age": {"role": "quasi_identifier"}, "pay": {"role": "other", "mask": mask}},
+        "promises": [{"k_anonymity": {"k": 5}}],
+    }
+    with pytest.raises(PromiseError, match="singling-out"):
+        sfumato.run(policy, table)

@@ -54,6 +54,16 @@ def test_a_column_that_is_called_like_a_quasi_identifier_is_warned_of(name: str)
     assert warned({"page": {"role": "other"}, "x": {"role": "quasi_identifier"}}, promises=[{"k_anonymity": {"k": 2}}]) == []
 
 
+@pytest.mark.parametrize("name", ["name", "Patient Name", "surname", "first_name", "nachname", "email", "work.phone", "ssn", "MRN", "customer_id"])
+def test_a_column_that_is_called_like_what_says_who_somebody_is_is_warned_of(name: str) -> None:
+    promised = [{"k_anonymity": {"k": 2}}]
+    columns = {name: {"role": "other"}, "x": {"role": "quasi_identifier"}}
+    assert warned(columns, promises=promised) == [("lint-left-in-clear", f"columns.{name}.role")]
+    assert warned({"x": {"role": "quasi_identifier"}, "drug_name": {"role": "other"}}, promises=promised) == []
+    kept = {name: {"role": "identifier", "mask": "keep"}, "x": {"role": "quasi_identifier"}}
+    assert warned(kept, promises=promised) == [("lint-left-in-clear", f"columns.{name}.mask")]
+
+
 def test_a_domain_of_two_audiences_is_warned_of_and_each_view_s_own_is_not() -> None:
     pid: Callable[[dict[str, Any]], dict[str, Any]] = lambda settings: {"columns": {"pid": other({"hash": {"key": "main", **settings}})}}  # noqa: E731
     shared = {"a": pid({"domain": "people"}), "b": pid({"domain": "people"})}

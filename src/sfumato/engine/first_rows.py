@@ -1,0 +1,108 @@
+"""The first rows of a source, looked at for what its policy may have missed: rows of one person, and values that say who somebody is.
+
+Only the beginning is read, so that it costs a moment whatever the size of the source. What is found there is told; that nothing is found says little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.core.canonical import as_text
+from sfumato.core.entities import Kind, entities_in
+from sfumato.core.interfaces import Source
+from sfumato.core.nested_types import is_readable, nested_type
+from sfumato.engine.plan import Plan
+from sfumato.errors import DataError
+
+_LOOKED_AT = 20_000
+_DISTINCT = 500
+_MANY = 1 / 3
+_SAY_WHO: dict[Kind, str] = {
+    "email": "e-mail addresses",
+    "phone": "telephone numbers",
+    "iban": "accounts",
+    "card": "card numbers",
+    "us_ssn": "social security numbers",
+    "national_id": "national numbers",
+}
+
+
+def first_rows(source: Source, columns: Sequence[str], rows: int) -> tuple[list[pa.RecordBatch], int]:
+    """Return batches that hold the first rows of a source, and how many rows these are; more than asked for where there are more."""
+    found, number = [], 0
+    for batch in source.batches(columns):
+        found.append(batch)
+        number += batch.num_rows
+        if number > rows:
+            break
+    return found, number
+
+
+def first_rows_notes(plans: Sequence[Plan]) -> dict[str, list[str]]:
+    """Return what the first rows show that the policy does not say, beside the promises of each view; they are read once for all."""
+    unsaid = {plan.view: _unsaid(plan) for plan in plans if plan.resolved.promises}
+    shown = {plan.view: _shown(plan) for plan in plans if plan.resolved.promises}
+    looked_at = _Looked(plans[0].source, [name for names in unsaid.values() for name in names], [name for names in shown.values() for name in names])
+    return {
+        view: [*(_several(name) for name in unsaid[view] if looked_at.are_several(name)), *filter(None, map(looked_at.says_who, shown[view]))]
+        for view in unsaid
+    }
+
+
+def _unsaid(plan: Plan) -> list[str]:
+    """Return the identifiers of which one may say whose rows they are, where the policy does not."""
+    return [name for name in plan.resolved.columns("identifier") if name in _plain(plan)] if plan.resolved.policy.subject is None else []
+
+
+def _shown(plan: Plan) -> list[str]:
+    """Return the columns that are published as they are, and of which nobody has said that this is known."""
+    columns = plan.resolved.policy.columns
+    return [name for name in plan.kept if name in _plain(plan) and columns[name].role == "other" and "warnings" not in columns[name].accept]
+
+
+def _plain(plan: Plan) -> set[str]:
+    return {field.name for field in plan.schema if is_readable(field) and nested_type(field) is None}
+
+
+def _several(name: str) -> str:
+    return (
+        f"many values of the identifier {name} stand in several rows: if it says whose they are, say subject: {name}; "
+        "as it is, promises count rows and not people"
+    )
+
+
+class _Looked:
+    """Columns of the first rows."""
+
+    def __init__(self, source: Source, removed: Sequence[str], shown: Sequence[str]) -> None:
+        try:
+            self._table = _beginning(source, [*removed, *shown])
+        except DataError:
+            # what is removed may be of a kind that cannot be read
+            self._table = _beginning(source, shown)
+
+    def are_several(self, name: str) -> bool:
+        """Return whether many rows share their value of a column with another row."""
+        if name not in self._table.column_names:
+            return False
+        values = self._table.column(name).drop_null()
+        counts = values.value_counts().field("counts")
+        several = pc.sum(counts.filter(pc.greater(counts, 1))).as_py() or 0
+        return bool(several > _MANY * max(1, len(values)))
+
+    def says_who(self, name: str) -> str | None:
+        """Return a note where most values of a column are identifiers of one kind; None where they are not, and for free text."""
+        distinct = as_text(self._table.column(name).unique().drop_null().slice(0, _DISTINCT))
+        found = entities_in(distinct, list(_SAY_WHO)) if len(distinct) else {}
+        for kind, words in _SAY_WHO.items():
+            if sum(any(entity.kind == kind for entity in entities) for entities in found.values()) * 2 > len(distinct):
+                return f"most values of column {name} are {words}, and they are published as they are"
+        return None
+
+
+def _beginning(source: Source, columns: Sequence[str]) -> pa.Table:
+    wanted = list(dict.fromkeys(columns))
+    return pa.Table.from_batches(first_rows(source, wanted, _LOOKED_AT)[0]).slice(0, _LOOKED_AT) if wanted else pa.table({})
