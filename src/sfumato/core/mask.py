@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import ibis
 
     from sfumato.core.hierarchy import Hierarchy
+    from sfumato.core.rehearsal import Rehearsal
 
 Scope = Literal["value", "row", "group", "table"]
 WIDE: tuple[Scope, ...] = ("group", "table")
@@ -67,7 +68,7 @@ class MaskContext:
 
     ``subject`` is the column that says whose row it is, and is among the columns an operation gets where it asks for it; ``people`` is the
     number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one. ``view`` tells one
-    view of one policy from all others.
+    view of one policy from all others. In a ``rehearsal`` no vault is written: what it would remember is remembered there.
     """
 
     column: str
@@ -78,6 +79,7 @@ class MaskContext:
     people: int = 2
     ladder: Hierarchy | None = None
     private: Path | None = None
+    rehearsal: Rehearsal | None = None
     met: set[str] = field(default_factory=set, compare=False)
     """What masks have met while they were applied, by names of the policy; never a value."""
     opened_by: set[str] = field(default_factory=set, compare=False)
