@@ -121,7 +121,8 @@ class KnownNames:
 
     def _length_at(self, words: Sequence[Word], place: int, near: Sequence[bool]) -> int:
         """Return of how many words the longest phrase is that begins at a word; ``near`` says which words stand near the one before."""
-        points, longest, here = _START, 0, place
+        points: Sequence[int] = _START
+        longest, here = 0, place
         while points and here < len(words) and (here == place or near[here]):
             spelt = words[here].spellings
             genitive = _without_genitive(spelt)
