@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -235,7 +235,12 @@ class Mixing(Protocol):
 
 
 class Operation(Settings):
-    """What most masks have in common: they read no other column, need no key, and keep or make text."""
+    """What most masks have in common: they read no other column, need no key, and keep or make text.
+
+    Where settings decide which types a mask takes, ``types_with_any_settings`` are all of them together: every type where there are none.
+    """
+
+    types_with_any_settings: ClassVar[tuple[ValueType, ...] | None] = None
 
     if TYPE_CHECKING:
         # an attribute of the class, or a property where it depends on the settings
