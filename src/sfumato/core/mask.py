@@ -162,6 +162,16 @@ class Refusing(Protocol):
 
 
 @runtime_checkable
+class Removing(Protocol):
+    """A mask with a setting by which it removes values that it cannot take, whatever is said of others that are not valid."""
+
+    @property
+    def removes(self) -> bool:
+        """Whether it does so."""
+        ...
+
+
+@runtime_checkable
 class OfDocuments(Protocol):
     """A mask that looks into lists and structures, and has masks of its own for what is in them."""
 

@@ -146,7 +146,7 @@ def _columns(plan: Plan, counted: Counted, k: int, effects: Mapping[str, Effect]
         if name in plan.resolved.masks:
             entry["mask"] = plan.resolved.masks[name].in_words(values=False)
             entry["reveals"] = plan.resolved.masks[name].card.reveals
-        if name in effects and effects[name].removes:
+        if name in effects and effects[name].may_remove:
             entry["removed"] = people(effects[name].removed, k)
         told[name] = entry
     return told
