@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from reference_pages.examples import EXAMPLES, example
+from sfumato.cli.cards import revealed
 from sfumato.core.yaml_text import yaml_text
 from sfumato.registry import find
 
@@ -33,6 +34,9 @@ def component_page(kind: str, name: str) -> str:
         parts.append("## Settings\n\n| setting | meaning | default |\n|---|---|---|\n" + "\n".join(row.replace("\n", " ") for row in rows))
     else:
         parts.append("## Settings\n\nNone.")
+    if kind == "masking":
+        plain, *others = revealed(name).items()
+        parts.append("\n".join([f"## What it still reveals\n\n{plain[1]}\n", *(f"- With {settings}: {reveals}" for settings, reveals in others)]))
     if kind not in _WITHOUT_EXAMPLE:
         policy, program = (EXAMPLES / kind / f"{name}.{ending}" for ending in ("yaml", "py"))
         parts.append(f"## Example\n\n{example(policy if policy.exists() else program)}")

@@ -6,7 +6,13 @@ import json
 import subprocess
 from collections.abc import Callable
 
-from sfumato.cli.cards import card_of, fits
+import pytest
+
+from sfumato.cli.cards import card_of, fits, revealed
+from sfumato.core.mask import Operation
+from sfumato.masking.aggregate import Aggregate
+from sfumato.masking.generalise import Generalise
+from sfumato.masking.top_bottom_code import TopBottomCode
 from sfumato.registry import names
 
 
@@ -20,11 +26,38 @@ def test_what_chance_or_other_rows_decide_is_not_for_quasi_identifiers() -> None
     assert not fits(card_of("microaggregate"))["date"]
 
 
+@pytest.mark.parametrize(
+    ("operation", "others"),
+    [
+        (Generalise(size=10), [Generalise(keep="year"), Generalise(prefix=2), Generalise(level=1)]),
+        (TopBottomCode(top=90), [TopBottomCode(top="2020-01-01")]),
+        (Aggregate(function="sum"), [Aggregate(function="count"), Aggregate(function="mode")]),
+    ],
+    ids=lambda value: value.component_name() if isinstance(value, Operation) else "",
+)
+def test_the_table_shows_types_that_are_taken_with_any_settings(operation: Operation, others: list[Operation]) -> None:
+    taken = [{kind for kind, right in fits(each.card).items() if right} for each in (operation, *others)]
+    shown = {kind for kind, right in fits(card_of(operation.component_name())).items() if right}
+
+    assert shown == set().union(*taken)
+    assert shown > taken[0]
+
+
+def test_what_settings_still_reveal_is_told_with_them() -> None:
+    same = "Which rows have the same value, and how often each occurs"
+    assert revealed("tokenise") == {"": f"{same}.", "`order: sequence`": f"{same}; and which values came first."}
+    assert revealed("random_text") == {"": "Nothing of the value.", "`key`": f"{same}."}
+    assert "`function: median`, `plain: true`" in revealed("aggregate")
+    assert revealed("keep") == {"": "Everything."}
+
+
 def test_the_command_prints_one_line_an_operation(sfumato_command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     printed = sfumato_command("components", "--kind", "masking", "--table")
     as_json = sfumato_command("components", "masking", "--table", "--format", "json")
     other = sfumato_command("components", "sources", "--table")
 
     assert [line.split()[0] for line in printed.stdout.splitlines()[1:]] == names("masking")
+    assert printed.stdout.splitlines()[0].endswith("  still reveals")
+    assert all(line.endswith(f"  {card_of(line.split()[0]).reveals}") for line in printed.stdout.splitlines()[1:])
     assert list(json.loads(as_json.stdout)) == names("masking")
     assert (other.returncode, "[kind-unknown]" in other.stderr) == (2, True)

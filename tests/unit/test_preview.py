@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import sfumato
 from sfumato.engine import preview as module
 from sfumato.engine.preview import preview
+from sfumato.errors import DataError
 
 POLICY = {
     "source": "data.csv",
@@ -89,3 +93,80 @@ def test_what_is_removed_need_not_be_readable(write_policy: Callable[..., Path],
     }
 
     assert preview(write_policy(policy), rows=1).rows == [({"age": "20"}, {"age": "[20, 21]"})]
+
+
+def tokenised(**settings: Any) -> dict[str, Any]:
+    mask = {"tokenise": {"vault": "cases.vault", "namespace": "cases", **settings}}
+    columns = {"case": {"role": "other", "mask": mask}, "of": {"role": "other", "mask": mask}}
+    return {"source": "data.csv", "columns": columns, "sink": "release.csv"}
+
+
+def shown(policy: Path) -> list[tuple[str | None, str | None]]:
+    return [(after["case"], after["of"]) for _, after in preview(policy).rows if after is not None]
+
+
+@pytest.mark.parametrize("settings", [{}, {"order": "sequence"}], ids=str)
+def test_a_preview_makes_no_vault(write_policy: Callable[..., Path], tmp_path: Path, settings: dict[str, Any]) -> None:
+    (first, third), (second, again) = shown(write_policy(tokenised(**settings), "case,of\na,c\nb,a\n"))
+
+    assert first == again
+    assert len({first, second, third}) == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data.csv", "policy.yaml"]
+
+
+def test_a_preview_gives_known_values_their_tokens_and_records_no_others(write_policy: Callable[..., Path], tmp_path: Path) -> None:
+    policy = write_policy(tokenised(order="sequence", start=100), "case,of\nb,a\n")
+    sfumato.run(policy)
+    vault, names = (tmp_path / "cases.vault").read_bytes(), {path.name for path in tmp_path.iterdir()}
+    (tmp_path / "data.csv").write_text("case,of\na,canary\nsparrow,b\n", encoding="utf-8")
+
+    known = {"b": "100", "a": "101"}
+    for _ in range(2):
+        assert shown(policy) == [(known["a"], "103"), ("102", known["b"])]
+    assert (tmp_path / "cases.vault").read_bytes() == vault
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_a_preview_of_a_namespace_with_a_key_leaves_the_vault_as_it_is(write_policy: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "main.key").write_text(f"k1:{base64.b64encode(bytes(range(32))).decode()}\n", encoding="utf-8")
+    (tmp_path / "main.key").chmod(0o600)
+    keyed = tokenised(key="main") | {"keys": {"main": {"file": "main.key"}}}
+    policy = write_policy(keyed, "case,of\na,b\n")
+    sfumato.run(policy)
+    vault = (tmp_path / "cases.vault").read_bytes()
+    recorded = (tmp_path / "release.csv").read_text(encoding="utf-8").splitlines()[1]
+
+    (tmp_path / "data.csv").write_text("case,of\na,b\nc,a\n", encoding="utf-8")
+    (one, other), (new, again) = shown(policy)
+
+    assert f"{one},{other}" == recorded
+    assert again == one
+    assert new not in (one, other)
+    assert (tmp_path / "cases.vault").read_bytes() == vault
+
+
+def test_a_preview_says_of_a_range_that_is_too_small_that_it_is(write_policy: Callable[..., Path]) -> None:
+    with pytest.raises(DataError) as caught:
+        preview(write_policy(tokenised(size=2), "case,of\na,b\nc,d\n"))
+
+    assert caught.value.code == "vault-full"
+
+
+@pytest.mark.parametrize(
+    ("policy", "last"),
+    [
+        (POLICY, "From the first 5,000 rows alone: with all rows a run can publish finer values. Nothing has been written."),
+        (
+            POLICY | {"columns": {name: {"role": "other"} for name in ("name", "age", "job", "note")}, "promises": []},
+            "From the first 5,000 rows alone. Nothing has been written.",
+        ),
+    ],
+    ids=["generalised", "as they are"],
+)
+def test_finer_values_are_promised_only_where_values_are_generalised(
+    write_policy: Callable[..., Path], sfumato_command: Callable[..., subprocess.CompletedProcess[str]], policy: dict[str, Any], last: str
+) -> None:
+    ended = sfumato_command("preview", write_policy(policy, "name,age,job,note\n" + "Ann,20,smith,x\n" * 5001))
+
+    assert ended.stderr == ""
+    assert ended.stdout.splitlines()[-1] == last

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
-from typing import Any, get_args
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from itertools import product
+from typing import Any, Literal, get_args, get_origin
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card
+from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import UsageError
 from sfumato.registry import find, names
 
 _TYPES = get_args(ValueType)
-_HEAD = ("operation", *_TYPES, "same again", "undone", "uniqueness", "missing", "looks at", "quasi-identifier", "runs on")
+_HEAD = ("operation", *_TYPES, "same again", "undone", "uniqueness", "missing", "looks at", "quasi-identifier", "runs on", "still reveals")
 
 
 def cards(kind: str, format: str) -> None:
@@ -31,11 +34,51 @@ def cards(kind: str, format: str) -> None:
 
 
 def card_of(name: str) -> Card:
-    """Return the card of an operation with its plainest settings, on which it may depend."""
+    """Return the card of an operation with its plainest settings, on which it may depend; the types are those that it takes with any."""
     operation = find("masking", name)
-    needed = {field: _plainest(about.annotation) for field, about in operation.model_fields.items() if about.is_required()}
-    card: Card = operation.model_construct(**needed).card
-    return card
+    card: Card = operation.model_construct(**_needed(operation)).card
+    types = getattr(operation, "types_with_any_settings", None)
+    return card if types is None else replace(card, types=types)
+
+
+def revealed(name: str) -> dict[str, str]:
+    """Return what an operation still reveals: under no name with its plainest settings, and under settings with which it is something else."""
+    operation = find("masking", name)
+    found = {card_of(name).reveals: ""}
+    for settings in _variations(operation):
+        changed = {field: value for field, value in settings.items() if value != _needed(operation).get(field)}
+        reveals = operation.model_construct(**settings).card.reveals
+        found.setdefault(reveals, ", ".join(_written(field, value) for field, value in changed.items()))
+    return {settings: reveals for reveals, settings in found.items()}
+
+
+def _needed(operation: Any) -> dict[str, Any]:
+    return {field: _plainest(about.annotation) for field, about in operation.model_fields.items() if about.is_required()}
+
+
+def _variations(operation: Any) -> Iterator[dict[str, Any]]:
+    """Yield settings: those that are needed as they can be, and one other at a time."""
+    fields = operation.model_fields
+    needed = [[(field, value) for value in _options(field, fields[field].annotation) or [plain]] for field, plain in _needed(operation).items()]
+    for base in map(dict, product(*needed)):
+        yield base
+        for field, about in fields.items():
+            if not about.is_required():
+                yield from (base | {field: value} for value in _options(field, about.annotation))
+
+
+def _options(field: str, annotation: Any) -> list[Any]:
+    """Return the values that a setting can have, where they can be told."""
+    if field == "key":
+        return ["main"]
+    kinds = [annotation, *get_args(annotation)]
+    named = [value for kind in kinds if get_origin(kind) is Literal for value in get_args(kind)]
+    return [*named, *(value for kind in kinds if kind is bool for value in (False, True))]
+
+
+def _written(field: str, value: Any) -> str:
+    """Return a setting as a policy would write it; which key it is does not matter."""
+    return f"`{field}`" if field == "key" else f"`{field}: {yaml_text(value)}`"
 
 
 def fits(card: Card) -> dict[str, bool]:
@@ -56,6 +99,7 @@ def _line(name: str, card: Card) -> tuple[str, ...]:
         card.scope,
         _mark(fitting["quasi_identifier"]),
         ", ".join(card.engines),
+        card.reveals,
     )
 
 

@@ -36,7 +36,8 @@ def preview(policy: Path, rows: int, view: str | None, format: str) -> None:
     for line in lines:
         sys.stdout.write("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=False)).rstrip() + "\n")
     if not found.whole:
-        sys.stdout.write(f"From the first {found.looked_at:,} rows alone: with all rows a run can publish finer values. Nothing has been written.\n")
+        finer = ": with all rows a run can publish finer values" if found.generalised else ""
+        sys.stdout.write(f"From the first {found.looked_at:,} rows alone{finer}. Nothing has been written.\n")
 
 
 def _cell(value: str | None) -> str:

@@ -81,6 +81,8 @@ def nearly(values: pa.Array, rows: NDArray[np.int64]) -> tuple[ValueType, int] |
 
     >>> nearly(pa.array(["17", "42", "n.a."]), np.array([50, 49, 1]))
     ('integer', 1)
+    >>> nearly(pa.array(["2020-01-31", "2020-13-45"]), np.array([3, 1]))
+    ('date', 1)
     """
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)) or not len(values):
         return None
@@ -95,7 +97,10 @@ def nearly(values: pa.Array, rows: NDArray[np.int64]) -> tuple[ValueType, int] |
         ("ip", _LIKE_ADDRESS),
     ]
     for kind, pattern in kinds:
-        strangers = int(rows[~pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False)].sum())
+        if rows[~pc.match_substring_regex(values, pattern).to_numpy(zero_copy_only=False)].sum() > _FEW * rows.sum():
+            continue
+        # what has the form of a day may still be none
+        strangers = int(rows[parse_exactly(values, kind).is_null().to_numpy(zero_copy_only=False)].sum())
         if strangers <= _FEW * rows.sum():
             return kind, strangers
     return None

@@ -9,6 +9,8 @@ from sfumato.core.months import MONTH_NAMES, MONTHS_CAPITALISED, MONTHS_CUT_SHOR
 
 # the time that may follow a date
 _ZONE = r"(?:(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}(?![./-][0-9]))\b)"
+# behind a date without a time, where no number goes on
+_ZONE_OF_DAY = r"(?:[+-](?:0[0-9]|1[0-4]):?[0-5][0-9](?![0-9]|[ ./-][0-9]))"
 _CLOCK = (
     r"[0-2]?[0-9](?::[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?|[hH][0-5][0-9])"
     rf"(?: ?(?:[AaPp]\.?[Mm]\b\.?|Uhr\b|h\b|{_ZONE}))?"
@@ -37,6 +39,9 @@ _CAPITALISED_MONTH = rf"(?:{_CAPITALISED}){_NAME_END}"
 _CUT_SHORT_MONTH = rf"(?:{'|'.join(sorted(MONTHS_CUT_SHORT, key=len, reverse=True))}){_NAME_END}"
 _STOP = r"(?:(?<!March)(?<!MARCH)(?<!May)(?<!MAY)\.)?"
 _MONTH_SCREEN = rf"(?i)[0-9][^0-9]{{0,4}}(?:of |de |del |d')?(?:{_ALL_NAMES})(?:[^a-z]|$)|\b(?:{_ALL_NAMES})[^0-9a-z]{{1,3}}(?:de |del |of )?[0-9]"
+# in May 12 patients came: where a sentence or `in` stands before the month, the number may be that of what is counted
+_COUNTED = "patients|people|persons|women|men|children|infants|adults|cases|subjects|participants|volunteers|deaths|births|Patienten|Fälle"
+_NOT_COUNTED = rf"(?:(?<!^.)(?<![.!?;:] .)(?<!\b[Ii]n .)(?<!\b[Ii]m .)|(?![^\W\d_]{{2,9}}\.? [0-9]{{1,2}} (?:{_COUNTED})\b))"
 _MONTH_NUMBER = "(?:1[0-2]|0?[1-9])"
 # a date follows no number, but may follow the first date of a range, or its time
 _AFTER_TIME = r"(?<=[0-9]:[0-9]{2}[-/].)|(?<=[0-9]Z[-/].)"
@@ -72,7 +77,7 @@ def _month_forms() -> tuple[Form, ...]:
     """Dates with the name of a month: with a year, or where the name can mean nothing else with a day."""
     tail = rf"(?![0-9]){_TIME}"
     any_month = _first_name(_ALL_NAMES, "i") + r"\.?"
-    no_day = r"(?<![0-9] .)(?<![0-9]\. .)"
+    no_day = rf"(?<![0-9] .)(?<![0-9]\. .){_NOT_COUNTED}"
     day_last = rf" {_DAY}(?![0-9.,]?[0-9]|[{LETTERS}]){_NO_UNIT}{_TIME}"
     day_first = rf"{_OF}(?:{_MONTH}|(?:{_CAPITALISED_MONTH}|{_CUT_SHORT_MONTH}){_STOP}){_TIME}"
     patterns = (
@@ -92,8 +97,8 @@ def _month_forms() -> tuple[Form, ...]:
         rf"[ldaLDA](?<![{LETTERS}].)[euEU] (?P<entity>{_DAYS} (?i:mars){_NAME_END}{_TIME})",
         # where what seemed the first of two days was that of another month
         rf"{_FIRST_DAY}[.º°]? {day_first}",
-        _first_name(_NAMES, "i") + day_last,
-        _first_name(_CAPITALISED) + rf"\.?{day_last}",
+        _first_name(_NAMES, "i", _NOT_COUNTED) + day_last,
+        _first_name(_CAPITALISED, "", _NOT_COUNTED) + rf"\.?{day_last}",
     )
     return tuple(Form(_MONTH_SCREEN, re.compile(pattern)) for pattern in patterns)
 
@@ -108,12 +113,15 @@ DATE_FORMS: tuple[Form, ...] = (
     ),
     Form(
         "[0-9]{4}[-./][0-9]{1,2}[-./][0-9]",
-        re.compile(rf"[12]{_AFTER_YEAR_FIRST}[0-9]{{3}}([-./])[0-9]{{1,2}}\1[0-9]{{1,2}}(?![0-9]){_TIME}"),
+        re.compile(rf"[12]{_AFTER_YEAR_FIRST}[0-9]{{3}}([-./])[0-9]{{1,2}}\1[0-9]{{1,2}}(?![0-9])(?:{_ZONE_OF_DAY}|{_TIME})"),
         _is_day,
     ),
     Form(
         "[0-9]{1,2} ?[-./] ?[0-9]{1,2} ?[-./] ?[0-9]{2}",
-        re.compile(rf"[0-9]{_AFTER_YEAR_LAST}[0-9]?( ?[-./] ?)[0-9]{{1,2}}\1(?:[12][0-9]{{3}}|[0-9]{{2}}{_NO_UNIT}){_BEFORE_YEAR_LAST}{_TIME}"),
+        re.compile(
+            rf"[0-9]{_AFTER_YEAR_LAST}[0-9]?( ?[-./] ?)[0-9]{{1,2}}\1"
+            rf"(?:[12][0-9]{{3}}(?:{_ZONE_OF_DAY}|{_BEFORE_YEAR_LAST}{_TIME})|[0-9]{{2}}{_NO_UNIT}{_BEFORE_YEAR_LAST}{_TIME})"
+        ),
         _is_day,
     ),
     Form("[0-9]{8}T[0-9]", re.compile(rf"(?<![0-9A-Za-z])(?:19|20)[0-9]{{6}}(?=T[0-9]){_TIME}")),

@@ -1,7 +1,7 @@
 """Names that are known beforehand, wherever they stand in a text as whole words.
 
-Words are compared without regard to case and accents: `MULLER` is found where `Müller` is known, and a genitive such as `Müllers` with it. Scripts
-without spaces between words have a word a character, so that a name is found within a sentence.
+Words are compared without regard to case and accents: `MULLER` and `Mueller` are found where `Müller` is known, and a genitive such as `Müllers` with
+them; `Müller` is found where one of them is. Scripts without spaces between words have a word a character, so that a name is found within a sentence.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import pairwise
@@ -17,10 +17,16 @@ from itertools import pairwise
 from sfumato.core.entity import Entity
 from sfumato.core.hidden_characters import has_hidden, in_whole_text, without_hidden
 from sfumato.core.layers import layered
+from sfumato.core.spellings import fold, has_several, shortest, spellings
+
+Spellings = tuple[str, ...]
+Phrase = tuple[Spellings, ...]
 
 KIND = "name"
 """The kind of what is found."""
 
+_FEW = 20
+_START = (0,)
 _LONGEST_GAP = 3
 _SHORTEST_WITH_GENITIVE = 3
 _TITLES = frozenset(("dr", "frau", "herr", "jr", "mr", "mrs", "ms", "prof", "sr"))
@@ -35,24 +41,20 @@ _PARTICLES = frozenset(
 _WITHOUT_SPACES = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 
 
-# letters whose strokes are no marks of their own, and letters of two
-_WITHOUT_STROKE = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"})
-
-
 @dataclass(frozen=True)
 class Word:
-    """A word of a text as it is compared, and where it stands."""
+    """A word of a text, the spellings by which it is compared, and where it stands."""
 
-    folded: str
+    spellings: Spellings
     begin: int
     end: int
 
 
 @dataclass(frozen=True)
 class KnownNames:
-    """Names to look for: each of ``phrases`` is a row of words; ``beside`` are words that go only where they stand beside one of these."""
+    """Names to look for: each of ``phrases`` is a row of words; ``beside`` are spellings that go only where they stand beside one of these."""
 
-    phrases: frozenset[tuple[str, ...]]
+    phrases: frozenset[Phrase]
     beside: frozenset[str] = frozenset()
 
     @classmethod
@@ -72,14 +74,14 @@ class KnownNames:
         >>> [(name.begin, name.end) for name in found]
         [(0, 5), (7, 10), (32, 37)]
         """
-        phrases: set[tuple[str, ...]] = set()
+        phrases: set[Phrase] = set()
         beside: set[str] = set()
         for value in _readings(values):
             whole = _phrase(value)
             parts = [] if any(character.isdigit() for character in value) else list(_parts(value))
             weak = {_phrase(part)[0] for part in parts if _is_weak(part, value)}
             phrases |= {phrase for phrase in map(_phrase, parts) if phrase[0] not in weak}
-            beside |= weak
+            beside |= {spelling for spellings in weak for spelling in spellings}
             if whole and not _is_letter(whole):
                 phrases.add(whole)
         return cls(frozenset(phrases), frozenset(beside))
@@ -96,68 +98,101 @@ class KnownNames:
             return []
         words = list(words_of(text))
         marked = [False] * len(words)
-        for place in range(len(words)):
-            length = self._length_at(words, place, text)
-            marked[place : place + length] = [True] * length
+        near = [False, *(_are_near(*pair, text) for pair in pairwise(words))]
+        for place, word in enumerate(words):
+            if self._tree.begins_with(word.spellings):
+                length = self._length_at(words, place, near)
+                marked[place : place + length] = [True] * length
         self._spread(words, marked, text)
         return list(_joined(words, marked, text))
 
-    @cached_property
-    def _lengths(self) -> dict[str, list[int]]:
-        """Of how many words the phrases are, by their first word, the longest first: however many share it, few lengths are looked up."""
-        found: dict[str, set[int]] = {}
-        for phrase in self.phrases:
-            found.setdefault(phrase[0], set()).add(len(phrase))
-        return {first: sorted(lengths, reverse=True) for first, lengths in found.items()}
-
     def _may_stand_in(self, text: str) -> bool:
-        folded = fold(text)
-        if len(self._lengths) <= 20:
-            return any(first in folded for first in self._lengths)
-        return any(word in self._lengths or word[:-1] in self._lengths for word in _words().findall(folded))
+        firsts = self._firsts
+        several = has_several(text)
+        if len(firsts) <= _FEW:
+            folded, sought = (shortest(text), {shortest(first) for first in firsts}) if several else (fold(text), firsts)
+            return any(first in folded for first in sought)
+        words = (spelling for word in words_of(text) for spelling in word.spellings) if several else _words().findall(fold(text))
+        return any(word in firsts or word[:-1] in firsts for word in words)
 
-    def _length_at(self, words: Sequence[Word], place: int, text: str) -> int:
-        """Return of how many words the longest phrase is that begins at a word."""
-        first = words[place].folded
-        for length in self._lengths.get(first, ()):
-            there = words[place : place + length]
-            if len(there) == length and self._is_known(there) and all(_are_near(*pair, text) for pair in pairwise(there)):
-                return length
-        return int(self._is_known(words[place : place + 1]))
+    @cached_property
+    def _firsts(self) -> set[str]:
+        return {spelling for phrase in self.phrases for spelling in phrase[0]}
 
-    def _is_known(self, words: Sequence[Word]) -> bool:
-        """Return whether words are a phrase, or the genitive of one."""
-        *before, last = (word.folded for word in words)
-        has_genitive = last.endswith("s") and len(last) > _SHORTEST_WITH_GENITIVE
-        return (*before, last) in self.phrases or (has_genitive and (*before, last[:-1]) in self.phrases)
+    def _length_at(self, words: Sequence[Word], place: int, near: Sequence[bool]) -> int:
+        """Return of how many words the longest phrase is that begins at a word; ``near`` says which words stand near the one before."""
+        points: Sequence[int] = _START
+        longest, here = 0, place
+        while points and here < len(words) and (here == place or near[here]):
+            spelt = words[here].spellings
+            genitive = _without_genitive(spelt)
+            before, points = points, self._tree.behind(points, spelt)
+            here += 1
+            if self._tree.has_end(points) or (genitive and self._tree.has_end(self._tree.behind(before, genitive))):
+                longest = here - place
+        return longest
+
+    @cached_property
+    def _tree(self) -> _Tree:
+        return _Tree.of(self.phrases)
 
     def _spread(self, words: Sequence[Word], marked: list[bool], text: str) -> None:
         """Mark the words that go with a marked one beside them, from both sides."""
         for order, step in ((range(1, len(words)), -1), (range(len(words) - 2, -1, -1), 1)):
             for place in order:
-                if marked[place + step] and words[place].folded in self.beside:
+                if marked[place + step] and not self.beside.isdisjoint(words[place].spellings):
                     first, second = sorted((place, place + step))
                     marked[place] = marked[place] or _belong_together(words[first], words[second], text)
 
 
-def fold(text: str) -> str:
-    """Return a text without what case and accents say.
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """All phrases word by word: at each point the spellings of the next word lead to others; phrases begin at the first and end at ``ends``.
 
-    >>> fold("MÜLLER, Straße")
-    'muller, strasse'
-    >>> fold("Łukasz, Øyvind")
-    'lukasz, oyvind'
+    However many phrases begin alike, a text is held against all of them at once.
     """
-    if text.isascii():
-        return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold()).translate(_WITHOUT_STROKE)
-    return "".join(character for character in decomposed if not unicodedata.combining(character))
+
+    steps: Sequence[Mapping[str, Sequence[int]]]
+    ends: frozenset[int]
+
+    @classmethod
+    def of(cls, phrases: Iterable[Phrase]) -> _Tree:
+        points: dict[tuple[int, Spellings], int] = {}
+        steps: list[dict[str, list[int]]] = [{}]
+        ends = set()
+        for phrase in phrases:
+            point = 0
+            for spelt in phrase:
+                if (point, spelt) not in points:
+                    points[point, spelt] = len(steps)
+                    for spelling in spelt:
+                        steps[point].setdefault(spelling, []).append(len(steps))
+                    steps.append({})
+                point = points[point, spelt]
+            ends.add(point)
+        return cls(steps, frozenset(ends))
+
+    def begins_with(self, spelt: Spellings) -> bool:
+        """Return whether a phrase begins with a word, or is one of which the word is the genitive."""
+        return any(spelling in self.steps[0] or spelling[:-1] in self.steps[0] for spelling in spelt)
+
+    def behind(self, points: Sequence[int], spelt: Spellings) -> Sequence[int]:
+        """Return the points to which a word leads, each once."""
+        if len(points) == 1:
+            found = [after for after in map(self.steps[points[0]].get, spelt) if after is not None]
+            if all(after == found[0] for after in found):
+                return found[0] if found else ()
+        return list({after for point in points for spelling in spelt for after in self.steps[point].get(spelling, ())})
+
+    def has_end(self, points: Sequence[int]) -> bool:
+        """Return whether a phrase ends at one of some points."""
+        return not self.ends.isdisjoint(points)
 
 
 def words_of(text: str) -> Iterator[Word]:
     """Yield the words of a text."""
     for match in _words().finditer(text):
-        yield Word(fold(match[0]), match.start(), match.end())
+        yield Word(spellings(match[0]), match.start(), match.end())
 
 
 @cache
@@ -174,8 +209,8 @@ def _readings(values: Iterable[str]) -> Iterator[str]:
             yield without_hidden(value)
 
 
-def _phrase(text: str) -> tuple[str, ...]:
-    return tuple(sys.intern(word.folded) for word in words_of(text))
+def _phrase(text: str) -> Phrase:
+    return tuple(tuple(map(sys.intern, word.spellings)) for word in words_of(text))
 
 
 def _parts(value: str) -> Iterator[str]:
@@ -194,12 +229,19 @@ def _parts(value: str) -> Iterator[str]:
 def _is_weak(part: str, value: str) -> bool:
     """Return whether a part of a name is a word of many sentences, and goes only beside another part."""
     phrase = _phrase(part)
-    is_particle = phrase[0] in _PARTICLES and (part.islower() or value.isupper())
-    return len(phrase) == 1 and (_is_letter(phrase) or phrase[0] in _TITLES or is_particle)
+    folded = phrase[0][0]
+    is_particle = folded in _PARTICLES and (part.islower() or value.isupper())
+    return len(phrase) == 1 and (_is_letter(phrase) or folded in _TITLES or is_particle)
 
 
-def _is_letter(phrase: Sequence[str]) -> bool:
-    return len(phrase) == 1 and len(phrase[0]) == 1 and re.match(f"[{_WITHOUT_SPACES}]", phrase[0]) is None
+def _is_letter(phrase: Phrase) -> bool:
+    return len(phrase) == 1 and len(phrase[0][0]) == 1 and re.match(f"[{_WITHOUT_SPACES}]", phrase[0][0]) is None
+
+
+def _without_genitive(spelt: Spellings) -> Spellings:
+    if not spelt[0].endswith("s"):
+        return ()
+    return tuple(spelling[:-1] for spelling in spelt if spelling.endswith("s") and len(spelling) > _SHORTEST_WITH_GENITIVE)
 
 
 def _are_near(one: Word, other: Word, text: str) -> bool:

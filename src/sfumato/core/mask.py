@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import ibis
 
     from sfumato.core.hierarchy import Hierarchy
+    from sfumato.core.rehearsal import Rehearsal
 
 Scope = Literal["value", "row", "group", "table"]
 WIDE: tuple[Scope, ...] = ("group", "table")
@@ -67,7 +68,7 @@ class MaskContext:
 
     ``subject`` is the column that says whose row it is, and is among the columns an operation gets where it asks for it; ``people`` is the
     number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one. ``view`` tells one
-    view of one policy from all others.
+    view of one policy from all others. In a ``rehearsal`` no vault is written: what it would remember is remembered there.
     """
 
     column: str
@@ -78,6 +79,7 @@ class MaskContext:
     people: int = 2
     ladder: Hierarchy | None = None
     private: Path | None = None
+    rehearsal: Rehearsal | None = None
     met: set[str] = field(default_factory=set, compare=False)
     """What masks have met while they were applied, by names of the policy; never a value."""
     opened_by: set[str] = field(default_factory=set, compare=False)
@@ -160,6 +162,16 @@ class Refusing(Protocol):
 
 
 @runtime_checkable
+class Removing(Protocol):
+    """A mask with a setting by which it removes values that it cannot take, whatever is said of others that are not valid."""
+
+    @property
+    def removes(self) -> bool:
+        """Whether it does so."""
+        ...
+
+
+@runtime_checkable
 class OfDocuments(Protocol):
     """A mask that looks into lists and structures, and has masks of its own for what is in them."""
 
@@ -234,7 +246,12 @@ class Mixing(Protocol):
 
 
 class Operation(Settings):
-    """What most masks have in common: they read no other column, need no key, and keep or make text."""
+    """What most masks have in common: they read no other column, need no key, and keep or make text.
+
+    Where settings decide which types a mask takes, ``types_with_any_settings`` are all of them together: every type where there are none.
+    """
+
+    types_with_any_settings: ClassVar[tuple[ValueType, ...] | None] = None
 
     if TYPE_CHECKING:
         # an attribute of the class, or a property where it depends on the settings

@@ -19,13 +19,15 @@ Rows = NDArray[np.bool_]
 class Made:
     """A masked column, and for each row whether the condition held, and whether its value was missing or could not be taken.
 
-    ``invalid`` goes by the name of the operation, ``missing`` are the missing values that the policy refuses.
+    ``invalid`` goes by the name of the operation, ``missing`` are the missing values that the policy refuses. ``removed`` are further values that an
+    operation could not take, and was told to remove.
     """
 
     values: pa.Array
     held: Rows
     missing: Rows
     invalid: Mapping[str, Rows]
+    removed: Mapping[str, Rows] = field(default_factory=dict)
 
     def taken(self, places: pa.Array) -> Made:
         """Return the same for rows of which each has the number of one of these; a missing number is a missing value."""
@@ -39,8 +41,8 @@ class Made:
             found: Rows = here if rows.all() else here & rows[numbers]
             return found
 
-        invalid = {name: spread(rows) for name, rows in self.invalid.items()}
-        return Made(self.values.take(places), spread(self.held), spread(self.missing), invalid)
+        invalid, removed = ({name: spread(rows) for name, rows in told.items()} for told in (self.invalid, self.removed))
+        return Made(self.values.take(places), spread(self.held), spread(self.missing), invalid, removed)
 
 
 @dataclass
@@ -63,9 +65,13 @@ class _Told:
 
 @dataclass
 class Effect:
-    """Gathers, batch by batch, what the mask of one column did; ``everywhere`` says that rows for which the condition did not hold are masked too."""
+    """Gathers, batch by batch, what the mask of one column did; ``everywhere`` says that rows for which the condition did not hold are masked too.
+
+    ``removes`` says that the column removes values that are not valid, ``may_remove`` that it does or that one of its operations does of its own.
+    """
 
     removes: bool = False
+    may_remove: bool = False
     everywhere: bool = False
     present: int = 0
     held: int = 0
@@ -73,12 +79,15 @@ class Effect:
     among_few: int = 0
     missing: _Told = field(default_factory=_Told)
     invalid: dict[str, _Told] = field(default_factory=dict)
+    own: dict[str, _Told] = field(default_factory=dict)
+    """What operations have removed of their own, by their names."""
 
     def add(self, made: Made, numbers: NDArray[np.int64] | None = None, weights: NDArray[np.int64] | None = None) -> None:
         """Take further rows; ``numbers`` are those that they have in the source, ``weights`` how many rows each of them stands for."""
         self.missing.add(made.missing, numbers, weights)
-        for name, rows in made.invalid.items():
-            self.invalid.setdefault(name, _Told()).add(rows, numbers, weights)
+        for gathered, told in ((self.invalid, made.invalid), (self.own, made.removed)):
+            for name, rows in told.items():
+                gathered.setdefault(name, _Told()).add(rows, numbers, weights)
 
     def compare(self, made: Made, original: pa.Array, weights: NDArray[np.int64] | None = None) -> None:
         """Count the rows for which the condition held, the values that were masked, and how many of these are what they were."""
@@ -92,7 +101,16 @@ class Effect:
     @property
     def removed(self) -> int:
         """How many values were removed because an operation could not take them."""
-        return sum(told.number for told in self.invalid.values()) if self.removes else 0
+        return sum(self.removed_by.values())
+
+    @property
+    def removed_by(self) -> Mapping[str, int]:
+        """How many values were removed because an operation could not take them, by the name of the operation; none that took all."""
+        numbers: dict[str, int] = {}
+        for told in (self.own, self.invalid if self.removes else {}):
+            for name, one in told.items():
+                numbers[name] = numbers.get(name, 0) + one.number
+        return {name: number for name, number in numbers.items() if number}
 
 
 def _number(rows: Rows, weights: NDArray[np.int64] | None) -> int:

@@ -19,7 +19,22 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.mask import WIDE, Card, Cautious, Mask, MaskContext, Mixing, OfDocuments, Operation, Refusing, Scope, Told, Totals, Uniqueness
+from sfumato.core.mask import (
+    WIDE,
+    Card,
+    Cautious,
+    Mask,
+    MaskContext,
+    Mixing,
+    OfDocuments,
+    Operation,
+    Refusing,
+    Removing,
+    Scope,
+    Told,
+    Totals,
+    Uniqueness,
+)
 from sfumato.core.mask_effect import Effect, Made, refuse
 from sfumato.core.row_groups import rows_among_few
 
@@ -36,6 +51,14 @@ _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
 _LOOKED_AT = 4096
 _Watch = Callable[[Mask, pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Wrong:
+    """The rows whose values operations could not take, by their names: those that are not valid, and those that were to be removed."""
+
+    invalid: dict[str, NDArray[np.bool_]]
+    removed: dict[str, NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +255,9 @@ class MaskedColumn:
 
     def effect(self) -> Effect:
         """Return what gathers what it does, as yet of no rows."""
-        return Effect(removes=self.on_invalid == "remove", everywhere=any(step.component_name() != "keep" for step in self.otherwise))
+        removes = self.on_invalid == "remove"
+        may_remove = removes or any(_removes(step) for step in (*self.steps, *self.otherwise))
+        return Effect(removes, may_remove, everywhere=any(step.component_name() != "keep" for step in self.otherwise))
 
     def totals(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, list[Told]]:
         """Return the masked column, and the groups of rows of which its operations tell totals."""
@@ -266,19 +291,19 @@ class MaskedColumn:
         one = self._masked(pa.RecordBatch.from_arrays([pa.nulls(1, original.type)], names=[context.column]), context)
         gone = original.is_null().to_numpy(zero_copy_only=False)
         values = pc.if_else(pa.array(gone), one.values[0], made.values)
-        return Made(values, np.where(gone, one.held[0], made.held), np.where(gone, one.missing[0], made.missing), made.invalid)
+        return Made(values, np.where(gone, one.held[0], made.held), np.where(gone, one.missing[0], made.missing), made.invalid, made.removed)
 
     def _masked(self, columns: pa.RecordBatch, context: MaskContext, watch: _Watch | None = None) -> Made:
         original = columns.column(context.column)
         refused = original.is_null().to_numpy(zero_copy_only=False) & (self.on_null == "error")
         holds = self.when.holds(columns) if self.when is not None else np.ones(len(original), bool)
         kind = self.output_type(original.type)
-        invalid: dict[str, NDArray[np.bool_]] = {}
-        masked = self._steps(self.steps, columns, holds, context, watch, invalid)
+        wrong = _Wrong({}, {})
+        masked = self._steps(self.steps, columns, holds, context, watch, wrong)
         if self.when is not None:
-            rest = self._steps(self.otherwise, columns, ~holds, context, watch, invalid) if self.otherwise else original
+            rest = self._steps(self.otherwise, columns, ~holds, context, watch, wrong) if self.otherwise else original
             masked = pc.if_else(pa.array(holds), _as_type(masked, kind), _as_type(rest, kind))
-        return Made(masked, holds, refused, invalid)
+        return Made(masked, holds, refused, wrong.invalid, wrong.removed)
 
     def _steps(
         self,
@@ -287,7 +312,7 @@ class MaskedColumn:
         rows: NDArray[np.bool_],
         context: MaskContext,
         watch: _Watch | None,
-        invalid: dict[str, NDArray[np.bool_]],
+        found: _Wrong,
     ) -> pa.Array:
         """Return the column after some operations, of which only the rows they apply to mean something; note what they cannot take."""
         place = columns.schema.get_field_index(context.column)
@@ -299,12 +324,18 @@ class MaskedColumn:
                 watch(step, columns, applies, context)
             wrong &= values.is_valid().to_numpy(zero_copy_only=False)
             if wrong.any():
-                invalid[step.component_name()] = invalid.get(step.component_name(), False) | wrong
+                told = found.removed if _removes(step) else found.invalid
+                told[step.component_name()] = told.get(step.component_name(), False) | wrong
             columns = columns.set_column(place, context.column, masked)
             if step.card.changes_type:
                 # what the policy says of the type is said of the source
                 context = replace(context, kind=None)
         return columns.column(place)
+
+
+def _removes(step: Mask) -> bool:
+    """Return whether an operation removes values that it cannot take of its own."""
+    return isinstance(step, Removing) and step.removes
 
 
 def _shows(step: Mask) -> bool:
@@ -327,7 +358,7 @@ def _made(step: Mask, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa
     if isinstance(step, Refusing):
         return step.apply_or_refuse(columns, context)
     masked = step.apply(columns, context)
-    if step.card.empties or not masked.null_count:
+    if (step.card.empties and not _removes(step)) or not masked.null_count:
         return masked, np.zeros(len(masked), bool)
     return masked, masked.is_null().to_numpy(zero_copy_only=False)
 

@@ -39,6 +39,16 @@ class Assessment:
     columns: list[dict[str, Any]]
     combinations: list[dict[str, Any]]
 
+    @property
+    def counts_people(self) -> bool:
+        """Whether somebody has several rows, so that shares are of people."""
+        return self.people != self.rows
+
+    @property
+    def counted(self) -> str:
+        """What shares are of, in words: a person with several combinations counts once in each."""
+        return "people in their combinations" if self.counts_people else "rows"
+
     def __str__(self) -> str:
         """Return what was found, in words."""
         return in_words(self)
@@ -46,12 +56,14 @@ class Assessment:
     def _repr_html_(self) -> str:
         """Return what was found, for notebooks."""
         risk = self.prosecutor
-        told = html_sentence(f"{self.rows:,} rows, {risk['unique']:.2%} of them alone with their combination of {', '.join(self.quasi_identifiers)}")
+        by, alone = ", ".join(self.quasi_identifiers), f"{risk['unique']:.2%}"
+        of_people = f" of {self.people:,} people, who are alone in {alone} of their combinations of {by}"
+        told = html_sentence(f"{self.rows:,} rows" + (of_people if self.counts_people else f", {alone} of them alone with their combination of {by}"))
         told += html_table(
             [
                 ("highest", f"{risk['highest_risk']:.2%}"),
                 ("on average", f"{risk['average_risk']:.2%}"),
-                *((f"above {threshold}", f"{share:.2%} of the rows") for threshold, share in risk["at_risk"].items()),
+                *((f"above {threshold}", f"{share:.2%} of the {self.counted}") for threshold, share in risk["at_risk"].items()),
             ],
             title="risk that somebody known to be in the table is found",
         )

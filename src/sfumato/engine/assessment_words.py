@@ -10,11 +10,10 @@ if TYPE_CHECKING:
 
 def in_words(found: Assessment) -> str:
     """Return what was found, one fact a line."""
-    # a person with several combinations counts once in each
-    who = "people in their combinations" if found.people != found.rows else "rows"
+    who = found.counted
     prosecutor = found.prosecutor
     lines = [
-        f"table          {found.rows:,} rows" + (f" of {found.people:,} people" if found.people != found.rows else ""),
+        f"table          {found.rows:,} rows" + (f" of {found.people:,} people" if found.counts_people else ""),
         f"by             {', '.join(found.quasi_identifiers)}",
         f"unique         {prosecutor['unique']:.2%} of the {who} share their combination with nobody",
         "prosecutor     who knows that somebody is in the table finds them with a probability",

@@ -38,8 +38,7 @@ def mask_notes(plan: Plan, effects: Mapping[str, Effect]) -> Iterator[str]:
         mask = plan.resolved.masks[name]
         if effect.removed:
             number = number_of(effect.removed, "value") if effect.removed >= k else f"fewer than {k} values"
-            operations = ", ".join(operation for operation, told in effect.invalid.items() if told.number)
-            yield f"columns.{name}: {number} that {operations} cannot take were removed"
+            yield f"columns.{name}: {number} that {', '.join(effect.removed_by)} cannot take were removed"
         if effect.among_few:
             number = number_of(effect.among_few, "row") if effect.among_few >= k else f"fewer than {k} rows"
             yield f"columns.{name}: {mask.component_name()} mixes {number} among fewer than {k} people each, of whom many keep their own value"

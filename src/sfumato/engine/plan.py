@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -31,6 +31,9 @@ from sfumato.policy.resolve import Resolved
 from sfumato.policy.views import ResolvedViews, resolve_views
 from sfumato.registry import find
 
+if TYPE_CHECKING:
+    from sfumato.core.rehearsal import Rehearsal
+
 _FEW = 50
 _NESTED = "look at paths; others: remove, or others: keep, says what becomes of values that no path names"
 AnyPolicy = str | Path | Mapping[str, Any] | Policy | Loaded
@@ -48,6 +51,7 @@ class Plan:
     view: str = ""
     unnamed: Sequence[str] = ()
     keys: Keys = field(default_factory=Keys)
+    rehearsal: Rehearsal | None = None
 
     @property
     def quasi_identifiers(self) -> list[str]:
@@ -106,7 +110,8 @@ class Plan:
         """Return what the mask of a column may need."""
         policy = self.resolved.policy
         domain = own_domain(self.resolved.identity, self.view)
-        return MaskContext(column, domain, self.keys, policy.columns[column].type, policy.subject, self.threshold, ladder)
+        kind, people = policy.columns[column].type, self.threshold
+        return MaskContext(column, domain, self.keys, kind, policy.subject, people, ladder, rehearsal=self.rehearsal)
 
     @property
     def threshold(self) -> int:

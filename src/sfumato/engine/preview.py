@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sfumato.core.canonical import as_text
 from sfumato.core.quiet import Quiet
+from sfumato.core.rehearsal import Rehearsal
 from sfumato.core.workplace import Workplace
 from sfumato.engine.plan import AnyPolicy, Plan, as_source, make_plans, named_view, with_keys
 from sfumato.engine.run import Timings, staged_views
@@ -22,23 +23,28 @@ _LOOKED_AT = 5000
 
 @dataclass(frozen=True, eq=False)
 class Preview:
-    """Rows before and after, beside each other; None where the row would be left out. For those who may see the source."""
+    """Rows before and after, beside each other; None where the row would be left out. For those who may see the source.
+
+    ``looked_at`` rows were read, ``whole`` says that there are no more, ``generalised`` that what becomes of a row depends on the others.
+    """
 
     columns: tuple[str, ...]
     rows: list[tuple[dict[str, str | None], dict[str, str | None] | None]]
     looked_at: int
     whole: bool
+    generalised: bool
 
 
 def preview(policy: AnyPolicy, rows: int = 20, data: Any = None, view: str | None = None) -> Preview:
-    """Anonymise the first rows of the source in memory, and return the first of them with what would be published."""
+    """Anonymise the first rows of the source in memory, and return the first of them with what would be published; no vault learns of them."""
     plans = with_keys(make_plans(policy, data))
     name = named_view(plans, view)
     plan = plans.views[name]
     wanted = plans.up_to(name)
     table, whole = _beginning(list(wanted.views.values()), max(rows, _LOOKED_AT))
     source, nowhere = as_source(table), find("sinks", "memory")()
-    in_memory = replace(wanted, views={each: replace(one, source=source, sink=nowhere) for each, one in wanted.views.items()})
+    rehearsed = {"source": source, "sink": nowhere, "rehearsal": Rehearsal()}
+    in_memory = replace(wanted, views={each: replace(one, **rehearsed) for each, one in wanted.views.items()})
     with Workplace() as workplace:
         *_, last = staged_views(in_memory, workplace, Quiet(), Timings())
         staged = last.staged
@@ -49,7 +55,7 @@ def preview(policy: AnyPolicy, rows: int = 20, data: Any = None, view: str | Non
     before = _texts(table.select(shown).slice(0, rows))
     after = _texts(written)
     pairs = [(old, after[new] if new >= 0 else None) for old, new in zip(before, place[:rows].tolist(), strict=True)]
-    return Preview(tuple(shown), pairs, table.num_rows, whole)
+    return Preview(tuple(shown), pairs, table.num_rows, whole, bool(plan.quasi_identifiers))
 
 
 def _beginning(plans: Sequence[Plan], rows: int) -> tuple[pa.Table, bool]:

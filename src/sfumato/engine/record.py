@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib.metadata import version
 from typing import Any
 
@@ -113,19 +114,24 @@ def _alike(frequencies: Frequencies, counted: Counted) -> NDArray[np.int32]:
 
 def _told(risk: dict[str, Any], everybody: int, k: int) -> dict[str, Any]:
     """Return the risks as they may be told: nothing that stands for 1 to k - 1 people."""
-    least = f"< {k / max(1, everybody):.2g}"
+    least = f"< {_cut(k, max(1, everybody), ROUND_CEILING)}"
 
     def share(part: float) -> float | str:
         return least if 0 < round(part * everybody) < k else part
 
     return {
-        "highest_risk": f"> {1 / k:.2g}" if risk["highest_risk"] > 1 / k else risk["highest_risk"],
+        "highest_risk": f"> {_cut(1, k, ROUND_FLOOR)}" if risk["highest_risk"] > 1 / k else risk["highest_risk"],
         "average_risk": risk["average_risk"],
         "unique": share(risk["unique"]),
         "at_risk": {threshold: share(part) for threshold, part in risk["at_risk"].items()},
         "separation": risk["separation"],
         "distinction": risk["distinction"],
     }
+
+
+def _cut(part: int, whole: int, towards: str) -> str:
+    """Return a fraction with three digits, rounded so that what is said to be above or below it is so."""
+    return f"{float(Context(prec=3, rounding=towards).divide(Decimal(part), Decimal(whole))):g}"
 
 
 def _columns(plan: Plan, counted: Counted, k: int, effects: Mapping[str, Effect]) -> dict[str, Any]:
@@ -140,7 +146,7 @@ def _columns(plan: Plan, counted: Counted, k: int, effects: Mapping[str, Effect]
         if name in plan.resolved.masks:
             entry["mask"] = plan.resolved.masks[name].in_words(values=False)
             entry["reveals"] = plan.resolved.masks[name].card.reveals
-        if name in effects and effects[name].removes:
+        if name in effects and effects[name].may_remove:
             entry["removed"] = people(effects[name].removed, k)
         told[name] = entry
     return told

@@ -8,14 +8,14 @@ people share it, sums and means where no person makes up more than a part of the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from sfumato.core.canonical import as_text
+from sfumato.core.canonical import ValueType, as_text
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Card, MaskContext, Operation, Told
 from sfumato.core.number_columns import as_column, numbers_of
@@ -33,6 +33,8 @@ class Aggregate(Operation):
     A group with fewer than k people, or in which one of them would show, has no value: the run stops, or it is removed. ``plain`` gives the plain
     aggregates instead, and plan and record say what they reveal. Cost: one sort; holds the column in memory.
     """
+
+    types_with_any_settings: ClassVar[tuple[ValueType, ...]] = ()
 
     function: Annotated[Function, Field(description="sum, median, average, max, min, count or mode")]
     by: Annotated[list[str], Field(description="the columns whose values make the groups; all rows are one where there are none")] = []

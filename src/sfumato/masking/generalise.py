@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,8 @@ class Generalise(Operation):
     >>> Generalise(bins=[18, 65]).apply(ages, MaskContext("age")).to_pylist()
     ['< 18', '[18, 64]', '>= 65']
     """
+
+    types_with_any_settings: ClassVar[tuple[ValueType, ...]] = ()
 
     size: Annotated[
         float | int | None, Field(gt=0, le=1e15, allow_inf_nan=False, description="intervals of this size; days where the bounds are dates")

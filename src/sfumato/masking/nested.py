@@ -31,6 +31,8 @@ _Mistakes = list[tuple[Key, Mistake]]
 _FEW = 5
 
 _BUILT = "How documents are built, and how long their lists are."
+# before it is known which they are
+_INNER = "What the masks of its paths reveal."
 
 
 class Nested(Operation):
@@ -76,7 +78,7 @@ class Nested(Operation):
             scope="value",
             in_part=True,
             types=("text",),
-            reveals=" ".join(dict.fromkeys([*self._left, _BUILT, *(card.reveals for card in cards)])),
+            reveals=" ".join(dict.fromkeys([*self._left, _BUILT, *([card.reveals for card in cards] or [_INNER])])),
         )
 
     @property

@@ -33,7 +33,7 @@ class RegexReplace(Operation):
     first_only: Annotated[bool, Field(description="whether only the first find of a value is replaced")] = False
     unmatched: Annotated[
         Literal["invalid", "remove", "keep"],
-        Field(description="a value that stays as it was is `invalid` (see `on_invalid`), becomes a missing one (`remove`), or passes (`keep`)"),
+        Field(description="a value that stays as it was is `invalid` (see `on_invalid`), is removed and counted (`remove`), or passes (`keep`)"),
     ] = "invalid"
 
     @field_validator("pattern")
@@ -63,6 +63,11 @@ class RegexReplace(Operation):
             empties=self.unmatched == "remove",
             reveals=f"All of a value that the expression does not find, and the groups that the replacement names.{passed}",
         )
+
+    @property
+    def removes(self) -> bool:
+        """Whether values that stay as they were are removed; they are counted like those that are not valid."""
+        return self.unmatched == "remove"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the text with what was found replaced."""

@@ -18,7 +18,8 @@ from sfumato.core.keys import derived_key
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.core.rows import on_present
 from sfumato.core.value_bytes import value_text
-from sfumato.core.vault import TokenRange, Vault, VaultKey
+from sfumato.core.vault import Vault
+from sfumato.core.vault_namespace import TokenRange, VaultKey
 
 _LAST = (1 << 63) - 1
 _FIRST_OF_TEN_DIGITS, _TEN_DIGITS = 1_000_000_000, 9_000_000_000
@@ -30,9 +31,9 @@ class Tokenise(Operation):
 
     Tokens are spread at random over a range, all numbers of ten digits where nothing is said; with ``order: sequence`` they are counted up, and then
     show which value came first. The vault keeps the values: as they are, in a file that only its owner may read, or encrypted with AES-SIV where a
-    key is named. Back it up: without it no token leads back, and values get new ones. A run that stops has used up its tokens, and so has a preview.
-    Needs the library cryptography, which ``sfumato[masking]`` brings along. Cost: about 10 microseconds a new value, 4 a known one, and twice its
-    bytes on the disk.
+    key is named. Back it up: without it no token leads back, and values get new ones. A run that stops has used up its tokens; a preview
+    uses none up, so that a run may give a new value another than the preview has shown. Needs the library cryptography, which ``sfumato[masking]``
+    brings along. Cost: about 10 microseconds a new value, 4 a known one, and twice its bytes on the disk.
     """
 
     vault: Annotated[PolicyPath | None, Field(description="the file of the vault; one in the private folder where none is given")] = None
@@ -132,7 +133,8 @@ class _Keeper:
 
     def __init__(self, settings: Tokenise, context: MaskContext) -> None:
         self.namespace = f"namespace:{settings.namespace}" if settings.namespace is not None else f"view:{context.view}"
-        self.vault = Vault(Path(settings.vault) if settings.vault is not None else (context.private or places.folder("vaults")) / _FILE)
+        path = Path(settings.vault) if settings.vault is not None else (context.private or places.folder("vaults")) / _FILE
+        self.vault = Vault(path, context.rehearsal)
         self.key: VaultKey | None = None
         self._cipher = None
         if settings.key is not None:

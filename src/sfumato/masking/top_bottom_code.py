@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +30,8 @@ class TopBottomCode(Operation):
     >>> TopBottomCode(bottom=18, top=90, beyond="label").apply(ages, MaskContext("age")).to_pylist()
     ['< 18', '44', '> 90']
     """
+
+    types_with_any_settings: ClassVar[tuple[ValueType, ...]] = ("integer", "decimal", "date", "timestamp")
 
     bottom: Annotated[PolicyBound | None, Field(description="the smallest value that is shown: a number, a date or an instant")] = None
     top: Annotated[PolicyBound | None, Field(description="the largest value that is shown")] = None

@@ -74,6 +74,9 @@ date: [2020-Jan-31], [Jan-31-2020], [2020 January 31]; [2020 Mar 5]
 date: on [31 March], [March 5] and [5 May]; [31 Jan], [Dec 24], [3. Okt.] and [7 June]
 date: le [3 mars], du [3 au 5 mars]
 date: [31 jan], [24 DEC] and [May 5].
+date: [12.03.2019-0800], [2019-03-12+01:00] and [12/03/2019+0530].
+date: On [May 12] patients came, since [May 12] cases rose; in [May 2019] 12 patients, [May 12] shows it
+date: In [May 12] we saw, [May 12], patients; in [January 12] of 30 patients
 phone: call [+49 (421) 123-456] or [0421/123456]
 phone: [0421.12.34.56], [0421 / 12 34 56]
 phone: [+44 (0)20 7946 0958], [0044 20 7946 0958]
@@ -89,6 +92,9 @@ phone: [0421 123456],[0421 654321]
 phone: [06 12 34 56 78] [06 98 76 54 32]
 phone: [+44 020 7946 0958], [01 02 03 04 05], [0049 0421 123456]
 phone: Tel.: [1234567], Fax.: [5552671], Tel. Nr.: [555 2671], Tel-Nr [5552671]
+phone: [(555)010-9999], [(555) 010-9999], phone [(555) 123-4567], ph[(123)456-7890]
+phone: [(000) 000-0000], [1 (555) 123-4567 ext. 12], [+1 (555) 010-9999], [001 (555) 010-9999]
+phone: [(030) 123 4567 89], (555) [0171 1234567], tel [(55) 1234-5678]
 passport: passport no. [C01X00T47], Passport number: [123456789]
 passport: Reisepass Nr. [C01X00T47]
 passport: Passport #: [123456789], Passport-No: [123456789]
@@ -113,6 +119,7 @@ amoxicillin 875/125 mg twice daily for 7 days
 insulin 10-12-8 units, 4 units at bedtime
 2 x 500 mg, 3 x 1 g, 0.5 ml, 1.25 mg/kg
 12 may have died, 3 may be ill
+May 12 patients were seen, worse than before. In January 30 people came, im März 12 Patienten
 3 mars bars a day
 she may walk, march on, and sept is French for seven
 dec 5 units, set 3 screws, gen 2 device

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable
@@ -152,6 +153,27 @@ def test_the_command_refuses_with_a_status(
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.parametrize(("k", "risk", "unique"), [(8, "> 0.125", "< 0.04"), (6, "> 0.166", "< 0.03"), (155, "> 0.00645", "< 0.775")])
+def test_hidden_risks_are_rounded_so_that_they_are_true(k: int, risk: str, unique: str) -> None:
+    ages = [str(20 + number % 10) for number in range(199)] + ["90"]
+    policy = {"columns": {"age": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": k}}]}
+
+    before = sfumato.run(policy, data=pa.table({"age": ages})).record.measures["before"]["risk"]
+
+    assert (before["highest_risk"], before["unique"]) == (risk, unique)
+
+
+def test_notebooks_are_told_of_people_where_people_are_counted() -> None:
+    table = pa.table({"zip": ["1", "1", "2", "3"], "who": ["a", "b", "b", "a"]})
+
+    of_rows, of_people = (re.sub("<[^>]*>", " ", sfumato.assess(table, ["zip"], subject)._repr_html_()) for subject in (None, "who"))
+
+    assert "4 rows, 50.00% of them alone with their combination of zip" in of_rows
+    assert re.search(r"above 0\.33 +100\.00% of the rows", of_rows)
+    assert "4 rows of 2 people, who are alone in 50.00% of their combinations of zip" in of_people
+    assert re.search(r"above 0\.33 +100\.00% of the people in their combinations", of_people)
+
+
 def test_the_record_tells_the_risk_before_and_after_and_hides_the_few() -> None:
     ages = [str(20 + number % 10) for number in range(200)] + ["90", "91"]
     policy = {"columns": {"age": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 5}}]}
@@ -159,6 +181,6 @@ def test_the_record_tells_the_risk_before_and_after_and_hides_the_few() -> None:
     measures = sfumato.run(policy, data=pa.table({"age": ages})).record.measures
 
     assert measures["before"]["risk"]["highest_risk"] == "> 0.2"
-    assert measures["before"]["risk"]["unique"] == "< 0.025"
+    assert measures["before"]["risk"]["unique"] == "< 0.0248"
     assert measures["after"]["risk"]["highest_risk"] <= 0.2
     assert measures["after"]["risk"]["unique"] == 0

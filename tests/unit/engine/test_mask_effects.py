@@ -64,6 +64,37 @@ def test_rows_of_a_quasi_identifier_are_counted_too() -> None:
     assert caught.value.message == "column zip: 2 rows without a value"
 
 
+@pytest.mark.parametrize("others", [{}, {"on_invalid": "error"}, {"on_invalid": "remove"}], ids=str)
+@pytest.mark.parametrize("times", [1, 1000])
+def test_values_that_an_operation_removes_of_its_own_are_told_like_invalid_ones(others: dict[str, Any], times: int) -> None:
+    mask = {"regex_replace": {"pattern": "[0-9]+", "replacement": "#", "unmatched": "remove"}}
+    record = recorded({"room": masked(mask, **others)}, {"room": ["ward 1", "none", None, "", "hall", "attic"] * times})
+    assert record.columns["room"]["removed"] == 3 * times
+    number = f"{3 * times} values"
+    assert notes(record) == [f"columns.room: {number} that regex_replace cannot take were removed"]
+
+
+def test_what_is_removed_of_a_quasi_identifier_and_by_several_operations_is_counted_once() -> None:
+    ways = {"a": "remove", "b": "invalid"}
+    first, second = ({"regex_replace": {"pattern": letter, "replacement": "#", "unmatched": way}} for letter, way in ways.items())
+    values = ["ab", "ab", "b", "b", "a", "a"]
+    columns = {"room": {"role": "quasi_identifier", "mask": [first, second], "on_invalid": "remove"}}
+    assert recorded(columns, {"room": values}, promises=[{"k_anonymity": {"k": 2}}]).columns["room"]["removed"] == 4
+    del columns["room"]["on_invalid"]
+    with pytest.raises(DataError) as caught:
+        recorded(columns, {"room": values}, promises=[{"k_anonymity": {"k": 2}}])
+    assert caught.value.message == "column room: 2 rows with a value that regex_replace cannot take"
+
+
+def test_fewer_than_k_values_that_were_removed_are_not_counted() -> None:
+    mask = {"regex_replace": {"pattern": "[0-9]+", "replacement": "#", "unmatched": "remove"}}
+    columns = {"room": masked(mask), "age": {"role": "quasi_identifier"}}
+    data = {"room": ["1", "2", "3", "x"], "age": ["1"] * 4}
+    record = recorded(columns, data, promises=[{"k_anonymity": {"k": 2}}])
+    assert record.columns["room"]["removed"] == "< 2"
+    assert "columns.room: fewer than 2 values that regex_replace cannot take were removed" in notes(record)
+
+
 def test_the_record_says_how_many_values_were_removed() -> None:
     columns = {"phone": masked("phone_mask", on_invalid="remove"), "mail": masked("email_mask", on_invalid="remove")}
     record = recorded(columns, {"phone": PHONES, "mail": MAILS})

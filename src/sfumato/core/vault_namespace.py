@@ -1,0 +1,200 @@
+"""A namespace of a vault: its values, the numbers they have, and the tokens that these become.
+
+Values are numbered as they come, and the number of a value becomes its token: in order where a sequence is asked for, else by a secret permutation
+of the whole range (FF1 over its numbers, cycle walking; Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). So tokens are spread
+over the range as if drawn by lot, no two values can have one, the last free one is found as quickly as the first, and a token leads back to its
+value without an index of its own.
+"""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.ff1 import FF1
+from sfumato.errors import DataError, UsageError
+
+_FEWEST_BITS = 8
+
+
+@dataclass(frozen=True)
+class TokenRange:
+    """The tokens of a namespace: where they start, how far apart they are, how many there are, and whether they come in order."""
+
+    start: int
+    step: int
+    size: int
+    ordered: bool
+
+
+@dataclass(frozen=True)
+class VaultKey:
+    """The key under which values of a namespace are kept: its id, and a value derived from it that tells it from others and does not lead back."""
+
+    id: str
+    check: bytes
+
+
+class Numbering(ABC):
+    """Numbers values and makes tokens of the numbers; where the numbers are kept is for others to say."""
+
+    def __init__(self, name: str, wanted: TokenRange, secret: bytes | None) -> None:
+        self.secret = secret
+        self._name = name
+        self._range = wanted
+        self._order = _Permutation(secret, wanted.size) if secret is not None else None
+
+    @abstractmethod
+    def known(self, values: Sequence[bytes]) -> NDArray[np.int64]:
+        """Return the numbers of values; -1 for those that have none yet."""
+
+    @abstractmethod
+    def taken(self) -> int:
+        """Return how many numbers are taken."""
+
+    @abstractmethod
+    def record(self, numbers: Sequence[int], values: Sequence[bytes]) -> None:
+        """Remember the numbers of new values."""
+
+    def numbers(self, values: pa.Array) -> NDArray[np.int64]:
+        """Return the number of each value, from 0; new values get the next ones, in a sequence in the order in which they first come."""
+        coded = values.dictionary_encode()
+        # side by side in the index they are found, and put in, far more quickly
+        order = pc.sort_indices(coded.dictionary).to_numpy(zero_copy_only=False).astype(np.int64)
+        ordered = coded.dictionary.take(pa.array(order)).to_pylist()
+        found = self.known(ordered)
+        new = np.flatnonzero(found < 0)
+        # a permutation leaves nothing to be seen of the order of values
+        ranks = np.arange(len(new)) if self._order is not None else np.argsort(np.argsort(order[new]))
+        found[new] = self._next(len(new)) + ranks
+        self.record(found[new].tolist(), [ordered[place] for place in new.tolist()])
+        of_code = np.empty(len(order), np.int64)
+        of_code[order] = found
+        numbers: NDArray[np.int64] = of_code[coded.indices.to_numpy(zero_copy_only=False)]
+        return numbers
+
+    def tokens_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the tokens that numbers stand for."""
+        places = self._order.forth(numbers) if self._order is not None else numbers
+        return self._range.start + places * self._range.step
+
+    def numbers_of(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers that tokens stand for; -1 for what is outside the range."""
+        places, rest = np.divmod(tokens - self._range.start, self._range.step)
+        inside = (rest == 0) & (places >= 0) & (places < self._range.size) & (tokens >= self._range.start)
+        places = np.where(inside, places, 0)
+        return np.where(inside, self._order.back(places) if self._order is not None else places, -1)
+
+    def _next(self, wanted: int) -> int:
+        """Return the next number; refuse where there are not so many left."""
+        taken = self.taken()
+        if taken + wanted > self._range.size:
+            raise DataError(
+                f"the {self._range.size} tokens of {self._name} are used up", code="vault-full", hint="another namespace with a larger size or end"
+            )
+        return taken
+
+
+class Namespace(Numbering):
+    """One namespace of an open vault."""
+
+    def __init__(self, connection: sqlite3.Connection, number: int, name: str, wanted: TokenRange, secret: bytes | None) -> None:
+        super().__init__(name, wanted, secret)
+        self._connection = connection
+        self._table = f"tokens_{number}"
+
+    @classmethod
+    def begun(cls, connection: sqlite3.Connection, name: str, wanted: TokenRange, key: VaultKey | None, path: Path) -> Namespace:
+        """Return a namespace, made where it is not there."""
+        found = cls.found(connection, name, wanted, key, path)
+        if found is not None:
+            return found
+        secret = None if wanted.ordered else secrets.token_bytes(32)
+        under = (key.id, key.check) if key is not None else (None, None)
+        given = (name, wanted.start, wanted.step, wanted.size, secret, *under)
+        connection.execute("INSERT INTO namespaces (name, start, step, size, secret, key_id, key_check) VALUES (?, ?, ?, ?, ?, ?, ?)", given)
+        (number,) = connection.execute("SELECT id FROM namespaces WHERE name = ?", (name,)).fetchone()
+        connection.execute(f"CREATE TABLE tokens_{number} (number INTEGER PRIMARY KEY, value BLOB NOT NULL UNIQUE)")
+        return cls(connection, number, name, wanted, secret)
+
+    @classmethod
+    def found(cls, connection: sqlite3.Connection, name: str, wanted: TokenRange, key: VaultKey | None, path: Path) -> Namespace | None:
+        """Return a namespace, None where it is not there; refuse one that was begun otherwise."""
+        row = connection.execute("SELECT id, start, step, size, secret, key_id, key_check FROM namespaces WHERE name = ?", (name,)).fetchone()
+        if row is None:
+            return None
+        number, start, step, size, secret, begun_under, check = row
+        if (start, step, size, secret is None) != (wanted.start, wanted.step, wanted.size, wanted.ordered):
+            raise UsageError(
+                f"the vault {path} has other tokens for {name}: {size} from {start} on, {'in order' if secret is None else 'at random'}",
+                code="vault-range",
+                hint="the same start, size, step and order as before, or another namespace",
+            )
+        if begun_under != (key.id if key is not None else None):
+            was = f"under the key {begun_under}" if begun_under else "without a key"
+            raise UsageError(f"the vault {path} was begun for {name} {was}", code="vault-key", hint="the same key as before, or another namespace")
+        if key is not None and check != key.check:
+            raise UsageError(
+                f"the vault {path} was begun for {name} under another key of the id {key.id}",
+                code="vault-key",
+                hint="the very key as before; keys of one id must be one key",
+            )
+        return cls(connection, number, name, wanted, secret)
+
+    def known(self, values: Sequence[bytes]) -> NDArray[np.int64]:
+        """Return the numbers of values; -1 for those that have none yet."""
+        run = self._connection.execute
+        run("CREATE TEMP TABLE IF NOT EXISTS asked (place INTEGER PRIMARY KEY, value BLOB NOT NULL)")
+        run("DELETE FROM asked")
+        self._connection.executemany("INSERT INTO asked VALUES (?, ?)", enumerate(values))
+        rows = run(f"SELECT ifnull({self._table}.number, 0) - 1 FROM asked LEFT JOIN {self._table} USING (value) ORDER BY place")  # noqa: S608 - our own names
+        return np.fromiter((number for (number,) in rows), np.int64, len(values))
+
+    def taken(self) -> int:
+        """Return how many numbers are taken."""
+        (taken,) = self._connection.execute(f"SELECT ifnull(max(number), 0) FROM {self._table}").fetchone()  # noqa: S608 - a name of our own
+        return int(taken)
+
+    def record(self, numbers: Sequence[int], values: Sequence[bytes]) -> None:
+        """Remember the numbers of new values."""
+        query = f"INSERT INTO {self._table} (number, value) VALUES (?, ?)"  # noqa: S608 - a name of our own
+        self._connection.executemany(query, ((number + 1, value) for number, value in zip(numbers, values, strict=True)))
+
+    def values(self, numbers: NDArray[np.int64]) -> list[bytes | None]:
+        """Return the values that have these numbers; None where there is none."""
+        query = f"SELECT value FROM {self._table} WHERE number = ?"  # noqa: S608 - a name of our own
+        rows = (self._connection.execute(query, (number + 1,)).fetchone() for number in numbers.tolist())
+        return [row[0] if row is not None else None for row in rows]
+
+
+class _Permutation:
+    """A secret order of the numbers below a size."""
+
+    def __init__(self, secret: bytes, size: int) -> None:
+        self._size = size
+        self._bits = max(_FEWEST_BITS, (size - 1).bit_length())
+        self._cipher = FF1(secret, b"tokens", 2)
+
+    def forth(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the place of each number in the order."""
+        return self._walked(numbers, decrypt=False)
+
+    def back(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number that is at each place of the order."""
+        return self._walked(places, decrypt=True)
+
+    def _walked(self, numbers: NDArray[np.int64], decrypt: bool) -> NDArray[np.int64]:
+        """Permute numbers of whole bits until they are below the size again: that is a permutation of those below it."""
+        found = self._cipher.permuted_numbers(numbers.astype(np.uint64), self._bits, decrypt)
+        while (outside := found >= self._size).any():
+            found[outside] = self._cipher.permuted_numbers(found[outside], self._bits, decrypt)
+        return found.astype(np.int64)
