@@ -67,8 +67,10 @@ def _together(records: Mapping[str, RunRecord]) -> Iterator[str]:
     seen = {tuple(each.views): each for record in records.values() for each in record.together}
     for each in seen.values():
         who = f"{', '.join(each.readers)} may read" if each.readers else "nobody is said to read"
-        kept = f"; this keeps what {each.keeps} promises" if each.keeps else ""
-        yield f"{who} {' and '.join(each.views)} together: smallest class {each.smallest_class}{kept}"
+        kept = "; the promises hold of what these views tell together" if each.keeps else ""
+        if kept and isinstance(each.smallest_class, str):
+            kept += ", but for smaller classes that one of them shows alone"
+        yield f"{who} {' and '.join(each.views)} together: smallest joint class {each.smallest_class}{kept}"
 
 
 def summary(record: RunRecord, record_file: str) -> str:

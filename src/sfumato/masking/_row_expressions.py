@@ -37,7 +37,16 @@ _PARTS = frozenset(
 )
 _CLAUSES = ("where_clause", "group_expressions", "group_sets", "having", "qualify", "sample", "modifiers")
 _BY_CHANCE = ("gen_random_uuid", "random", "uuid", "uuidv4", "uuidv7")
-_BY_CLOCK = ("current_date", "current_localtime", "current_localtimestamp", "get_current_time", "get_current_timestamp", "now", "today", "transaction_timestamp")
+_BY_CLOCK = (
+    "current_date",
+    "current_localtime",
+    "current_localtimestamp",
+    "get_current_time",
+    "get_current_timestamp",
+    "now",
+    "today",
+    "transaction_timestamp",
+)
 _CLOCK_WORDS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
 _SESSION_WORDS = ("current_catalog", "current_role", "current_schema", "current_user", "session_user", "user")
 _SESSION = (*_SESSION_WORDS, "current_setting", "getvariable", "in_search_path", "json_serialize_plan", "version")
