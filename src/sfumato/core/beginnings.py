@@ -27,6 +27,10 @@ def seems_to_be(path: str, encodings: bool = True) -> tuple[str, str] | None:
         return "a zip archive, or a workbook of Excel", "unpack it first; a workbook is read by its ending, .xlsx"
     for mark, encoding in _MARKS.items():
         if beginning.startswith(mark):
-            told = f"say encoding: {encoding} in the source" if encodings else f"convert it first: iconv -f {encoding} -t utf-8"
+            told = (
+                f"say encoding: {encoding} in the source (--encoding {encoding} of assess)"
+                if encodings
+                else f"convert it first: iconv -f {encoding} -t utf-8"
+            )
             return f"{encoding.upper()} text, as its byte order mark says", told
     return None

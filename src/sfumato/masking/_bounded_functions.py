@@ -1,7 +1,7 @@
 """The functions of SQL that make much out of little, held to a length: a number too many in a row must not fill the memory of the machine.
 
-DuckDB counts what tables need, not the lists and texts that a function makes; so each of these functions is hidden behind one that looks at the length
-asked for first. A length that is too large is a value that cannot be computed.
+DuckDB counts what tables need, not the lists and texts that a function makes; so each of these functions is hidden behind one that looks first at
+the length asked for. A length that is too large is a value that cannot be computed.
 """
 
 from __future__ import annotations

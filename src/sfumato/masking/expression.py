@@ -28,8 +28,8 @@ class Expression(Operation):
     no files, no other tables, no network. An expression sees one row: aggregates, windows, subqueries, ``unnest`` and stars are refused with the
     policy, and so is what asks for the database itself, such as ``version()``. Instants are in UTC, wherever the machine is. A value for which it
     cannot be computed, such as a text that is to be a number, is one that it cannot take; where chance is in it, as with ``random()``, such a value
-    stops the run. ``repeat``, ``lpad``, ``range`` and the like make at most 10,000 parts a row. Say ``same_again: true`` only where it always gives the
-    same for the same row; with ``random()`` or ``today()`` in it that is refused.
+    stops the run. ``repeat``, ``lpad``, ``range`` and the like make at most 10,000 parts a row. Say ``same_again: true`` only where it always gives
+    the same for the same row; with ``random()`` or ``today()`` in it that is refused.
     """
 
     sql: Annotated[str, Field(min_length=1, max_length=10_000, description="the expression")]

@@ -155,7 +155,7 @@ class Nested(Operation):
         return self.apply_and_locate(columns, context)[0]
 
     def apply_and_locate(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, Mapping[str, NDArray[np.bool_]]]:
-        """Return the documents with their values masked, and those that cannot be taken by the path at fault; names that nobody wrote are not told."""
+        """Return the documents with their values masked, and those that cannot be taken by the path at fault; other names are not told."""
         documents = [_parsed(text) for text in as_text(columns.column(context.column)).to_pylist()]
         found: list[Any] = [self._found_in(document) for document in documents]
         for path, masks in self.paths.items():

@@ -257,4 +257,4 @@ def test_a_document_in_which_it_cannot_be_computed_cannot_be_taken() -> None:
     data = pa.table({"n": ['{"a":"1"}', '{"a":"Canary"}', '{"a":null}']})
     with pytest.raises(DataError) as caught:
         sfumato.run({"columns": {"n": {"role": "other", "mask": mask}}}, data=data)
-    assert caught.value.message == "column n: 1 row with a value that nested cannot take, row 2"
+    assert caught.value.message == "column n: 1 row with a value that nested, for what is at $.a, cannot take, row 2"
