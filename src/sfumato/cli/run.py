@@ -69,7 +69,7 @@ def told_together(records: Mapping[str, RunRecord]) -> Iterator[str]:
         who = f"{', '.join(each.readers)} may read" if each.readers else "nobody is said to read"
         kept = "; the promises hold of what these views tell together" if each.keeps else ""
         if kept and isinstance(each.smallest_class, str):
-            kept += ", but for smaller classes that one of them shows alone"
+            kept += ", and smaller classes come of what one of them shows anyway"
         yield f"{who} {' and '.join(each.views)} together: smallest joint class {each.smallest_class}{kept}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from pathlib import Path
 
-from sfumato.core.files import file_errors
+from sfumato.core.files import file_errors, to_utf8
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _ARCHIVE = b"PK\x03\x04"
@@ -27,10 +27,6 @@ def seems_to_be(path: str, encodings: bool = True) -> tuple[str, str] | None:
         return "a zip archive, or a workbook of Excel", "unpack it first; a workbook is read by its ending, .xlsx"
     for mark, encoding in _MARKS.items():
         if beginning.startswith(mark):
-            told = (
-                f"say encoding: {encoding} in the source (--encoding {encoding} of assess)"
-                if encodings
-                else f"convert it first: iconv -f {encoding} -t utf-8"
-            )
-            return f"{encoding.upper()} text, as its byte order mark says", told
+            say = f"say encoding: {encoding} in the source (--encoding {encoding} of assess)"
+            return f"{encoding.upper()} text, as its byte order mark says", say if encodings else f"convert it first: {to_utf8(path, encoding)}"
     return None

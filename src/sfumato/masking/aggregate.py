@@ -81,7 +81,7 @@ class Aggregate(Operation):
         if self.function in ("sum", "average", "median"):
             few += f", or in which one person makes up more than {self.dominance:g} of it"
         reasons = [] if self.plain else [few]
-        reasons += ["no number"] if self.function not in _OF_ANYTHING else []
+        reasons += ["no number that the column can hold"] if self.function not in _OF_ANYTHING else []
         return f"of which aggregate tells nothing ({'; or '.join(reasons)})", "larger groups, by fewer columns"
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
