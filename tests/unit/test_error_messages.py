@@ -81,7 +81,7 @@ def test_every_code_has_messages() -> None:
         ),
         ("memory", "there is not enough memory; nothing has been published [memory]\n  try: a machine with more, or fewer columns"),
         # what callers give
-        ("key-missing", "key …: the command … ended with status … [key-missing]\n  try: run it by hand"),
+        ("key-missing", "key …: the command … ended with status … [key-missing]\n  try: run it by hand: what it complains of is not shown here"),
         # one of several texts
         (
             "delimited-quote",

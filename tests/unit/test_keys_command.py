@@ -118,7 +118,11 @@ def test_an_added_key_comes_first_and_the_older_ones_stay(say: Say, tmp_path: Pa
     say("keys", "new", "--id", "k1", "-o", path)
     old = path.read_text()
     status, printed, _ = say("keys", "add", path, "--id", "k2")
-    assert (status, printed) == (0, f"the key k2 is the one in use of {path} from now on; k1 still undoes what it made\n")
+    assert (status, printed) == (
+        0,
+        f"the key k2 is the one in use of {path} from now on; k1 still undoes what it made\n"
+        "what hash, fake, date_shift and other pseudonyms make under this key is another from now on, and no longer joins earlier releases\n",
+    )
     assert path.read_text().endswith(old)
     assert json.loads(say("keys", "add", path, "--id", "k3", "--format", "json")[1]) == {"id": "k3", "file": str(path)}
     assert [key.id for key in parse_keys(path.read_text(), "main")] == ["k3", "k2", "k1"]
@@ -459,3 +463,24 @@ def test_the_audit_names_the_key_of_the_vault(say: Say, tmp_path: Path, write_po
     say("keys", "add", tmp_path / "main.key", "--id", "k2")
     assert reveal(say, path, "name")[0] == 0
     assert json.loads(audit.read_text())["keys"] == ["k1"]
+
+
+def test_only_columns_that_can_be_undone_are_offered(say: Say, released: Path) -> None:
+    policy = json.loads(released.read_text())
+    policy["columns"]["nama"] = {"role": "other", "mask": "constant"}
+    released.write_text(json.dumps(policy))
+    assert failed(say, released, "nam").endswith("  try: name\n")
+    kept = {name: {**column, "mask": "constant"} if "mask" in column else column for name, column in policy["columns"].items()}
+    released.write_text(json.dumps({**policy, "columns": kept}))
+    assert failed(say, released, "nam").endswith("  try: the policy masks no column in a way that can be undone\n")
+
+
+def test_what_the_command_of_a_key_complains_of_is_shown_to_nobody(write_policy: Callable[..., Path], capfd: pytest.CaptureFixture[str]) -> None:
+    key = {"command": ["sh", "-c", "echo canary >&2; exit 3"]}
+    columns = {"name": {"role": "identifier", "mask": {"hash": {"key": "main"}}}}
+    path = write_policy({"source": "data.csv", "keys": {"main": key}, "columns": columns, "sink": "release.csv"}, "name\nann\n")
+
+    assert run_command(["run", str(path)]) == 5
+    told = capfd.readouterr().err
+    assert "key main: the command sh ended with status 3 [key-missing]\n  try: run it by hand: what it complains of is not shown here\n" in told
+    assert "canary" not in told

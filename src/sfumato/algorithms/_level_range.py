@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import Hierarchy, Level
-from sfumato.core.impossible import too_many_suppressed
+from sfumato.core.impossible import refuse_the_impossible, too_many_suppressed
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.problem import Problem
 from sfumato.core.recoding import Recoding
@@ -86,6 +86,8 @@ def _by_cells(search: Search, problem: Problem, frequencies: Frequencies) -> Rec
         holds &= promise.holds(classes)
     left_over = int(classes.rows[~holds].sum())
     if left_over > problem.suppressible or not holds.any():
+        # no level helps where everybody in one class does not
+        refuse_the_impossible(problem, frequencies)
         raise too_many_suppressed(problem, left_over, frequencies.rows)
     class_of = np.full(len(frequencies.combinations), -1, np.int32)
     lows, highs, number = [], [], 0

@@ -53,7 +53,8 @@ def add(path: Path, identity: str | None, format: str) -> None:
     _say(
         found,
         path,
-        f"the key {found} is the one in use of {path} from now on; {older} still {'undo' if len(before) > 1 else 'undoes'} what it made",
+        f"the key {found} is the one in use of {path} from now on; {older} still {'undo' if len(before) > 1 else 'undoes'} what it made\n"
+        "what hash, fake, date_shift and other pseudonyms make under this key is another from now on, and no longer joins earlier releases",
         format,
     )
 

@@ -47,7 +47,7 @@ def run(policy: Path, format: str) -> None:
     for name, record in records.items():
         answers().write(f"view {name}\n" if name else "")
         answers().write(summary(*_places(record, sinks[name], loaded.folder)) + ("\n" if name else ""))
-    answers().write("".join(f"{line}\n" for line in _together(records)))
+    answers().write("".join(f"{line}\n" for line in told_together(records)))
 
 
 def _places(record: RunRecord, sink: Component | None, folder: Path | None) -> tuple[RunRecord, str]:
@@ -62,13 +62,15 @@ def _places(record: RunRecord, sink: Component | None, folder: Path | None) -> t
     return told, str((folder or Path()) / kept) if kept else "kept in the private folder"
 
 
-def _together(records: Mapping[str, RunRecord]) -> Iterator[str]:
+def told_together(records: Mapping[str, RunRecord]) -> Iterator[str]:
     """Yield what is learnt from several views, each group of them once."""
     seen = {tuple(each.views): each for record in records.values() for each in record.together}
     for each in seen.values():
         who = f"{', '.join(each.readers)} may read" if each.readers else "nobody is said to read"
-        kept = f"; this keeps what {each.keeps} promises" if each.keeps else ""
-        yield f"{who} {' and '.join(each.views)} together: smallest class {each.smallest_class}{kept}"
+        kept = "; the promises hold of what these views tell together" if each.keeps else ""
+        if kept and isinstance(each.smallest_class, str):
+            kept += ", and smaller classes come of what one of them shows anyway"
+        yield f"{who} {' and '.join(each.views)} together: smallest joint class {each.smallest_class}{kept}"
 
 
 def summary(record: RunRecord, record_file: str) -> str:

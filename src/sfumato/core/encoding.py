@@ -54,6 +54,17 @@ def typed_values(values: pa.Array, kind: canonical.ValueType) -> pa.Array:
     return canonical.as_text(values) if kind == "text" else canonical.parse_exactly(values, kind)
 
 
+def not_of_type(values: pa.Array, kind: canonical.ValueType, missing: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which values are neither of a type nor missing.
+
+    >>> not_of_type(pa.array(["1", "?", "x"]), "integer", ["?"]).tolist()
+    [False, False, True]
+    """
+    is_missing = _is_missing(values, missing)
+    found: NDArray[np.bool_] = pc.and_not(typed_values(values, kind).is_null(), is_missing).to_numpy(zero_copy_only=False)
+    return found
+
+
 def distinct_typed(
     values: pa.Array, counts: NDArray[np.int64], kind: canonical.ValueType, missing: Sequence[str]
 ) -> tuple[pa.Array, NDArray[np.int64], int]:

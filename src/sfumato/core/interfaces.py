@@ -248,6 +248,10 @@ class Attached(Protocol):
         """Return the distinct values of one of the columns to be coded."""
         ...
 
+    def first_row(self, column: str, values: NDArray[np.bool_]) -> int:
+        """Return the first row, counted from 1, that has one of these values of the column's dictionary."""
+        ...
+
     def occurrences(self, column: str) -> tuple[int, int]:
         """Return how many distinct values a column has, and how many of them one person alone has."""
         ...

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -56,6 +57,18 @@ def document(text: str) -> Any:
     return value
 
 
+def document_as_written(text: str) -> Any:
+    """Return a value of JSON as ``document`` does, with numbers that would be written in another way as they are written.
+
+    >>> json_text(document_as_written('{"a": 1E5, "b": 1.50}')), json_text(document('{"a": 1E5, "b": 1.50}'))
+    ('{"a":1E5,"b":1.50}', '{"a":100000.0,"b":1.5}')
+    """
+    value = _WRITTEN_DECODER.decode(text)
+    if "\\u" in text:
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    return value
+
+
 def _flatten(value: Mapping[str, Any], prefix: str, separator: str, found: dict[str, Any]) -> None:
     for key, inner in value.items():
         path = prefix + key
@@ -87,7 +100,20 @@ def _finite(text: str) -> float:
     return number
 
 
+@dataclass(frozen=True)
+class WrittenNumber:
+    """A finite number that a binary fraction would write in another way, or that it is not."""
+
+    text: str
+
+
+def _as_written(text: str) -> float | WrittenNumber:
+    number = _finite(text)
+    return number if repr(number) == text else WrittenNumber(text)
+
+
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
+_WRITTEN_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_as_written)
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -178,7 +204,19 @@ def json_text(value: Any) -> str:
     >>> json_text([{"a": 1}, "ö"])
     '[{"a":1},"ö"]'
     """
-    return _ENCODER.encode(value)
+    try:
+        return _ENCODER.encode(value)
+    except TypeError:
+        # a number that is kept as it was written, which is rare
+        return _written(value)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join([f"{_ENCODER.encode(name)}:{_written(inner)}" for name, inner in value.items()]) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join([_written(inner) for inner in value]) + "]"
+    return value.text if isinstance(value, WrittenNumber) else _ENCODER.encode(value)
 
 
 def _text(value: Any) -> str:

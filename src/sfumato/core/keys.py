@@ -198,15 +198,18 @@ def _private_text(path: str, name: str) -> str:
 
 
 def _printed(command: list[str], name: str) -> str:
-    """Return what a command prints; what it complains of goes where it goes, and never into a message of ours."""
+    """Return what a command prints; what it complains of is shown to nobody, for the key may be in it."""
+    nothing = subprocess.DEVNULL
     try:
-        ended = subprocess.run(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False)  # noqa: S603 - the policy's own
+        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=nothing, stdin=nothing, timeout=_SECONDS, check=False)  # noqa: S603 - the policy's own
     except FileNotFoundError:
         raise _missing(name, f"there is no command {_shown(command[0])}", "look at its name, or give its whole path") from None
     except (OSError, subprocess.TimeoutExpired):
         raise _missing(name, f"the command {_shown(command[0])} could not be run, or took more than {_SECONDS} seconds", "run it by hand") from None
     if ended.returncode:
-        raise _missing(name, f"the command {_shown(command[0])} ended with status {ended.returncode}", "run it by hand")
+        raise _missing(
+            name, f"the command {_shown(command[0])} ended with status {ended.returncode}", "run it by hand: what it complains of is not shown here"
+        )
     return ended.stdout[:_LARGEST].decode("utf-8", "replace")
 
 

@@ -172,6 +172,25 @@ class Removing(Protocol):
 
 
 @runtime_checkable
+class Locating(Protocol):
+    """A mask that knows where in a value it is that it cannot take."""
+
+    def apply_and_locate(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, Mapping[str, NDArray[np.bool_]]]:
+        """Return the masked column, and for each place, in words that follow the name of the operation, the rows that fail there, each once."""
+        ...
+
+
+@runtime_checkable
+class Advising(Protocol):
+    """A mask of which it must be said what it cannot take: not the value, but all rows that belong to it."""
+
+    @property
+    def refusal(self) -> tuple[str, str]:
+        """What is said after the number of rows, and what to try beside removing them."""
+        ...
+
+
+@runtime_checkable
 class OfDocuments(Protocol):
     """A mask that looks into lists and structures, and has masks of its own for what is in them."""
 
@@ -269,6 +288,11 @@ class Operation(Settings):
     def keys(self) -> Sequence[str]:
         """No key."""
         return ()
+
+    @property
+    def makes(self) -> ValueType | None:
+        """The type of what it makes, whatever the values are; None where that hangs on them."""
+        return None
 
     def read_files(self) -> None:
         """Read the files that it names, so that what is wrong with them is told with the policy; here there are none."""

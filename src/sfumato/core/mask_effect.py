@@ -73,6 +73,7 @@ class Effect:
     removes: bool = False
     may_remove: bool = False
     everywhere: bool = False
+    refusals: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     present: int = 0
     held: int = 0
     unchanged: int = 0
@@ -132,5 +133,6 @@ def _wrong(column: str, effect: Effect) -> Iterator[DataError]:
         yield DataError(words, code="mask-null", hint=f"on_null: keep in columns.{column}, or complete the source")
     for name, told in effect.invalid.items() if not effect.removes else ():
         if told.number:
-            words = f"column {column}: {told.words(f'with a value that {name} cannot take')}"
-            yield DataError(words, code="mask-invalid", hint=f"mask the others with `when`, or say on_invalid: remove in columns.{column}")
+            what, advice = effect.refusals.get(name, (f"with a value that {name} cannot take", "mask the others with `when`"))
+            words = f"column {column}: {told.words(what)}"
+            yield DataError(words, code="mask-invalid", hint=f"{advice}, or say on_invalid: remove in columns.{column}")

@@ -21,8 +21,10 @@ from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
 from sfumato.core.mask import (
     WIDE,
+    Advising,
     Card,
     Cautious,
+    Locating,
     Mask,
     MaskContext,
     Mixing,
@@ -209,6 +211,19 @@ class MaskedColumn:
                 seen, known = step.output_type(seen), None if step.card.changes_type else known
         return None
 
+    def misfit_of_made(self) -> tuple[str, str] | None:
+        """Return the first operation that does not fit what one before it makes of any value, why, and what to try; None where there is none."""
+        for steps in (self.steps, self.otherwise):
+            maker: Mask | None = None
+            for step in steps:
+                makes = maker.makes if isinstance(maker, Operation) else None
+                wrong = step.misfit(pa.string(), makes) if makes is not None else None
+                if maker is not None and wrong is not None:
+                    made_by = maker.component_name()
+                    return f"{step.component_name()} {wrong} once {made_by} has made it", f"{step.component_name()} before {made_by}, or one of them"
+                maker = step if step.component_name() != "keep" else maker
+        return None
+
     def nested_misfit(self, kind: pa.DataType) -> str | None:
         """Return the first operation that does not fit documents of a type, and why; any that takes text takes them as text in JSON."""
         wrong = self.misfit(pa.string(), "text")
@@ -255,9 +270,11 @@ class MaskedColumn:
 
     def effect(self) -> Effect:
         """Return what gathers what it does, as yet of no rows."""
+        refusals = {step.component_name(): step.refusal for step in (*self.steps, *self.otherwise) if isinstance(step, Advising)}
+        everywhere = any(step.component_name() != "keep" for step in self.otherwise)
         removes = self.on_invalid == "remove"
         may_remove = removes or any(_removes(step) for step in (*self.steps, *self.otherwise))
-        return Effect(removes, may_remove, everywhere=any(step.component_name() != "keep" for step in self.otherwise))
+        return Effect(removes=removes, may_remove=may_remove, everywhere=everywhere, refusals=refusals)
 
     def totals(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, list[Told]]:
         """Return the masked column, and the groups of rows of which its operations tell totals."""
@@ -322,10 +339,11 @@ class MaskedColumn:
             masked, wrong = _on_rows(step, columns, applies, context)
             if watch is not None:
                 watch(step, columns, applies, context)
-            wrong &= values.is_valid().to_numpy(zero_copy_only=False)
-            if wrong.any():
-                told = found.removed if _removes(step) else found.invalid
-                told[step.component_name()] = told.get(step.component_name(), False) | wrong
+            there = values.is_valid().to_numpy(zero_copy_only=False)
+            told = found.removed if _removes(step) else found.invalid
+            for name, refused in wrong.items():
+                if (refused & there).any():
+                    told[name] = told.get(name, False) | (refused & there)
             columns = columns.set_column(place, context.column, masked)
             if step.card.changes_type:
                 # what the policy says of the type is said of the source
@@ -343,24 +361,30 @@ def _shows(step: Mask) -> bool:
     return step.card.deterministic or step.card.in_part
 
 
-def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """Return what an operation makes of some rows, null for the others, and those of which it could make nothing."""
+def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> tuple[pa.Array, dict[str, NDArray[np.bool_]]]:
+    """Return what an operation makes of some rows, null for the others, and those of which it could make nothing, by its name."""
     if rows.all():
         return _made(step, columns, context)
     masked, wrong = _made(step, columns.filter(pa.array(rows)), context)
     places = np.cumsum(rows) - 1
-    refused = np.zeros(len(rows), bool)
-    refused[rows] = wrong
+    refused = {name: np.zeros(len(rows), bool) for name in wrong}
+    for name, some in wrong.items():
+        refused[name][rows] = some
     return masked.take(pa.array(places, mask=~rows)), refused
 
 
-def _made(step: Mask, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, NDArray[np.bool_]]:
+def _made(step: Mask, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, dict[str, NDArray[np.bool_]]]:
+    name = step.component_name()
+    if isinstance(step, Locating):
+        masked, places = step.apply_and_locate(columns, context)
+        return masked, {f"{name}{place}": rows for place, rows in places.items()}
     if isinstance(step, Refusing):
-        return step.apply_or_refuse(columns, context)
+        masked, refused = step.apply_or_refuse(columns, context)
+        return masked, {name: refused}
     masked = step.apply(columns, context)
     if (step.card.empties and not _removes(step)) or not masked.null_count:
-        return masked, np.zeros(len(masked), bool)
-    return masked, masked.is_null().to_numpy(zero_copy_only=False)
+        return masked, {}
+    return masked, {name: masked.is_null().to_numpy(zero_copy_only=False)}
 
 
 def _keeps_type(step: Mask, kind: pa.DataType) -> bool:

@@ -197,7 +197,7 @@ def _journalist(
             raise UsageError("a population is no smaller than the table", code="population-small", hint=f"at least {int(sizes.sum())}")
         return journalist(sizes, expected_in_population(sizes, population)) | {"estimated": True}
     everybody = as_source(population)
-    _refuse_unknown(everybody, names)
+    _refuse_unknown(everybody, names, "population")
     progress.stage("population", everybody.about())
     whole = read(everybody, names, {}, progress)
     if whole.rows < sizes.sum():
@@ -233,10 +233,10 @@ def _in_codes_of(mine: CodedColumn, theirs: CodedColumn) -> NDArray[np.int64]:
     return translated
 
 
-def _refuse_unknown(source: Source, names: Sequence[str]) -> None:
+def _refuse_unknown(source: Source, names: Sequence[str], called: str = "source") -> None:
     if not names:
         raise UsageError("no quasi-identifier is named", code="column-unknown", hint="--quasi-identifier age --quasi-identifier zip")
     known = source.describe().names
     for name in names:
         if name not in known:
-            raise UsageError(f"the source has no column {name}", code="column-unknown", hint=suggestion(name, known))
+            raise UsageError(f"the {called} has no column {name}", code="column-unknown", hint=suggestion(name, known))

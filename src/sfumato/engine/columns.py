@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -47,8 +47,8 @@ def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> No
     if not unnamed and not absent:
         return
     _refuse_another_delimiter(source, present, named)
-    scan = source.scan()
-    if len(absent) == len(named):
+    scan, otherwise_written = source.scan(), _otherwise_written(absent, unnamed)
+    if len(absent) == len(named) and not otherwise_written:
         # perhaps there is no header, and what looks like names are cells
         raise DataError(
             f"the source has {number_of(len(present), 'column')}, none of which is among the {len(named)} of the policy",
@@ -56,17 +56,28 @@ def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> No
             hint=_nameless(present) or _HINTS.get(scan.format if scan is not None else "", "look at the names of its columns"),
         )
     parts, hints = [], []
+    if len(absent) == len(named):
+        # names that the policy has too, but for capitals, are no cells; the others may be
+        unnamed = list(otherwise_written.values())
     if unnamed:
         parts.append(f"the source has columns that the policy does not name: {', '.join(unnamed)}")
+    if set(unnamed) - set(otherwise_written.values()):
         hints.append("name each of them with a role; role identifier removes it")
     if absent:
         parts.append(f"the policy names columns that the source does not have: {', '.join(absent)}")
-        hints += _meant(absent, unnamed or present)
+        hints += _meant(absent, unnamed or present, otherwise_written)
     raise DataError("; ".join(parts), code="columns-differ", hint="; ".join(hints))
 
 
-def _meant(absent: Collection[str], known: Collection[str]) -> list[str]:
-    near = [f"{yaml_text(meant)} in place of {yaml_text(name)}" for name in absent if (meant := nearest(name, known)) is not None]
+def _otherwise_written(absent: Collection[str], unnamed: Collection[str]) -> dict[str, str]:
+    """Return for names of the policy those of the source that differ from them only in capitals, or in spaces around them."""
+    plain = {name.strip().casefold(): name for name in unnamed}
+    return {name: plain[name.strip().casefold()] for name in absent if name.strip().casefold() in plain}
+
+
+def _meant(absent: Collection[str], known: Collection[str], otherwise_written: Mapping[str, str]) -> list[str]:
+    meant_by = {name: otherwise_written.get(name) or nearest(name, known) for name in absent}
+    near = [f"{yaml_text(meant)} in place of {yaml_text(name)}" for name, meant in meant_by.items() if meant is not None]
     return near[:5] or ["leave them out of the policy, or call them as the source does"]
 
 

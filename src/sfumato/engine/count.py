@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core import canonical
-from sfumato.core.encoding import distinct_typed, encode
+from sfumato.core.encoding import distinct_typed, encode, not_of_type
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.interfaces import Attached, CountPlan, Dictionary, Encoding
@@ -62,7 +63,7 @@ def count(plan: Plan, attached: Attached) -> Counted:
         column = plan.resolved.policy.columns[name]
         dictionary = attached.dictionary(name)
         values = plan.as_counted(name, dictionary.values)
-        hierarchies[name] = build_hierarchy(plan, name, column, values, dictionary.counts)
+        hierarchies[name] = build_hierarchy(plan, name, column, values, dictionary.counts, partial(attached.first_row, name))
         encodings.append(encode(hierarchies[name], values, column.missing))
         outside[name] = _strangers(name, column, hierarchies[name], dictionary, encodings[-1])
     ladders = sensitive_ladders(plan, attached.dictionary)
@@ -96,7 +97,8 @@ def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]
             # what a mask has removed is of no type
             there, counts = values.drop_null(), dictionary.counts[values.is_valid().to_numpy(zero_copy_only=False)]
             near = canonical.nearly(there, counts)
-            form = canonical.another_form(there, counts)
+            # what has a format is in our own form by now
+            form = canonical.another_form(there, counts) if name not in plan.resolved.policy.formats else None
             if form is not None:
                 forms[name] = form
             elif near is not None:
@@ -119,7 +121,8 @@ def _mask_ladders(plan: Plan, attached: Attached) -> dict[str, Hierarchy]:
     ladders = {}
     for name in plan.laddered:
         dictionary = attached.dictionary(name)
-        ladders[name] = build_hierarchy(plan, name, plan.resolved.policy.columns[name], dictionary.values, dictionary.counts)
+        column, first_row = plan.resolved.policy.columns[name], partial(attached.first_row, name)
+        ladders[name] = build_hierarchy(plan, name, column, dictionary.values, dictionary.counts, first_row)
     return ladders
 
 
@@ -136,15 +139,20 @@ def _strangers(name: str, column: Column, hierarchy: Hierarchy, dictionary: Dict
     return strangers
 
 
-def build_hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray) -> Hierarchy:
-    """Return the ladder of a column for its distinct values as they were read, and how many rows have each."""
+def build_hierarchy(
+    plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray, first_row: Callable[[NDArray[np.bool_]], int] | None = None
+) -> Hierarchy:
+    """Return the ladder of a column for its distinct values as they were read, and how many rows have each.
+
+    ``first_row`` says which row is the first that has one of some values, where that is known.
+    """
     kind = column.type or canonical.infer(present(values, column.missing))
     # whoever asks for intervals or bounds of a date does not want nodes of the calendar
     builder = plan.resolved.hierarchies.get(name) or find("hierarchies", "automatic")(intervals=column.publish in ("interval", "bounds"))
     typed, rows, strangers = distinct_typed(values, counts, kind, column.missing)
     if strangers and column.on_unknown == "error":
         raise DataError(
-            f"column {name}: {number_of(strangers, 'row')} not of type {kind}",
+            f"column {name}: {number_of(strangers, 'row')} not of type {kind}{_first(first_row, values, kind, column, strangers)}",
             code="value-type",
             hint=f"{kind} values are written {_form(plan, name, kind)}; list what stands for a missing value under "
             f"columns.{name}.missing, declare another type, or say on_unknown: suppress",
@@ -159,11 +167,19 @@ def build_hierarchy(plan: Plan, name: str, column: Column, values: pa.Array, cou
         raise _nearly_of_a_type(name, *near, int(rows.sum())) from None
     if not hierarchy.size:
         # a column without any value: one leaf that nobody has keeps the arithmetic of ladders whole
-        hierarchy = _nothing(name, column)
+        hierarchy = _nothing(name, column, kind)
     mistakes = misfits(name, column, hierarchy, plan.resolved.lines)
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)
     return hierarchy
+
+
+def _first(first_row: Callable[[NDArray[np.bool_]], int] | None, values: pa.Array, kind: canonical.ValueType, column: Column, strangers: int) -> str:
+    """Return in words which row is the first with a value that is not of a type."""
+    if first_row is None:
+        return ""
+    number = first_row(not_of_type(values, kind, column.missing))
+    return f", the first in row {number}" if strangers > 1 else f", row {number}"
 
 
 def _form(plan: Plan, name: str, kind: canonical.ValueType) -> str:
@@ -180,9 +196,9 @@ def _nearly_of_a_type(name: str, kind: canonical.ValueType, strangers: int, rows
     )
 
 
-def _nothing(name: str, column: Column) -> Hierarchy:
+def _nothing(name: str, column: Column, kind: canonical.ValueType) -> Hierarchy:
     if column.publish not in ("bounds", "interval"):
-        return Hierarchy.of_paths(name, [[""]])
+        return replace(Hierarchy.of_paths(name, [[""]]), kind=kind)
     return Hierarchy(name, True, "integer", pa.array([0]), (Level(np.zeros(1, np.int32), (ROOT,)),))
 
 

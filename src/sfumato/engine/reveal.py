@@ -142,7 +142,8 @@ def _reversible(resolved: Resolved, column: str) -> MaskedColumn:
     """Return the mask of a column; refuse one that cannot be undone."""
     mask = resolved.masks.get(column)
     if mask is None:
-        hint = suggestion(column, resolved.masks) if resolved.masks else "the policy masks no column"
+        known = [name for name, other in resolved.masks.items() if other.changes and not_undone(other) is None]
+        hint = suggestion(column, known) if known else "the policy masks no column in a way that can be undone"
         raise UsageError(f"the policy does not mask the column {column}", code="reveal-column", hint=hint)
     words = not_undone(mask)
     if words is None:

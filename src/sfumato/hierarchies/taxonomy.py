@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sfumato.core.files import PolicyPath, file_errors, refuse_pipes
 from sfumato.core.hierarchy import ROOT, Hierarchy
@@ -38,6 +38,15 @@ class Taxonomy(Settings):
 
     path: Annotated[PolicyPath | None, Field(description="a text file with lines `parent: child1, child2`")] = None
     tree: Annotated[dict[str, list[str]] | None, Field(description="the same within the policy: parent to children")] = None
+
+    @field_validator("tree", mode="before")
+    @classmethod
+    def _of_texts(cls, value: Any) -> Any:
+        """Say once what would be said of each of them; which they are is nobody's business."""
+        lists = [children for children in value.values() if isinstance(children, list)] if isinstance(value, dict) else []
+        if any(isinstance(child, int | float) for children in lists for child in children):
+            raise ValueError('has categories that are numbers or truth values, and all must be text: write them in quotes, as in ["18", "no"]')
+        return value
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Taxonomy:

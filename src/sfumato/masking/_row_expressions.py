@@ -1,16 +1,19 @@
 """Expressions of SQL that see one row: parsed by DuckDB, and refused unless every part of them is known to look at nothing else.
 
 A window, an aggregate or a subquery sees other rows; ``unnest`` makes rows; a star stands for columns that nobody named; statistics, sequences and
-variables carry something from one row to the next. What is not on the list of what is allowed is refused, whatever it may be.
+variables carry something from one row to the next; the version, the user and the like are the machine's. What is not on the list of what is allowed
+is refused, whatever it may be. Of the machine's clock an expression may know, but not where it is said to give the same again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from sfumato.masking._bounded_functions import definitions, multiplied
 
 if TYPE_CHECKING:
     import duckdb
@@ -33,29 +36,50 @@ _PARTS = frozenset(
     ]
 )
 _CLAUSES = ("where_clause", "group_expressions", "group_sets", "having", "qualify", "sample", "modifiers")
-_BY_CHANCE = ("error", "gen_random_uuid", "random", "uuid", "uuidv4", "uuidv7")
-_BEYOND = ("getvariable", "in_search_path", "current_setting")
-_ADVICE = "an expression sees one row: no aggregates, windows, subqueries, unnest or stars"
+_BY_CHANCE = ("gen_random_uuid", "random", "uuid", "uuidv4", "uuidv7")
+_BY_CLOCK = (
+    "current_date",
+    "current_localtime",
+    "current_localtimestamp",
+    "get_current_time",
+    "get_current_timestamp",
+    "now",
+    "today",
+    "transaction_timestamp",
+)
+_CLOCK_WORDS = ("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
+_SESSION_WORDS = ("current_catalog", "current_role", "current_schema", "current_user", "session_user", "user")
+_SESSION = (*_SESSION_WORDS, "current_setting", "getvariable", "in_search_path", "json_serialize_plan", "version")
+_MEMORY = "1GB"
+_ADVICE = "an expression sees one row: no aggregates, windows, subqueries, unnest or stars, and nothing of the database"
+
+_Wrong = Callable[[dict[str, Any]], str | None]
 
 
 @dataclass(frozen=True)
 class _Functions:
-    """The functions of DuckDB: those that are computed from their arguments, and what macros stand for."""
+    """The functions of DuckDB: those that are computed from their arguments, those that change from run to run, and what macros stand for."""
 
     scalar: frozenset[str]
+    changing: frozenset[str]
     macros: Mapping[str, tuple[str, ...]]
 
 
 def closed_connection() -> duckdb.DuckDBPyConnection:
-    """Return a database of nothing, from which nothing can be reached."""
+    """Return a database of nothing, from which nothing can be reached, and in which it is the same time zone everywhere."""
     import duckdb
 
     connection = duckdb.connect()
     connection.execute("SET threads = 1")
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(f"SET memory_limit = '{_MEMORY}'")
+    connection.execute("SET temp_directory = ''")
     connection.execute("SET enable_external_access = false")
     # what two parts of an expression have in common would be computed outside of a TRY around them
     connection.execute("SET disabled_optimizers = 'common_subexpressions'")
     connection.execute("SET lock_configuration = true")
+    for definition in definitions():
+        connection.execute(definition)
     return connection
 
 
@@ -65,9 +89,18 @@ def refuse_more_than_a_row(sql: str) -> None:
         node = _parsed(connection, sql)
         if node is None:
             raise ValueError("is no single expression of SQL")
-        wrong = _beyond(connection, node, frozenset())
+        wrong = _first(connection, node, _beyond, frozenset())
+        many = next((found for part in _parts(node) if (found := multiplied(part, _parts(part))) is not None), None)
     if wrong is not None:
         raise ValueError(f"looks beyond its row by {wrong}; {_ADVICE}")
+    if many is not None:
+        raise ValueError(f"makes much many times over, by {many}; write them beside each other")
+
+
+def what_changes(sql: str) -> str | None:
+    """Return the first part of an expression that gives something else in another run, by chance or by the clock; None where there is none."""
+    with closed_connection() as connection:
+        return _first(connection, _parsed(connection, sql), _changing, frozenset())
 
 
 def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
@@ -82,23 +115,52 @@ def _parsed(connection: duckdb.DuckDBPyConnection, sql: str) -> Any:
     return node["select_list"][0] if alone and not any(node.get(clause) for clause in _CLAUSES) and not source.get("sample") else None
 
 
-def _beyond(connection: duckdb.DuckDBPyConnection, tree: Any, within: frozenset[str]) -> str | None:
-    """Return the first part of an expression that is not known to look at its row alone; macros are looked into."""
-    functions = _functions()
+def _first(connection: duckdb.DuckDBPyConnection, tree: Any, wrong: _Wrong, within: frozenset[str]) -> str | None:
+    """Return the first part of an expression that is wrong; macros are looked into."""
+    macros = _functions().macros
     for part in _parts(tree):
-        if part["class"] not in _PARTS or part.get("type") == "GROUPING_FUNCTION":
-            kind = part["class"] if part["class"] not in _PARTS else part["type"]
-            return f"a {kind.lower().replace('_', ' ')}"
+        found = wrong(part)
+        if found is not None:
+            return found
         name = part.get("function_name", "").lower()
-        if part["class"] != "FUNCTION" or name in functions.scalar or name in within:
+        if part["class"] != "FUNCTION" or name not in macros or name in within:
             continue
-        if name not in functions.macros:
-            return f"the function {name}"
-        for definition in functions.macros[name]:
+        for definition in macros[name]:
             inner = _parsed(connection, definition)
-            if inner is None or _beyond(connection, inner, within | {name}) is not None:
+            if inner is None or _first(connection, inner, wrong, within | {name}) is not None:
                 return f"the function {name}"
     return None
+
+
+def _beyond(part: dict[str, Any]) -> str | None:
+    """Return what a part is that is not known to look at its row alone."""
+    if part["class"] not in _PARTS or part.get("type") == "GROUPING_FUNCTION":
+        kind = part["class"] if part["class"] not in _PARTS else part["type"]
+        return f"a {kind.lower().replace('_', ' ')}"
+    word = _word(part)
+    if word in _SESSION_WORDS:
+        return f"{word}, which is no column but the database's own word: a column of that name is rows.{word}"
+    functions, name = _functions(), part.get("function_name", "").lower()
+    # written with its schema a function would not be held to a length
+    unknown = name not in functions.scalar and name not in functions.macros
+    return f"the function {name}" if part["class"] == "FUNCTION" and (unknown or part.get("schema")) else None
+
+
+def _changing(part: dict[str, Any]) -> str | None:
+    """Return what a part is that gives something else in another run."""
+    word = _word(part)
+    if word in _CLOCK_WORDS:
+        return f"{word}, where a column of that name is rows.{word}"
+    name = part.get("function_name", "").lower()
+    # what one instant is away from, is today
+    by_clock = name == "age" and len(part.get("arguments") or part.get("children") or ()) == 1
+    return f"the function {name}" if name in _functions().changing or by_clock else None
+
+
+def _word(part: dict[str, Any]) -> str:
+    """Return the name of a column that stands alone: some words mean something else where there is no such column."""
+    names = part.get("column_names", []) if part["class"] == "COLUMN_REF" else []
+    return names[0].lower() if len(names) == 1 else ""
 
 
 def _parts(tree: Any) -> Iterator[dict[str, Any]]:
@@ -115,12 +177,16 @@ def _parts(tree: Any) -> Iterator[dict[str, Any]]:
 
 @cache
 def _functions() -> _Functions:
+    asked = "SELECT function_name, function_type, stability, macro_definition, schema_name FROM duckdb_functions() WHERE database_name = 'system'"
     with closed_connection() as connection:
-        rows = connection.execute("SELECT function_name, function_type, stability, macro_definition FROM duckdb_functions()").fetchall()
-    volatile = {name for name, kind, stability, _ in rows if kind == "scalar" and stability == "VOLATILE" and name not in _BY_CHANCE}
-    scalar = {name for name, kind, _, _ in rows if kind == "scalar"} - volatile - set(_BEYOND)
+        rows = connection.execute(asked).fetchall()
+    scalars = {name: stability for name, kind, stability, _, _ in rows if kind == "scalar"}
+    # error() is called volatile, so that it is not called too early
+    volatile = {name for name, stability in scalars.items() if stability == "VOLATILE" and name not in (*_BY_CHANCE, "error")}
+    passing = {name for name, stability in scalars.items() if stability == "CONSISTENT_WITHIN_QUERY"}
+    refused = volatile | (passing - set(_BY_CLOCK)) | set(_SESSION) | {name for name, *_, schema in rows if schema == "pg_catalog"}
     macros: dict[str, tuple[str, ...]] = {}
-    for name, kind, _, definition in rows:
-        if kind == "macro" and name not in volatile | scalar | set(_BEYOND):
+    for name, kind, _, definition, _ in rows:
+        if kind == "macro" and name not in refused and name not in scalars:
             macros[name] = (*macros.get(name, ()), definition)
-    return _Functions(frozenset(scalar), macros)
+    return _Functions(frozenset(scalars) - refused, frozenset([*_BY_CHANCE, *_BY_CLOCK]), macros)

@@ -35,6 +35,11 @@ class Sealed(Operation):
         """The key."""
         return (self.key,)
 
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, whatever the value is."""
+        return "text"
+
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Say before anything is read that the library is missing; columns of every type fit."""
         refuse_missing_library()

@@ -75,6 +75,17 @@ class Aggregate(Operation):
         """What a plain aggregate reveals."""
         return [f"plain {self.function}: {_PLAIN[self.function][0].lower()}{_PLAIN[self.function][1:-1]}"] if self.plain else []
 
+    @property
+    def refusal(self) -> tuple[str, str]:
+        """It is the group that is refused, not the value."""
+        k = "k" if self.k is None else self.k
+        few = f"fewer than {k} people of the group share a value" if self.function == "mode" else f"groups of fewer than {k} people"
+        if self.function in ("sum", "average", "median"):
+            few += f", or in which one person makes up more than {self.dominance:g} of it"
+        reasons = [] if self.plain else [few]
+        reasons += ["no number that the column can hold"] if self.function not in _OF_ANYTHING else []
+        return f"of which aggregate tells nothing ({'; or '.join(reasons)})", "larger groups, by fewer columns"
+
     def output_type(self, original: pa.DataType) -> pa.DataType:
         """Return whole numbers for counts, else the type that it was."""
         return pa.int64() if self.function == "count" else original

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
+from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
@@ -37,6 +38,11 @@ class EmailMask(Operation):
     character: MaskCharacter = "*"
     keep_first: Annotated[int, Field(ge=0, description="how many characters at the beginning stay, where there are more before the `@`")] = 0
     keep_domain: Annotated[bool, Field(description="whether what follows the `@` stays; else only its dots do")] = True
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, whatever the value is."""
+        return "text"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the addresses masked."""

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import pyarrow as pa
 from pydantic import Field
 
+from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext, Operation
 
 
@@ -35,6 +36,11 @@ class EntityTag(Operation):
     def tag(self) -> str:
         """What every row shows."""
         return f"{self.prefix}{self.kind}{self.suffix}"
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, whatever the value is."""
+        return "text"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the tag for every row."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.errors import DataError
-from sfumato.masking._row_expressions import closed_connection, refuse_more_than_a_row
+from sfumato.masking._row_expressions import closed_connection, refuse_more_than_a_row, what_changes
 
 if TYPE_CHECKING:
     import duckdb
@@ -26,8 +26,10 @@ class Expression(Operation):
 
     The column goes by its own name, others must be named in ``columns``; all are text where the source is. Nothing can be read or written from it:
     no files, no other tables, no network. An expression sees one row: aggregates, windows, subqueries, ``unnest`` and stars are refused with the
-    policy. A value for which it cannot be computed, such as a text that is to be a number, is one that it cannot take; where chance is in it, as with
-    ``random()``, such a value stops the run. Say ``same_again: true`` only where it always gives the same for the same row.
+    policy, and so is what asks for the database itself, such as ``version()``. Instants are in UTC, wherever the machine is. A value for which it
+    cannot be computed, such as a text that is to be a number, is one that it cannot take; where chance is in it, as with ``random()``, such a value
+    stops the run. ``repeat``, ``lpad``, ``range`` and the like make at most 10,000 parts a row. Say ``same_again: true`` only where it always gives
+    the same for the same row; with ``random()`` or ``today()`` in it that is refused.
     """
 
     sql: Annotated[str, Field(min_length=1, max_length=10_000, description="the expression")]
@@ -39,6 +41,13 @@ class Expression(Operation):
     def _is_expression(cls, value: str) -> str:
         refuse_more_than_a_row(value)
         return value
+
+    @model_validator(mode="after")
+    def _is_the_same_again(self) -> Self:
+        changing = what_changes(self.sql) if self.same_again else None
+        if changing is not None:
+            raise ValueError(f"same_again, but another run may give something else by {changing}; leave same_again out")
+        return self
 
     @property
     def card(self) -> Card:

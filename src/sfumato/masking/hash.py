@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
 from sfumato.core.base64_text import base64_text
+from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.core.pseudonym import pseudonyms
 from sfumato.core.rows import on_present
@@ -87,6 +88,11 @@ class Hash(Operation):
     def warnings(self) -> Sequence[str]:
         """A digest without a key is no secret."""
         return () if self.unkeyed is None else (f"{self.unkeyed} without a key can be undone by trying values, by anybody",)
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, unless a number is asked for."""
+        return "text" if self.output != "integer" else None
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
         """Return text, or whole numbers."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches, mod_97
 from sfumato.core.code_points import CodePoints, MaskCharacter
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
@@ -37,6 +38,11 @@ class IbanMask(Operation):
     character: MaskCharacter = "*"
     keep_country: Annotated[bool, Field(description="whether the two letters of the country stay")] = True
     keep_last: Annotated[int, Field(ge=0, description="how many characters at the end stay")] = 4
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, whatever the value is."""
+        return "text"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the numbers masked."""

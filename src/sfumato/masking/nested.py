@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -15,8 +15,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_serializer, f
 
 from sfumato.core.canonical import as_text
 from sfumato.core.json_paths import Place, leads_somewhere, leads_to, places_of, steps_of
-from sfumato.core.json_records import document as parsed
-from sfumato.core.json_records import json_text
+from sfumato.core.json_records import WrittenNumber, document_as_written, json_text
 from sfumato.core.mask import Card, Cautious, Mask, MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import Place as Key
@@ -106,7 +105,7 @@ class Nested(Operation):
     def reveal_within(self, values: pa.Array, context: MaskContext) -> pa.Array:
         """Return the documents with what can be undone as it was, texts where masks made texts of numbers; null for one that was not masked so."""
         documents = [_parsed(text) for text in as_text(values).to_pylist()]
-        found: list[Any] = [None if document is None else self._undone_places(document) for document in documents]
+        found: list[Any] = ["" if document is None else self._undone_places(document) for document in documents]
         for path, masks in self._undone_paths.items():
             _replace(path, found, partial(_undone, masks, context))
         return _told(documents, found)
@@ -155,35 +154,45 @@ class Nested(Operation):
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the documents with their values masked; null for what is no document, or holds what nobody named."""
+        return self.apply_and_locate(columns, context)[0]
+
+    def apply_and_locate(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, Mapping[str, NDArray[np.bool_]]]:
+        """Return the documents with their values masked, and those that cannot be taken by the path at fault; other names are not told."""
         documents = [_parsed(text) for text in as_text(columns.column(context.column)).to_pylist()]
-        found = [self._found_in(document) for document in documents]
+        found: list[Any] = [self._found_in(document) for document in documents]
         for path, masks in self.paths.items():
             if _replace(path, found, partial(_masked, masks, context)):
                 context.met.add(path)
-        return _told(documents, found)
+        told = _told(documents, found)
+        reasons = np.array([where if isinstance(where, str) else "" for where in found], object)
+        refused = told.is_null().to_numpy(zero_copy_only=False)
+        return told, {reason: refused & (reasons == reason) for reason in dict.fromkeys(reasons[refused])}
 
-    def _found_in(self, document: _Document | None) -> dict[str, list[Place]] | None:
+    def _found_in(self, document: _Document | None) -> dict[str, list[Place]] | str:
         try:
-            return self._places(document) if document is not None else None
+            return self._places(document) if document is not None else ""
         except RecursionError:
-            return None
+            return ""
 
-    def _places(self, document: _Document) -> dict[str, list[Place]] | None:
-        """Return where each path leads in a document; None where it cannot be taken."""
+    def _places(self, document: _Document) -> dict[str, list[Place]] | str:
+        """Return where each path leads in a document; why not, where it cannot be taken."""
         ends = {path: list(places_of(document, steps_of(path))) for path in self.paths}
-        if self.absent == "error" and not all(places or leads_somewhere(document, steps_of(path)) for path, places in ends.items()):
-            return None
+        absent = (path for path, places in ends.items() if not places and not leads_somewhere(document, steps_of(path)))
+        lacking = next(absent, None) if self.absent == "error" else None
+        if lacking is not None:
+            return f", for want of {lacking},"
         found = {path: [place for place in places if not isinstance(place.value, dict | list)] for path, places in ends.items()}
         if self.others == "keep":
             # what is an object or a list at the end of a path would stay as it is, and somebody named it
-            return None if any(place.value and isinstance(place.value, dict | list) for places in ends.values() for place in places) else found
+            whole = (path for path, places in ends.items() for place in places if place.value and isinstance(place.value, dict | list))
+            return next((f", for a list or an object at {path}," for path in whole), found)
         named = {(id(place.holder), place.step) for places in found.values() for place in places}
         rest = [place for place in _leaves(document) if (id(place.holder), place.step) not in named]
         if any(place.value is None for place in rest):
             named |= self._missing_on_the_way(document)
             rest = [place for place in rest if (id(place.holder), place.step) not in named]
         if self.others == "refuse":
-            return None if rest else found
+            return ", for values that no path names," if rest else found
         for place in rest:
             place.remove()
         _without_empty(document)
@@ -211,29 +220,38 @@ def _undone(masks: Sequence[Mask], context: MaskContext, values: pa.Array) -> tu
 def _replace(path: str, found: list[Any], made: Callable[[pa.Array], tuple[pa.Array, NDArray[np.bool_]]]) -> bool:
     """Put what is made of the values at the end of a path in their places, and return whether there are any.
 
-    A document with a value of which nothing could be made is no longer among those found.
+    A document with a value of which nothing could be made is no longer among those found, but the path at which it was.
     """
-    places = [(row, place) for row, where in enumerate(found) if where is not None for place in where[path]]
+    places = [(row, place) for row, where in enumerate(found) if isinstance(where, dict) for place in where[path]]
     values = [place.value for _, place in places]
     if not values:
         return False
     new_values, wrong = made(pa.array([_plain(value) for value in values], pa.string()))
     for (row, place), old, new, refused in zip(places, values, new_values.to_pylist(), wrong.tolist(), strict=True):
         if refused:
-            found[row] = None
+            found[row] = f", for what is at {path},"
         place.put(new if isinstance(old, str) or new is None else _as(type(old), new))
     return True
 
 
 def _told(documents: Sequence[_Document | None], found: Sequence[Any]) -> pa.Array:
-    told = [None if document is None or where is None else json_text(document) for document, where in zip(documents, found, strict=True)]
+    told = [None if isinstance(where, str) else _text(document) for document, where in zip(documents, found, strict=True)]
     return pa.array(told, pa.string())
+
+
+def _text(document: _Document | None) -> str | None:
+    try:
+        return json_text(document)
+    except RecursionError:
+        return None
 
 
 def _plain(value: Any) -> str | None:
     """Return a value as the text by which it is known everywhere: 5.0 is 5."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, WrittenNumber):
+        value = float(value.text)
     text: str | None = as_text(pa.array([value])).to_pylist()[0] if isinstance(value, float) else json.dumps(value)
     return text
 
@@ -298,7 +316,7 @@ def _listed(leaves: Sequence[Leaf]) -> str:
 
 def _parsed(text: str | None) -> _Document | None:
     try:
-        document = parsed(text) if text is not None else None
+        document = document_as_written(text) if text is not None else None
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict | list) else None
@@ -328,7 +346,7 @@ def _without_empty(document: _Document) -> None:
 
 def _as(kind: type, text: Any) -> Any:
     """Return a masked number or truth value as what it was, where it still is one."""
-    if kind in (int, float, bool):
+    if kind in (int, float, bool, WrittenNumber):
         try:
             value = json.loads(text)
         except (ValueError, TypeError):

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from sfumato.core.ascii_rows import ascii_rows
 from sfumato.core.by_chance import ByChance
+from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext
 
 _HEXADECIMAL = np.array([f"{byte:02x}".encode() for byte in range(256)]).view(np.uint16)
@@ -42,6 +43,11 @@ class RandomUuid(ByChance):
             generates=True,
             reveals="Nothing of the value." if self.key is None else "Which rows have the same value, and how often each occurs.",
         )
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, whatever the value is."""
+        return "text"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return an identifier for every row."""

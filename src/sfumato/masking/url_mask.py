@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from sfumato.core.canonical import ValueType
 from sfumato.core.code_points import MaskCharacter
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
 
@@ -44,6 +45,11 @@ class UrlMask(Operation):
             scope="value",
             reveals=f"Scheme and port{host} and whether there was a user and whether anything followed the host.",
         )
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, whatever the value is."""
+        return "text"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the addresses masked."""

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 import pyarrow as pa
 from pydantic import Field
 
+from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
@@ -36,6 +37,11 @@ class UuidMask(Operation):
     character: MaskCharacter = "*"
     keep_first: Annotated[int, Field(ge=0, le=8, description="how many digits at the beginning stay")] = 0
     keep_last: Annotated[int, Field(ge=0, le=8, description="how many digits at the end stay")] = 0
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, whatever the value is."""
+        return "text"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the identifiers masked."""

@@ -101,11 +101,12 @@ class Checks:
 
     def _promised_columns(self) -> None:
         for place, promise in self._promises.items():
+            given = getattr(promise, "given", ())
             for name in promise.reads if promise is not None else ():
-                self._promised_column(("promises", place), name)
+                self._promised_column(("promises", place), name, name in given)
             self._need_ladders(place, promise)
 
-    def _promised_column(self, path: tuple[str | int, ...], name: str) -> None:
+    def _promised_column(self, path: tuple[str | int, ...], name: str, is_given: bool) -> None:
         columns = self._policy.columns
         if name not in columns:
             if ("columns",) not in self._unknown:
@@ -116,7 +117,11 @@ class Checks:
                     suggestion(name, columns),
                 )
             return
-        if self._role(name) not in (None, "sensitive"):
+        if self._role(name) not in (None, "sensitive") and is_given:
+            words = f"is given {name}, whose role is {columns[name].role}, and a given column must be a sensitive one"
+            known = f"leave {name} out of given: it is a quasi_identifier, and the promise is made for each of their classes"
+            self._say(path, words, "policy-role", known if columns[name].role == "quasi_identifier" else _with_role(name, "sensitive"))
+        elif self._role(name) not in (None, "sensitive"):
             self._say(path, f"protects the column {name}, whose role is {columns[name].role}", "policy-role", self._protected_instead(name))
 
     def _protected_instead(self, name: str) -> str:

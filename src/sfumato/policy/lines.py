@@ -51,7 +51,7 @@ def parse(text: str, name: str) -> tuple[Any, Lines]:
                     "",
                     "cannot be read as YAML or JSON here",
                     "policy-yaml",
-                    "look at indentation, colons and quotes on this line and the one above",
+                    _what_to_look_at(text, line),
                     line,
                 )
             ],
@@ -94,6 +94,13 @@ def _refuse_harm(yaml: Any, text: str, name: str) -> None:
                 ],
                 name=name,
             )
+
+
+def _what_to_look_at(text: str, line: int | None) -> str:
+    lines = text.splitlines()[max(0, (line or 0) - 2) : line or 0]
+    if any("\t" in one[: len(one) - len(one.lstrip())] for one in lines):
+        return "spaces in place of the tab with which a line begins: YAML takes none"
+    return "look at indentation, colons and quotes on this line and the one above"
 
 
 def _refused(name: str, what: str, code: str, hint: str) -> PolicyError:

@@ -58,6 +58,9 @@ def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, Ma
         yield _Wrong(
             "mask", "drop removes the column, and nothing else can be asked of it", code="policy-mask-drop", hint="drop alone, or role: identifier"
         )
+    unfit = mask.misfit_of_made()
+    if unfit is not None:
+        yield _Wrong("mask", unfit[0], code="policy-mask-type", hint=unfit[1])
     yield from _unreadable(mask)
     for other in mask.reads:
         if other not in policy.columns:

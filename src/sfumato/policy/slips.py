@@ -24,6 +24,7 @@ _KINDS = {
     "promises": "promises",
 }
 _ENCODING = re.compile(r"[A-Za-z0-9_.:-]+")
+_ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz")
 _PER_CENT = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?%")
 
 
@@ -39,6 +40,9 @@ def meant(path: Place, given: Any) -> str | None:
     """
     if path[-2:-1] == ("columns",):
         return _column(str(path[-1]), given)
+    if path[:1] == ("keys",) and len(path) == 2:
+        # what stands there may be the key itself
+        return f"{_key(str(path[1]))}: a policy says where a key is read from, and never holds it"
     key = next((step for step in reversed(path) if isinstance(step, str)), "")
     if key == "level":
         return f"level: {{minimum: {given}}}" if type(given) is int else None
@@ -63,6 +67,10 @@ def meant_by(component: Component, path: Place) -> HintOf:
         return _lead(component.settings) if component.name == "l_diversity" and where == path else None
 
     return hint
+
+
+def _key(name: str) -> str:
+    return f"keys: {{{yaml_text(name)}: {{file: {yaml_text(f'{name}.key')}}}}}, or {{environment: SFUMATO_KEY}}"
 
 
 def _column(name: str, given: Any) -> str:
@@ -92,7 +100,12 @@ def _file(key: str, given: str) -> str:
         return f"source: {yaml_text(given + '/')} where it is a folder, else source: {{delimited: {{path: {yaml_text(given)}}}}}"
     if PurePath(given).suffix.lower() in (".gz", ".bz2", ".xz", ".zst"):
         return f"{key}: {{delimited: {{path: {yaml_text(given)}}}}}, or a name that says the format too, as in data.csv.gz"
-    named = f"{key}: {yaml_text(given.removesuffix(PurePath(given).suffix) + '.csv')}"
+    plain = given.removesuffix(PurePath(given).suffix)
+    if PurePath(given).suffix.lower() in _ARCHIVES:
+        plain = plain if PurePath(plain).suffix.lower() in FORMATS else f"{plain}.csv"
+        named = f"{key}: {yaml_text(plain)}"
+        return f"unpack it first, then {named}" if key == "source" else f"{named}, or {yaml_text(plain + '.gz')} to compress it"
+    named = f"{key}: {yaml_text(plain if PurePath(plain).suffix.lower() in FORMATS else plain + '.csv')}"
     return f"write it as CSV in UTF-8 first, then {named}" if key == "source" else named
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import pyarrow as pa
 from pydantic import Field, model_validator
 
+from sfumato.core.beginnings import seems_to_be
 from sfumato.core.compression import Compression, buffered, compression_of, opened
 from sfumato.core.files import file_errors, refuse_pipes, to_utf8, unchanged
 from sfumato.core.marks import Mark
@@ -178,6 +179,9 @@ class Delimited(TableFiles):
         return DataError(f"{place} {wrong[fault]}", code="delimited-quote", hint="mend the line, or look at quote and escape of the source")
 
     def _not_encoded(self) -> DataError:
+        seen = seems_to_be(self.path)
+        if seen is not None and self._compression == "none":
+            return DataError(f"{self.path} is {seen[0]}", code="file-encoding", hint=seen[1])
         if not is_utf8(self.encoding):
             hint = "look at the encoding of the source; utf-8 is the default"
             return DataError(f"{self.path} is not {self.encoding} text", code="file-encoding", hint=hint)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 import pyarrow as pa
 from pydantic import Field
 
+from sfumato.core.beginnings import seems_to_be
 from sfumato.core.compression import Compression, buffered, compression_of, opened
 from sfumato.core.files import source_changed, to_utf8, unchanged
 from sfumato.core.json_blocks import blocks, columns_of, shape_of
@@ -144,6 +145,9 @@ class JsonLines(TableFiles):
         try:
             return record(line, self.separator)
         except UnicodeDecodeError:
+            seen = seems_to_be(self.path, encodings=False)
+            if number == 1 and seen is not None and compression_of(self.path, self.compression) == "none":
+                raise DataError(f"{self.path} is {seen[0]}", code="file-encoding", hint=seen[1]) from None
             raise DataError(f"{self.path}:{number} is not UTF-8 text", code="file-encoding", hint=f"convert it first: {to_utf8(self.path)}") from None
         except NotARecordError:
             raise DataError(

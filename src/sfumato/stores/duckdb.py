@@ -143,6 +143,10 @@ class EmbeddedTable:
         counts = coded.counts()
         return Dictionary(coded.values, counts[:-1], int(counts[-1]))
 
+    def first_row(self, column: str, values: NDArray[np.bool_]) -> int:
+        """Return the first row that has one of these values."""
+        return int(np.argmax(np.append(values, False)[self._reading.columns[column].codes])) + 1
+
     def occurrences(self, column: str) -> tuple[int, int]:
         """Return how many distinct values a column has, and how many of them one person alone has; everybody has one row where nothing says more."""
         if column in self._reading.columns:

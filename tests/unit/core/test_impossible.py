@@ -69,3 +69,10 @@ def test_a_promise_of_a_column_is_proposed_with_all_its_settings() -> None:
         sfumato.run({"columns": columns, "promises": [promise]}, data=data)
 
     assert raised.value.hint == 'the strictest that would hold: {l_diversity: {column: "is: ill", l: 3, kind: recursive, c: 1.01}}'
+
+
+def test_no_level_is_proposed_where_not_even_everybody_in_one_class_keeps_the_promise() -> None:
+    error = refused(["smith", "cook"], "mondrian")
+
+    assert error.code == "promise-impossible"
+    assert error.hint == "the strictest that would hold: {k_anonymity: {k: 2}}"

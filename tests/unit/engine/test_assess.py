@@ -184,3 +184,9 @@ def test_the_record_tells_the_risk_before_and_after_and_hides_the_few() -> None:
     assert measures["before"]["risk"]["unique"] == "< 0.0248"
     assert measures["after"]["risk"]["highest_risk"] <= 0.2
     assert measures["after"]["risk"]["unique"] == 0
+
+
+def test_a_population_without_a_column_is_named_as_such() -> None:
+    with pytest.raises(UsageError) as caught:
+        sfumato.assess(TABLE, ["age"], population=pa.table({"sex": ["f"] * 9}))
+    assert caught.value.message == "the population has no column age"

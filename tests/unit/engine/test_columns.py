@@ -57,3 +57,12 @@ def test_a_source_without_a_header_shows_none_of_its_cells(write_policy: Callabl
         "the source has 1 column, none of which is among the 3 of the policy [columns-differ]\n"
         "  try: if its first line is no header, say source: {delimited: {path: ..., header: false}}"
     )
+
+
+def test_names_that_differ_in_capitals_alone_are_what_is_meant(write_policy: Callable[..., Path]) -> None:
+    error = difference(write_policy({**POLICY, "source": "data.csv"}, "AGE, Sex,Ill,canary\n"))
+
+    assert error.message == (
+        "the source has columns that the policy does not name: AGE,  Sex, Ill; the policy names columns that the source does not have: age, sex, ill"
+    )
+    assert error.hint == 'AGE in place of age; " Sex" in place of sex; Ill in place of ill'

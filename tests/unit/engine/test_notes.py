@@ -98,3 +98,21 @@ def test_a_column_that_a_few_rows_hold_up_is_told_and_let_go_within_the_limit() 
     freed = sfumato.run({**policy, "suppression_limit": 0.01}, data=table)
     assert (freed.record.rows.out, freed.record.rows.suppressed) == (200, "< 2")
     assert "*" not in freed.table.column("ip").to_pylist()
+
+
+def test_a_column_all_of_whose_values_are_unknown_has_the_type_that_it_was_said_to_have() -> None:
+    column = {"role": "quasi_identifier", "type": "timestamp", "on_unknown": "generalise"}
+    release = sfumato.run({"columns": {"at": column}, "promises": [{"k_anonymity": {"k": 2}}]}, data=pa.table({"at": ["soon", "late"]}))
+
+    assert (release.record.columns["at"]["type"], release.table["at"].to_pylist()) == ("timestamp", ["*", "*"])
+
+
+@pytest.mark.parametrize(
+    ("ages", "words"),
+    [(["1", "2", "x"], "1 row not of type integer, row 3"), (["?", None, "x", "y"], "2 rows not of type integer, the first in row 3")],
+)
+def test_the_first_row_that_is_not_of_the_type_is_named(ages: list[str], words: str) -> None:
+    column = {"role": "quasi_identifier", "type": "integer", "missing": ["?"]}
+    with pytest.raises(DataError) as caught:
+        sfumato.run({"columns": {"age": column}, "promises": [{"k_anonymity": {"k": 2}}]}, data=pa.table({"age": ages}))
+    assert caught.value.message == f"column age: {words}"

@@ -205,3 +205,12 @@ def test_a_form_of_a_categorical_column_is_read() -> None:
     table = pa.table({"born": pa.array(["17.05.1984", "30.05.1984"]).dictionary_encode(), "paid": ["1", "2"]})
 
     assert sfumato.run(policy(), data=table).table.column("born").to_pylist() == ["[1984-05-17, 1984-05-30]"] * 2
+
+
+def test_a_column_with_a_format_is_not_advised_to_have_ours() -> None:
+    given = {"columns": {"d": {"role": "quasi_identifier"}}, "formats": {"d": "%d.%m.%Y"}, "promises": PROMISE}
+    values = ["31.12.1999"] * 60 + ["1.1.2000"] * 60 + ["soon"] * 2
+
+    notes = sfumato.run(given, data=pa.table({"d": values})).record.notes
+    assert not [note for note in notes if "formats:" in note]
+    assert "column d was read as text, because some of its values are not of type date; list them under missing if they are none" in notes

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.core.record import RunRecord
+from sfumato.cli.run import told_together
+from sfumato.core.record import RunRecord, Together
 from sfumato.engine.plan import make_plan
 from sfumato.engine.preview import preview
 from sfumato.errors import PromiseError, UsageError
@@ -318,3 +319,20 @@ def test_a_column_that_only_the_whole_policy_calls_a_quasi_identifier_counts_too
 
     assert refused.value.code == "verify-together"
     assert "generalise or remove zip in views.b" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ({"readers": ["nurse"], "smallest_class": 7, "keeps": "a"}, "nurse may read a and b together: smallest joint class 7; {hold}"),
+        (
+            {"readers": ["nurse"], "smallest_class": "< 4", "keeps": "a"},
+            "nurse may read a and b together: smallest joint class < 4; {hold}, and smaller classes come of what one of them shows anyway",
+        ),
+        ({"readers": [], "smallest_class": "< 4"}, "nobody is said to read a and b together: smallest joint class < 4"),
+    ],
+)
+def test_the_summary_says_what_views_tell_together(told: dict[str, Any], words: str) -> None:
+    record = sfumato.run(POLICY, data=TABLE).record.model_copy(update={"together": [Together(views=["a", "b"], **told)]})
+
+    assert list(told_together({"a": record, "b": record})) == [words.format(hold="the promises hold of what these views tell together")]

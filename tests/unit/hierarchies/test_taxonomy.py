@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import DataError
+from sfumato.errors import DataError, PolicyError
 from sfumato.hierarchies.taxonomy import Taxonomy
 
 JOBS = "# who does what\nRoot: craft, food\ncraft: smith, welder\n\nfood: cook\n"
@@ -66,3 +66,13 @@ def test_a_tree_in_the_policy_names_its_entries(tree: dict[str, list[str]], mess
         Taxonomy(tree=tree).read("job")
 
     assert caught.value.message == message
+
+
+def test_numbers_in_the_policy_are_told_once_and_how_to_write_them() -> None:
+    with pytest.raises(PolicyError) as caught:
+        Taxonomy(tree={"Root": [4711, "a", True]})  # type: ignore[list-item]  # as YAML reads them
+    (mistake,) = caught.value.mistakes
+    assert (mistake.key, mistake.message) == (
+        "tree",
+        'has categories that are numbers or truth values, and all must be text: write them in quotes, as in ["18", "no"]',
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -80,12 +81,22 @@ def test_what_cannot_be_computed_stops_without_a_value(sql: str) -> None:
         ("COLUMNS(*)", "a star"),
         ("$1", "a parameter"),
         ("GROUPING(name)", "a grouping function"),
+        ("version()", "the function version"),
+        ("txid_current()", "the function txid_current"),
+        ("current_database()", "the function current_database"),
+        ("current_schema()", "the function current_schema"),
+        ("current_schemas(true)", "the function current_schemas"),
+        ("current_user()", "the function current_user"),
+        ("pg_postmaster_start_time()", "the function pg_postmaster_start_time"),
+        ("json_serialize_plan('SELECT 1')", "the function json_serialize_plan"),
+        ("system.main.range(5)", "the function range"),
+        ("upper(current_user)", "current_user, which is no column but the database's own word: a column of that name is rows.current_user"),
     ],
 )
 def test_what_looks_beyond_its_row_is_refused_with_the_policy(sql: str, part: str) -> None:
     with pytest.raises(PolicyError) as caught:
         Expression(sql=sql)
-    advice = "an expression sees one row: no aggregates, windows, subqueries, unnest or stars"
+    advice = "an expression sees one row: no aggregates, windows, subqueries, unnest or stars, and nothing of the database"
     assert f"looks beyond its row by {part}; {advice}" in caught.value.sentence()
 
 
@@ -114,6 +125,92 @@ def test_what_looks_beyond_its_row_is_refused_with_the_policy(sql: str, part: st
 )
 def test_what_sees_its_row_alone_is_computed(sql: str) -> None:
     assert len(made(sql)) == 3
+
+
+def test_the_time_zone_of_the_machine_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert made("hour(TIMESTAMPTZ '2020-01-01 10:00:00+00') || strftime(to_timestamp(0), '%Z')") == ["10UTC"] * 3
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@pytest.mark.parametrize(
+    ("sql", "part"),
+    [
+        ("today()", "the function today"),
+        ("name || now()", "the function now"),
+        ("ago(INTERVAL 1 DAY)", "the function ago"),
+        ("age(TIMESTAMP '2020-01-01')", "the function age"),
+        ("upper(localtime::VARCHAR)", "localtime, where a column of that name is rows.localtime"),
+        ("current_date", "current_date, where a column of that name is rows.current_date"),
+        ("random()", "the function random"),
+    ],
+)
+def test_what_differs_in_another_run_is_not_the_same_again(sql: str, part: str) -> None:
+    assert len(made(sql)) == 3
+    with pytest.raises(PolicyError) as caught:
+        Expression(sql=sql, same_again=True)
+    assert caught.value.mistakes[0].message == f"same_again, but another run may give something else by {part}; leave same_again out"
+
+
+def test_a_column_called_like_a_word_of_the_database_is_meant_with_its_table() -> None:
+    rows = pa.RecordBatch.from_pydict({"user": ["ann"]})
+    assert Expression(sql="upper(rows.user)", same_again=True).apply(rows, MaskContext("user")).to_pylist() == ["ANN"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("repeat('ab', 2)", "abab"),
+        ("lpad('7', 3, '0') || rpad('7', 3, '0')", "007700"),
+        ("range(3)", "[0, 1, 2]"),
+        ("range(1, 3)", "[1, 2]"),
+        ("generate_series(5, 1, -2)", "[5, 3, 1]"),
+        ("list_resize([1], 2) || array_resize([1], 2, 0)", "[1, NULL, 1, 0]"),
+        ("bitstring('1', 3)", "001"),
+        ("len(range(10000))", "10000"),
+    ],
+)
+def test_functions_that_make_much_make_a_little(sql: str, found: str) -> None:
+    assert made(sql) == [found] * 3
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "range(1000000000)",
+        "range(0, 10001)",
+        "list_sum(generate_series(0, 10000000000, 2))",
+        "generate_series(0, -1000000000, -1)",
+        "repeat('a', 1000000000)",
+        "repeat([1], 1000000000)",
+        "lpad('a', 1000000000, 'b')",
+        "rpad('a', 1000000000, 'b')",
+        "list_resize([1], 1000000000)",
+        "array_resize([1], 1000000000, 0)",
+        "bitstring('1', 1000000000)",
+        "list_transform(range(1000000000), lambda x: x + 1)",
+    ],
+)
+def test_what_would_fill_the_memory_is_a_value_that_cannot_be_computed(sql: str) -> None:
+    assert Expression(sql=sql).apply_or_refuse(ROWS, MaskContext("name"))[1].all()
+
+
+@pytest.mark.parametrize(
+    ("sql", "part"),
+    [
+        ("list_transform(range(10), lambda x: range(x))", "range within a lambda"),
+        ("list_transform([[1]], lambda x: list_transform(x, lambda y: x))", "a lambda within a lambda"),
+        ("repeat(repeat(name, 9), 9)", "repeat within repeat"),
+    ],
+)
+def test_what_makes_much_many_times_over_is_refused_with_the_policy(sql: str, part: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        Expression(sql=sql)
+    assert caught.value.mistakes[0].message == f"makes much many times over, by {part}; write them beside each other"
 
 
 def test_plan_and_record_say_that_nobody_knows_what_it_lets_through() -> None:
@@ -160,4 +257,4 @@ def test_a_document_in_which_it_cannot_be_computed_cannot_be_taken() -> None:
     data = pa.table({"n": ['{"a":"1"}', '{"a":"Canary"}', '{"a":null}']})
     with pytest.raises(DataError) as caught:
         sfumato.run({"columns": {"n": {"role": "other", "mask": mask}}}, data=data)
-    assert caught.value.message == "column n: 1 row with a value that nested cannot take, row 2"
+    assert caught.value.message == "column n: 1 row with a value that nested, for what is at $.a, cannot take, row 2"

@@ -150,10 +150,27 @@ def test_a_run_stops_where_a_group_is_too_small_unless_it_is_removed() -> None:
 
     with pytest.raises(DataError) as raised:
         sfumato.run(policy, data=table)
-    assert raised.value.message == "column pay: 1 row with a value that aggregate cannot take, row 3"
+    assert raised.value.message == (
+        "column pay: 1 row of which aggregate tells nothing "
+        "(groups of fewer than k people, or in which one person makes up more than 0.5 of it; or no number that the column can hold), row 3"
+    )
+    assert raised.value.hint == "larger groups, by fewer columns, or say on_invalid: remove in columns.pay"
     policy["columns"]["pay"] = {**column, "on_invalid": "remove"}
     found = sfumato.run(policy, data=table).table.to_pylist()
     assert sorted((row["ward"], row["pay"]) for row in found) == [("A", "20"), ("A", "20"), ("B", None)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"function": "mode"}, "fewer than 3 people of the group share a value"),
+        ({"function": "count"}, "groups of fewer than 3 people"),
+        ({"function": "max"}, "groups of fewer than 3 people; or no number that the column can hold"),
+        ({"function": "sum", "plain": True}, "no number that the column can hold"),
+    ],
+)
+def test_what_an_aggregate_refuses_is_said_of_its_groups(settings: dict[str, Any], why: str) -> None:
+    assert Aggregate(k=3, **settings).refusal[0] == f"of which aggregate tells nothing ({why})"
 
 
 def test_people_of_the_policy_s_subject_are_counted() -> None:

@@ -246,7 +246,41 @@ def test_a_run_stops_where_a_document_holds_what_nobody_named() -> None:
 
     with pytest.raises(DataError) as raised:
         sfumato.run(policy, data=pa.table({"doc": ['{"a": "abc"}', '{"a": "abc", "b": "canary"}']}))
-    assert raised.value.message == "column doc: 1 row with a value that nested cannot take, row 2"
+    assert raised.value.message == "column doc: 1 row with a value that nested, for values that no path names, cannot take, row 2"
+
+
+@pytest.mark.parametrize(
+    ("document", "others", "why"),
+    [
+        ('{"mail": "canary"}', "keep", "nested, for what is at $.mail,"),
+        ('{"canary": "ann@example.org"}', "keep", "nested, for want of $.mail,"),
+        ('{"mail": ["canary"]}', "keep", "nested, for a list or an object at $.mail,"),
+        ('{"mail": "ann@example.org", "canary": 1}', "refuse", "nested, for values that no path names,"),
+        ("canary", "keep", "nested"),
+    ],
+)
+def test_a_document_that_cannot_be_taken_is_told_with_the_path_of_the_policy_and_nothing_of_it(document: str, others: str, why: str) -> None:
+    policy = {"columns": {"doc": {"role": "other", "mask": {"nested": {"paths": {"$.mail": "email_mask"}, "others": others}}}}}
+    fine = '{"mail": "bo@example.org"}'
+
+    with pytest.raises(DataError) as raised:
+        sfumato.run(policy, data=pa.table({"doc": [fine, document, fine]}))
+    assert raised.value.message == f"column doc: 1 row with a value that {why} cannot take, row 2"
+
+
+def test_numbers_that_no_path_names_stay_as_they_were_written() -> None:
+    written = '{"a":"*","n":[0.1000000000000000055511151231257827,1E5,1.10,-0.0,2],"m":{"x":1e+5,"y":"\\u00e9"}}'
+    mask = Nested(paths={"$.a": "constant"}, others="keep")
+    batch = pa.RecordBatch.from_pydict({"doc": [written.replace("*", "ann")]})
+
+    assert mask.apply(batch, MaskContext("doc")).to_pylist() == [written.replace("\\u00e9", "é")]
+
+
+def test_a_number_in_another_form_is_masked_as_the_number_that_it_is() -> None:
+    mask = Nested(paths={"$.n[*]": {"round_number": {"base": 10}}})
+    batch = pa.RecordBatch.from_pydict({"doc": ['{"n":[1.20E1,17.50]}']})
+
+    assert mask.apply(batch, MaskContext("doc")).to_pylist() == ['{"n":[10,20]}']
 
 
 def test_names_of_objects_that_nobody_named_are_not_passed_on() -> None:

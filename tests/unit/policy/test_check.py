@@ -214,3 +214,19 @@ def test_a_character_that_json_writes_as_two_halves_is_read_whole(tmp_path: Path
     path.write_text(json.dumps({"columns": {"😀": {"role": "other"}}}, ensure_ascii=True), encoding="utf-8")
 
     assert list(load(path).policy.columns) == ["😀"]
+
+
+@pytest.mark.parametrize(
+    ("role", "hint"),
+    [
+        ("quasi_identifier", "leave ward out of given: it is a quasi_identifier, and the promise is made for each of their classes"),
+        ("other", "columns: {ward: {role: sensitive}}"),
+    ],
+)
+def test_a_given_column_must_be_a_sensitive_one(role: str, hint: str) -> None:
+    columns = {"age": {"role": "quasi_identifier"}, "ill": {"role": "sensitive"}, "ward": {"role": role}}
+    with pytest.raises(PolicyError) as caught:
+        resolve_views(load({"columns": columns, "promises": [{"l_diversity": {"column": "ill", "l": 2, "given": ["ward"]}}]}))
+    (mistake,) = caught.value.mistakes
+    assert mistake.message == f"is given ward, whose role is {role}, and a given column must be a sensitive one"
+    assert mistake.hint == hint

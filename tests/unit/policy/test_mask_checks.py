@@ -86,3 +86,17 @@ def test_a_release_all_of_whose_columns_are_dropped_is_refused(role: str) -> Non
 )
 def test_a_wrong_condition_is_one_mistake_in_the_words_of_policies(when: Any, words: str) -> None:
     assert told({"a": {"role": "other", "mask": "empty", "when": when}}, **PROMISED) == [words]
+
+
+def test_a_mask_that_does_not_fit_what_another_makes_is_refused_with_the_policy() -> None:
+    keys = {"main": {"environment": "KEY"}}
+    after = {"role": "other", "mask": [{"hash": {"key": "main"}}, "keep", {"round_number": {"base": 10}}]}
+    assert told({"pay": after}, keys=keys, **PROMISED) == [
+        "columns.pay.mask: round_number takes integer or decimal, and the column is of type text once hash has made it [policy-mask-type]\n"
+        "  try: round_number before hash, or one of them"
+    ]
+
+
+@pytest.mark.parametrize("first", [{"hash": {"key": "main", "output": "integer"}}, {"constant": {"value": "5"}}, {"shorten": {"length": 2}}])
+def test_a_mask_of_numbers_may_follow_one_that_could_make_them(first: Any) -> None:
+    assert told({"pay": {"role": "other", "mask": [first, {"round_number": {"base": 10}}]}}, keys={"main": {"environment": "KEY"}}, **PROMISED) == []

@@ -69,6 +69,15 @@ def test_the_line_that_was_meant_is_right(right: str, slip: str, hint: str, tmp_
         ("k_anonymity: {k: 3}", "l_diversity: 2", "l_diversity: {column: ..., l: ...}"),
         ("k_anonymity: {k: 3}", "{k_anonymity: {k: 3}, t_closeness: {}}", "give each an entry of its own, with a dash before it"),
         ("k_anonymity: {k: 3}", "l_diversity: {column: ill, l: 2, c: 3}", "leave c out, or say kind: recursive"),
+        ("sink: release.csv", "sink: release.csv.zip", "sink: release.csv, or release.csv.gz to compress it"),
+        ("source: data.csv", "source: data.zip", "unpack it first, then source: data.csv"),
+        ("source: data.csv", "source: data.csv.bak", "write it as CSV in UTF-8 first, then source: data.csv"),
+        (
+            "sink: release.csv",
+            "sink: release.csv\nkeys: {main: canary}",
+            "keys: {main: {file: main.key}}, or {environment: SFUMATO_KEY}: a policy says where a key is read from, and never holds it",
+        ),
+        ("  age: {role", "\tage: {role", "spaces in place of the tab with which a line begins: YAML takes none"),
         ("source: data.csv", "source: data.ods", "write it as CSV in UTF-8 first, then source: data.csv"),
         (
             "age: {role: quasi_identifier}",

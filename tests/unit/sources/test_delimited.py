@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +283,10 @@ def test_a_dialect_that_cannot_work_is_refused(dialect: dict[str, Any]) -> None:
             "say encoding: latin-1 in the source (--encoding latin-1 of assess), or whatever it is, or convert it first: "
             "iconv -f latin1 -t utf-8 data.csv > data.utf-8.csv",
         ),
+        ("a,b\n1,2\n".encode("utf-16"), {}, "say encoding: utf-16 in the source (--encoding utf-16 of assess)"),
+        ("a,b\n1,2\n".encode("utf-32"), {}, "say encoding: utf-32 in the source (--encoding utf-32 of assess)"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0), {"compression": "none"}, "say compression: gzip in the source"),
+        (b"PK\x03\x04\xff", {}, "unpack it first; a workbook is read by its ending, .xlsx"),
         (b"a,b\n\x81,2\n", {"encoding": "cp1252"}, "look at the encoding of the source; utf-8 is the default"),
         ("a,a\n", {}, "rename them: a policy speaks of columns by name; if the first line is no header, say header: false"),
         ("1,2\n", {"header": False, "columns": ["a", "a"]}, "give every column a name of its own"),

@@ -191,3 +191,12 @@ def test_a_field_may_be_an_object_in_one_block_and_a_value_in_another(path: Path
     assert source.describe().names == ["a.b", "z", "a"]
     rows = [row for batch in source.batches(["a.b", "z", "a"]) for row in batch.to_pylist()]
     assert (rows[0], rows[3]) == ({"a.b": 1, "z": 1, "a": None}, {"a.b": None, "z": 4, "a": True})
+
+
+def test_a_file_whose_first_bytes_say_what_it_is_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.jsonl").write_bytes('{"a": 1}\n'.encode("utf-16"))
+    with pytest.raises(DataError) as caught:
+        JsonLines(path="data.jsonl").describe()
+    assert caught.value.message == "data.jsonl is UTF-16 text, as its byte order mark says"
+    assert caught.value.hint == "convert it first: iconv -f utf-16 -t utf-8 data.jsonl > data.utf-8.jsonl"
