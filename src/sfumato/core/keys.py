@@ -50,15 +50,19 @@ class KeySource(Settings):
 
     def read(self, name: str, folder: Path | None = None) -> tuple[Key, ...]:
         """Return the keys, the current one first; a relative path starts from the folder, that of the policy."""
+        return parse_keys(self.secret_text(name, folder), name)
+
+    def secret_text(self, name: str, folder: Path | None = None) -> str:
+        """Return what the variable, the file or the command holds."""
         if self.environment is not None:
             text = os.environ.get(self.environment, "")
             if not text:
                 shown = _shown(self.environment)
                 raise _missing(name, f"the variable {shown} is not set", f"export {shown}=$(cat key), or name a file")
-            return parse_keys(text, name)
+            return text
         if self.file is not None:
-            return parse_keys(_private_text(str((folder or Path()) / self.file), name), name)
-        return parse_keys(_printed(self.command or [], name), name)
+            return _private_text(str((folder or Path()) / self.file), name)
+        return _printed(self.command or [], name)
 
 
 @dataclass(frozen=True, repr=False)

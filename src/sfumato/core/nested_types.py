@@ -30,11 +30,16 @@ def described(field: pa.Field) -> pa.Field:
     """
     why = _why_unreadable(field.type, 0)
     if why is not None:
-        return pa.field(field.name, pa.string(), metadata={_UNREADABLE: why.encode()})
+        return unreadable(field.name, why)
     if not pa.types.is_nested(field.type):
         return field
     kind = pa.schema([pa.field("", plain_type(field.type))])
     return pa.field(field.name, pa.string(), metadata={_NESTED: kind.serialize().to_pybytes()})
+
+
+def unreadable(name: str, why: str) -> pa.Field:
+    """Return the field of a column that nobody can read as text."""
+    return pa.field(name, pa.string(), metadata={_UNREADABLE: why.encode()})
 
 
 def nested_type(field: pa.Field) -> pa.DataType | None:

@@ -229,5 +229,6 @@ def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
 
 def _reader(staged: Staged, published: Published) -> Source:
     written: Any = staged.written
-    reader: Source = written.model_copy(update={"path": published.places[0]}) if published.places else written
+    is_file = published.places and "path" in getattr(type(written), "model_fields", {})
+    reader: Source = written.model_copy(update={"path": published.places[0]}) if is_file else written
     return reader

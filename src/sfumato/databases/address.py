@@ -1,0 +1,59 @@
+"""The address of a database: ``postgresql://reader@host:5432/hospital``. It never holds a password, and can be shown to anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+Kind = Literal["postgresql", "mysql"]
+_KINDS: dict[str, Kind] = {"postgresql": "postgresql", "postgres": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
+_PORTS: dict[Kind, int] = {"postgresql": 5432, "mysql": 3306}
+_OPTIONS: dict[Kind, tuple[str, ...]] = {
+    "postgresql": ("sslmode", "sslrootcert", "sslcert", "sslkey", "host", "connect_timeout", "target_session_attrs"),
+    "mysql": ("ssl_ca", "ssl_cert", "ssl_key", "unix_socket", "connect_timeout"),
+}
+_HINT = "write it as in postgresql://reader@host:5432/hospital"
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a database is, who asks, and the options of its driver."""
+
+    kind: Kind
+    host: str
+    port: int
+    user: str
+    database: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> str:
+        """The database in words that anybody may read."""
+        return f"the database {self.database} on {self.host}:{self.port}"
+
+
+def parsed(url: str) -> Address:
+    """Return an address; raise a ValueError that says what is wrong with a text that is none, and never repeats it.
+
+    >>> parsed("postgresql://reader@db.example.org/hospital")
+    Address(kind='postgresql', host='db.example.org', port=5432, user='reader', database='hospital', options={})
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise ValueError(f"is no address of a database; {_HINT}") from None
+    if parts.scheme not in _KINDS:
+        raise ValueError(f"is no address of a database that is known, {', '.join(_KINDS)}; {_HINT}")
+    if parts.password is not None:
+        raise ValueError("holds a password: take it out, and say where it is with password: {environment: NAME}, {file: path} or {command: [...]}")
+    kind, database = _KINDS[parts.scheme], unquote(parts.path.lstrip("/"))
+    if not database or "/" in database:
+        raise ValueError(f"names no database; {_HINT}")
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    unknown = sorted(set(options) - set(_OPTIONS[kind]))
+    if unknown or parts.fragment:
+        raise ValueError(f"has options that are not known: {', '.join(unknown) or 'a fragment'}; known: {', '.join(_OPTIONS[kind])}")
+    return Address(kind, parts.hostname or "localhost", port or _PORTS[kind], unquote(parts.username or ""), database, options)

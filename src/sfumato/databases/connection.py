@@ -1,0 +1,83 @@
+"""What all databases can do for us, each in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Protocol
+
+import pyarrow as pa
+
+from sfumato.databases.address import Address
+from sfumato.databases.table import TableColumn, TableName
+
+
+class Connection(Protocol):
+    """A connection to a database. Its errors are ours: they name the server, tables and columns, never a value, and say what to do."""
+
+    def __enter__(self) -> Connection:
+        """Begin."""
+        ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close it; what was not committed is undone."""
+        ...
+
+    def columns(self, table: TableName) -> list[TableColumn]:
+        """Return the columns of a table or a view, in their order; an error where there is none."""
+        ...
+
+    def about(self, table: TableName) -> int | None:
+        """Return about how many rows a table has, as far as the server knows without counting."""
+        ...
+
+    def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
+        """Read some columns of all rows, as the table is in one moment; in the order of a column on request."""
+        ...
+
+    def schema_of(self, table: TableName) -> str:
+        """Return the schema in which a table would be made."""
+        ...
+
+    def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
+        """Return how the columns of a table that was made from a schema are read."""
+        ...
+
+    def create(self, table: TableName, schema: pa.Schema) -> None:
+        """Make a table that nobody else sees."""
+        ...
+
+    def load(self, table: TableName, batch: pa.RecordBatch) -> None:
+        """Put further rows into a table, in bulk."""
+        ...
+
+    def loaded(self, table: TableName) -> None:
+        """Say that all rows of a table have come."""
+        ...
+
+    def without(self, table: TableName, column: str) -> None:
+        """Take a column away from a table."""
+        ...
+
+    def publish(self, staged: TableName, table: TableName) -> None:
+        """Put a staged table in the place of another in one step, with what others may do with that; refuse where it cannot be."""
+        ...
+
+    def drop(self, table: TableName) -> None:
+        """Remove a table if it is there."""
+        ...
+
+    def commit(self) -> None:
+        """Let what was done last."""
+        ...
+
+
+def connected(address: Address, password: str | None) -> Connection:
+    """Open a connection."""
+    if address.kind == "postgresql":
+        from sfumato.databases.postgresql import PostgresqlConnection
+
+        return PostgresqlConnection(address, password)
+    from sfumato.databases.mysql import MysqlConnection
+
+    return MysqlConnection(address, password)

@@ -1,0 +1,49 @@
+"""What a server says when something does not work, in our words: by its code, never by its text, which may quote a value or a password."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sfumato.errors import DataError, SfumatoError, UnreachableError
+
+_NO_SERVER = "look at host and port, and whether the server runs and lets this machine in"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A kind of failure: what it is, its code, and what to do."""
+
+    words: str
+    code: str
+    hint: str
+    of_data: bool = False
+
+    def error(self, server: str, detail: str = "") -> SfumatoError:
+        """Return the error for a server."""
+        kind = DataError if self.of_data else UnreachableError
+        return kind(f"{server} {self.words}{f' ({detail})' if detail else ''}", code=self.code, hint=self.hint)
+
+
+GONE = Failure("cannot be reached, or has ended the connection", "database-unreachable", _NO_SERVER)
+REFUSED = Failure(
+    "refuses the user or the password", "database-refused", "the user in the address; password: {environment: NAME}, {file: path} or {command: [...]}"
+)
+NO_DATABASE = Failure("has no such database, or does not show it to this user", "database-missing", "look at the name at the end of the address")
+NO_RIGHT = Failure(
+    "does not allow this user to do that",
+    "database-rights",
+    "GRANT SELECT on the source; for a sink CREATE in the database and on sfumato_staging, where a release is written before it is published",
+)
+FULL = Failure("has no room left on its disk", "database-full", "make room there, and run again")
+LOCKED = Failure("did not get a lock in time", "database-locked", "run again when nobody else works on the table")
+VALUE = Failure(
+    "cannot hold a value that would be written", "database-value", "zero bytes in text and numbers beyond a type cannot be stored", of_data=True
+)
+FAILED = Failure("could not do what it was asked", "database-failed", "the server's own log says more")
+
+
+def of_code(code: str | None, known: Mapping[str, Failure]) -> Failure:
+    """Return the failure that a code, or the beginning of one, stands for."""
+    text = code or ""
+    return next((known[text[:length]] for length in (5, 4, 3, 2) if text[:length] in known), FAILED)

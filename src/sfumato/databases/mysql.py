@@ -1,0 +1,334 @@
+"""MySQL and MariaDB: rows come by a cursor that the server feeds, and go by ``LOAD DATA``; a table takes another's place by ``RENAME TABLE``.
+
+Changes of tables are not undone with a transaction here. So a release is written in a database of its own, ``sfumato_staging``, under a name whose
+lock the session holds as long as it lives: what has no lock is what a dead process left behind, and the next one removes it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.core.files import file_errors
+from sfumato.core.workplace import Workplace
+from sfumato.databases.address import Address
+from sfumato.databases.bulk_text import bulk_text
+from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, of_code
+from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
+
+STAGING = "sfumato_staging"
+"""The database in which releases are written; nobody but who publishes needs a right to it."""
+
+_ROWS = 1 << 16
+_SECONDS = 10
+_FAILURES = {
+    "1045": REFUSED,
+    "1698": REFUSED,
+    "1049": NO_DATABASE,
+    "1044": NO_RIGHT,
+    "1142": NO_RIGHT,
+    "1227": NO_RIGHT,
+    "1370": NO_RIGHT,
+    "1021": FULL,
+    "1114": FULL,
+    "1205": LOCKED,
+    "1213": LOCKED,
+    "1264": VALUE,
+    "1265": VALUE,
+    "1366": VALUE,
+    "1406": VALUE,
+    "2": GONE,
+}
+_WHOLE = {
+    "tinyint": (pa.int8(), pa.uint8()),
+    "smallint": (pa.int16(), pa.uint16()),
+    "mediumint": (pa.int32(), pa.uint32()),
+    "int": (pa.int32(), pa.uint32()),
+    "bigint": (pa.int64(), pa.uint64()),
+}
+_WORDS = {
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "datetime": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "year": pa.int16(),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json", "uuid", "inet4", "inet6"), pa.string()),
+}
+_DIGITS = 38
+_COLUMNS = """
+SELECT column_name, column_type, data_type, numeric_precision, numeric_scale FROM information_schema.columns
+WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
+"""
+# what hangs on a table and would be lost with it, or would go on with the old one
+_DEPENDENT = """
+SELECT DISTINCT CONCAT('a foreign key of ', table_name) FROM information_schema.key_column_usage
+    WHERE referenced_table_schema = %s AND referenced_table_name = %s AND NOT (table_schema = %s AND table_name = %s)
+UNION ALL SELECT CONCAT('the trigger ', trigger_name) FROM information_schema.triggers WHERE event_object_schema = %s AND event_object_table = %s
+"""
+
+
+class MysqlConnection:
+    """A connection to MySQL or MariaDB."""
+
+    def __init__(self, address: Address, password: str | None) -> None:
+        self._address = address
+        self._driver = _driver()
+        self._workplace: Workplace | None = None
+        self._file: Path | None = None
+        self._staged: list[TableName] = []
+        options = dict(address.options)
+        with self._errors():
+            self._connection = self._driver.connect(
+                host=address.host,
+                port=address.port,
+                user=address.user or None,
+                password=password or "",
+                database=address.database,
+                charset="utf8mb4",
+                autocommit=True,
+                local_infile=True,
+                connect_timeout=int(options.pop("connect_timeout", _SECONDS)),
+                **options,
+            )
+            self._do(f"SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {_SECONDS}")
+
+    def __enter__(self) -> MysqlConnection:
+        """Begin."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Remove what was staged and not published, and close."""
+        with suppress(Exception):
+            for table in self._staged:
+                self._do(f"DROP TABLE IF EXISTS {quoted(table)}")
+        with suppress(Exception):
+            self._connection.close()
+        if self._workplace is not None:
+            self._workplace.close()
+
+    def columns(self, table: TableName) -> list[TableColumn]:
+        """Return the columns of a table or a view."""
+        rows = self._rows(_COLUMNS, [self.schema_of(table), table.name])
+        if not rows:
+            known = [
+                name for (name,) in self._rows("SELECT table_name FROM information_schema.tables WHERE table_schema = %s", [self.schema_of(table)])
+            ]
+            raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
+        return [_column(*row) for row in rows]
+
+    def about(self, table: TableName) -> int | None:
+        """Return what the storage engine thinks."""
+        query = "SELECT table_rows FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+        rows = self._rows(query, [self.schema_of(table), table.name])
+        return int(rows[0][0]) if rows and rows[0][0] is not None else None
+
+    def schema_of(self, table: TableName) -> str:
+        """Return the database that a table is in."""
+        return table.schema or self._address.database
+
+    def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
+        """Read some columns by one statement, some rows at a time."""
+        names = ", ".join(quoted_name(column.name) for column in columns) or "NULL"
+        query = f"SELECT {names} FROM {quoted(TableName(table.name, self.schema_of(table)))}"  # noqa: S608 - names are quoted
+        wanted = pa.schema([(column.name, column.kind) for column in columns])
+        with self._errors(), self._connection.cursor(self._driver.cursors.SSCursor) as cursor:
+            cursor.execute(query + (f" ORDER BY {quoted_name(order)}" if order else ""))
+            while rows := cursor.fetchmany(_ROWS):
+                yield _typed(rows, wanted, columns)
+
+    def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
+        """Return how the columns of a table that was made from a schema are read."""
+        return [TableColumn(field.name, _called(field), _kind(field)) for field in schema]
+
+    def create(self, table: TableName, schema: pa.Schema) -> None:
+        """Make a table in the database for what is staged."""
+        self._do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        self._clear_dead()
+        self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
+        columns = ", ".join(f"{quoted_name(field.name)} {_called(field)}" for field in schema)
+        self._staged.append(self._where(table))
+        self._do(f"CREATE TABLE {quoted(self._where(table))} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+
+    def load(self, table: TableName, batch: pa.RecordBatch) -> None:
+        """Put further rows into a private file; the server takes them all at once."""
+        del table
+        if self._file is None:
+            self._workplace = Workplace()
+            self._file = self._workplace.folder / f"{secrets.token_hex(4)}.txt"
+        with file_errors(self._file, "written"), self._file.open("ab") as file:
+            file.write(bulk_text(batch))
+
+    def loaded(self, table: TableName) -> None:
+        """Let the server take the rows of the private file."""
+        if self._file is not None:
+            with self._errors(), self._connection.cursor() as cursor:
+                cursor.execute(f"LOAD DATA LOCAL INFILE %s INTO TABLE {quoted(self._where(table))} CHARACTER SET utf8mb4", [str(self._file)])
+            self._file.unlink()
+            self._file = None
+
+    def without(self, table: TableName, column: str) -> None:
+        """Take a column away from a table."""
+        self._do(f"ALTER TABLE {quoted(self._where(table))} DROP COLUMN {quoted_name(column)}")
+
+    def publish(self, staged: TableName, table: TableName) -> None:
+        """Rename the staged table to its place, and what was there out of it, in one step; indexes are made before, grants go by name."""
+        target = TableName(table.name, self.schema_of(table))
+        names = [target.schema, target.name]
+        old = self._rows("SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", names)
+        moves = [(self._where(staged), target)]
+        if old:
+            if old[0][0] != "BASE TABLE":
+                raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+            hanging = [name for (name,) in self._rows(_DEPENDENT, names * 3)]
+            if hanging:
+                words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
+                raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+            for statement in self._indexes(target, staged):
+                self._do(statement)
+            away = TableName(f"{staged.name}_old", STAGING)
+            self._staged.append(away)
+            moves.insert(0, (target, away))
+        self._do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
+
+    def drop(self, table: TableName) -> None:
+        """Remove a table if it is there."""
+        self._do(f"DROP TABLE IF EXISTS {quoted(table)}")
+
+    def commit(self) -> None:
+        """Do nothing: every statement lasts."""
+
+    def _where(self, table: TableName) -> TableName:
+        return TableName(table.name, STAGING)
+
+    def _indexes(self, target: TableName, staged: TableName) -> list[str]:
+        """Return the statements that give a staged table the indexes of another."""
+        query = (
+            "SELECT index_name, non_unique, column_name, sub_part FROM information_schema.statistics "
+            "WHERE table_schema = %s AND table_name = %s AND column_name IS NOT NULL ORDER BY index_name, seq_in_index"
+        )
+        found: dict[tuple[str, int], list[str]] = {}
+        for name, several, column, part in self._rows(query, [target.schema, target.name]):
+            found.setdefault((name, several), []).append(quoted_name(column) + (f"({part})" if part else ""))
+        made = []
+        for (name, several), columns in found.items():
+            kind = "PRIMARY KEY" if name == "PRIMARY" else f"{'' if several else 'UNIQUE '}INDEX {quoted_name(name)}"
+            made.append(f"ALTER TABLE {quoted(self._where(staged))} ADD {kind} ({', '.join(columns)})")
+        return made
+
+    def _clear_dead(self) -> None:
+        """Remove staged tables whose locks nobody holds."""
+        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_name LIKE 'sfumato\\_%%'"
+        for (name,) in self._rows(query, [STAGING]):
+            ((free,),) = self._rows("SELECT IS_FREE_LOCK(%s)", [_lock(TableName(name.removesuffix("_old")))])
+            if free:
+                self._do(f"DROP TABLE IF EXISTS {quoted(TableName(name, STAGING))}")
+
+    def _rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.execute(query, values)
+            return list(cursor.fetchall())
+
+    def _do(self, statement: str) -> None:
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn what the driver says into our errors: its own words may quote a value."""
+        try:
+            yield
+        except (self._driver.Error, OSError) as error:
+            code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
+            raise of_code(code, _FAILURES).error(self._address.shown, f"error {code}" if code else "") from None
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as SQL writes it, whatever characters are in it.
+
+    >>> quoted_name("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quoted(table: TableName) -> str:
+    """Return the name of a table as SQL writes it."""
+    return f"{quoted_name(table.schema)}.{quoted_name(table.name)}" if table.schema else quoted_name(table.name)
+
+
+def _lock(table: TableName) -> str:
+    return f"sfumato:{table.name}"
+
+
+def _driver() -> Any:
+    try:
+        import pymysql
+    except ImportError:
+        raise UnreachableError("MySQL and MariaDB need the library pymysql", code="sql-missing", hint="pip install 'sfumato[sql]'") from None
+    return pymysql
+
+
+def _column(name: str, called: str, kind: str, digits: int | None, scale: int | None) -> TableColumn:
+    # MySQL 8 and later give names in capitals and types as bytes
+    called, kind = _text(called), _text(kind).lower()
+    if kind in _WHOLE:
+        return TableColumn(_text(name), called, _WHOLE[kind]["unsigned" in called])
+    if kind == "decimal":
+        return TableColumn(_text(name), called, pa.decimal128(int(digits or 0), int(scale or 0)) if int(digits or 0) <= _DIGITS else pa.string())
+    return TableColumn(_text(name), called, _WORDS.get(kind))
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _typed(rows: Sequence[tuple[Any, ...]], wanted: pa.Schema, columns: Sequence[TableColumn]) -> pa.RecordBatch:
+    """Return rows in the types of the table; a day of zeros is none."""
+    arrays = []
+    for place, (field, column) in enumerate(zip(wanted, columns, strict=True)):
+        values = [row[place] for row in rows]
+        if pa.types.is_string(field.type):
+            values = [value if value is None or isinstance(value, str) else _text(value) for value in values]
+        try:
+            arrays.append(pa.array(values, field.type))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            raise DataError(
+                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as days of zeros",
+                code="database-type",
+                hint="write null in their place in a view, and name that as the table",
+            ) from None
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def _kind(field: pa.Field) -> pa.DataType:
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_boolean(kind):
+        return pa.int8()
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", tz="UTC" if kind.tz else None)
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_time(kind) else kind
+
+
+def _called(field: pa.Field) -> str:
+    """Return what MySQL calls the type of a column."""
+    kind = _kind(field)
+    for name, (signed, unsigned) in _WHOLE.items():
+        if kind in (signed, unsigned):
+            return name if kind == signed else f"{name} unsigned"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision}, {kind.scale})"
+    if pa.types.is_timestamp(kind):
+        # the type timestamp ends in 2038
+        return "datetime(6)"
+    for is_kind, name in ((pa.types.is_string, "longtext"), (pa.types.is_floating, "double"), (pa.types.is_date, "date")):
+        if is_kind(kind):
+            return name
+    raise DataError(f"column {field.name} is of a type that MySQL does not have, {kind}", code="database-type", hint="a mask that makes text")

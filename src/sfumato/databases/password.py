@@ -1,0 +1,20 @@
+"""The password of a database: named in a policy, never written into it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from sfumato.core.files import PolicyPath
+from sfumato.core.keys import KeySource
+
+
+class Password(KeySource):
+    """Where a password is read from when a run begins: one of a variable of the environment, a file that only its owner may read, or a command."""
+
+    file: Annotated[PolicyPath | None, Field(min_length=1, description="the file that holds it, which nobody else may read")] = None
+
+    def text(self) -> str:
+        """Return the password."""
+        return self.secret_text("password").strip("\r\n")

@@ -1,0 +1,350 @@
+"""PostgreSQL: rows come and go by ADBC, in binary form. A release is made, written, read back and published in one transaction.
+
+Nobody sees anything of it before, and a process that dies leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pyarrow as pa
+
+from sfumato.databases.address import Address
+from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, of_code
+from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
+
+_LOCK = "10s"
+_FAILURES = {
+    "08": GONE,
+    "57P": GONE,
+    "28": REFUSED,
+    "3D000": NO_DATABASE,
+    "42501": NO_RIGHT,
+    "53100": FULL,
+    "55P03": LOCKED,
+    "40P01": LOCKED,
+    "22": VALUE,
+}
+_WORDS = {
+    "bool": pa.bool_(),
+    "int2": pa.int16(),
+    "int4": pa.int32(),
+    "int8": pa.int64(),
+    "float4": pa.float32(),
+    "float8": pa.float64(),
+    "text": pa.string(),
+    "varchar": pa.string(),
+    "bpchar": pa.string(),
+    "name": pa.string(),
+    "citext": pa.string(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+}
+_AS_TEXT = ("uuid", "cidr", "inet", "macaddr", "macaddr8", "json", "jsonb", "xml", "timetz")
+_DIGITS = 38
+_COLUMNS = """
+WITH RECURSIVE held AS (
+    SELECT a.attnum, a.attname, format_type(a.atttypid, a.atttypmod) AS called, a.atttypid AS kind, a.atttypmod AS modifier
+    FROM pg_attribute a WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+    UNION ALL
+    SELECT held.attnum, held.attname, held.called, t.typbasetype, t.typtypmod FROM held JOIN pg_type t ON t.oid = held.kind WHERE t.typtype = 'd'
+)
+SELECT held.attname, held.called, t.typname, t.typtype, held.modifier
+FROM held JOIN pg_type t ON t.oid = held.kind WHERE t.typtype <> 'd' ORDER BY held.attnum
+"""
+_FIND = """
+SELECT c.oid, c.relkind, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND CASE WHEN %s::text IS NULL THEN pg_table_is_visible(c.oid) ELSE n.nspname = %s END
+"""
+_ALL = """
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+AND CASE WHEN %s::text IS NULL THEN pg_table_is_visible(c.oid) AND n.nspname NOT IN ('pg_catalog', 'information_schema') ELSE n.nspname = %s END
+"""
+# what hangs on a table and would be lost with it
+_DEPENDENT = """
+SELECT DISTINCT 'the view ' || v.oid::regclass::text FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
+    WHERE d.refobjid = %(table)s AND d.classid = 'pg_rewrite'::regclass AND v.oid <> %(table)s
+UNION ALL SELECT 'a foreign key of ' || conrelid::regclass::text FROM pg_constraint WHERE confrelid = %(table)s AND conrelid <> %(table)s
+UNION ALL SELECT 'the trigger ' || tgname FROM pg_trigger WHERE tgrelid = %(table)s AND NOT tgisinternal
+UNION ALL SELECT 'the row policy ' || polname FROM pg_policy WHERE polrelid = %(table)s
+UNION ALL SELECT 'the publication ' || p.pubname FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE r.prrelid = %(table)s
+"""
+_GRANTS = """
+SELECT CASE WHEN g.grantee = 0 THEN NULL ELSE r.rolname END, g.privilege_type, g.is_grantable
+FROM pg_class c, aclexplode(c.relacl) g LEFT JOIN pg_roles r ON r.oid = g.grantee WHERE c.oid = %s AND g.grantee <> c.relowner
+"""
+
+
+class PostgresqlConnection:
+    """A connection to PostgreSQL, in one transaction until it is committed."""
+
+    def __init__(self, address: Address, password: str | None) -> None:
+        self._address, self._password = address, password
+        psycopg, dbapi = _drivers()
+        with self._errors():
+            # what the catalogue says of tables that are there, and what this connection does, are two sessions
+            self._catalogue: Any = psycopg.connect(self._uri(), autocommit=True)
+            self._connection = dbapi.connect(self._uri())
+            for setting in (f"SET lock_timeout = '{_LOCK}'", "SET TimeZone = 'UTC'"):
+                self._do(setting)
+            self._connection.commit()
+
+    def __enter__(self) -> PostgresqlConnection:
+        """Begin."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """Close it; what was not committed is undone."""
+        with suppress(Exception):
+            self._connection.rollback()
+        with suppress(Exception):
+            self._connection.close()
+        self._catalogue.close()
+
+    def columns(self, table: TableName) -> list[TableColumn]:
+        """Return the columns of a table or a view, those of a domain as what they are made of."""
+        found, _, _ = self._found(table)
+        return [_column(*row) for row in self._rows(_COLUMNS, [found])]
+
+    def about(self, table: TableName) -> int | None:
+        """Return what the planner thinks; None where it has never looked."""
+        found, _, _ = self._found(table)
+        ((number,),) = self._rows("SELECT reltuples::bigint FROM pg_class WHERE oid = %s", [found])
+        return number if number >= 0 else None
+
+    def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
+        """Read some columns by one statement, which sees the table in one state."""
+        names = ", ".join(_selected(column) for column in columns) or "NULL"
+        query = f"SELECT {names} FROM {quoted(table)}{f' ORDER BY {quoted_name(order)}' if order else ''}"  # noqa: S608 - names are quoted
+        wanted = pa.schema([(column.name, column.kind) for column in columns])
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.execute(query)
+            for batch in cursor.fetch_record_batch():
+                yield _typed(batch, wanted, columns)
+
+    def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
+        """Return how the columns of a table that was made from a schema are read: decimals by their text."""
+        kinds = [_plain(pa.nulls(0, field.type)).type for field in schema]
+        return [TableColumn(name, "", kind, as_text=pa.types.is_decimal(kind)) for name, kind in zip(schema.names, kinds, strict=True)]
+
+    def create(self, table: TableName, schema: pa.Schema) -> None:
+        """Make a table, which nobody sees before it is committed."""
+        columns = ", ".join(f"{quoted_name(field.name)} {_called(field)}" for field in schema)
+        self._do(f"CREATE TABLE {quoted(table)} ({columns})")
+
+    def load(self, table: TableName, batch: pa.RecordBatch) -> None:
+        """Copy further rows into a table."""
+        plain = pa.RecordBatch.from_arrays([_plain(column) for column in batch.columns], names=batch.schema.names)
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.adbc_ingest(table.name, plain, mode="append", db_schema_name=table.schema)
+
+    def loaded(self, table: TableName) -> None:
+        """Do nothing: rows are there as soon as they have come."""
+        del table
+
+    def without(self, table: TableName, column: str) -> None:
+        """Take a column away from a table."""
+        self._do(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted_name(column)}")
+
+    def publish(self, staged: TableName, table: TableName) -> None:
+        """Let the staged table take the place of another, with its grants, comments and indexes; all of it is seen at once."""
+        schema = self.schema_of(table)
+        old = self._rows(_FIND, [table.name, schema, schema])
+        restored: list[str] = []
+        if old:
+            ((oid, kind, _),) = old
+            if kind != "r":
+                raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+            hanging = [name for (name,) in self._rows(_DEPENDENT, {"table": oid})]
+            if hanging:
+                words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
+                raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+            restored = self._restoring(oid, TableName(table.name, schema))
+            self._do(f"DROP TABLE {quoted(TableName(table.name, schema))}")
+        self._do(f"ALTER TABLE {quoted(staged)} RENAME TO {quoted_name(table.name)}")
+        for statement in restored:
+            self._do(statement)
+
+    def drop(self, table: TableName) -> None:
+        """Remove a table if it is there."""
+        self._do(f"DROP TABLE IF EXISTS {quoted(table)}")
+
+    def commit(self) -> None:
+        """Let what was done last."""
+        with self._errors():
+            self._connection.commit()
+
+    def _restoring(self, oid: int, table: TableName) -> list[str]:
+        """Return the statements that give a new table what the old one had beside its rows: indexes, grants and comments."""
+        target = quoted(table)
+        statements = [definition for (definition,) in self._rows("SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s", [oid])]
+        for grantee, privilege, grantable in self._rows(_GRANTS, [oid]):
+            who = "PUBLIC" if grantee is None else quoted_name(grantee)
+            statements.append(f"GRANT {privilege} ON {target} TO {who}{' WITH GRANT OPTION' if grantable else ''}")
+        for column, words in self._rows(
+            "SELECT a.attname, quote_literal(d.description) FROM pg_description d LEFT JOIN pg_attribute a ON a.attrelid = d.objoid "
+            "AND a.attnum = d.objsubid AND d.objsubid > 0 WHERE d.objoid = %s AND d.classoid = 'pg_class'::regclass",
+            [oid],
+        ):
+            what = f"TABLE {target}" if column is None else f"COLUMN {target}.{quoted_name(column)}"
+            statements.append(f"COMMENT ON {what} IS {words}")
+        return statements
+
+    def _found(self, table: TableName) -> tuple[int, str, str]:
+        found = self._rows(_FIND, [table.name, table.schema, table.schema])
+        if not found:
+            known = [name for (name,) in self._rows(_ALL, [table.schema, table.schema])]
+            raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
+        oid, kind, schema = found[0]
+        return oid, kind, schema
+
+    def schema_of(self, table: TableName) -> str:
+        """Return the schema in which a new table would be made."""
+        if table.schema is not None:
+            return table.schema
+        ((schema,),) = self._rows("SELECT current_schema()", [])
+        if schema is None:
+            raise UsageError(
+                f"{self._address.shown} has no schema in which this user could make tables", code="database-rights", hint="schema: public"
+            )
+        return str(schema)
+
+    def _rows(self, query: str, values: Any) -> list[tuple[Any, ...]]:
+        with self._errors():
+            rows: list[tuple[Any, ...]] = self._catalogue.execute(query, values).fetchall()
+        return rows
+
+    def _do(self, statement: str) -> None:
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.execute(statement)
+
+    def _uri(self) -> str:
+        address = self._address
+        secret = f":{quote(self._password, safe='')}" if self._password is not None else ""
+        who = f"{quote(address.user, safe='')}{secret}@" if address.user else ""
+        options = {"connect_timeout": "10", **address.options}
+        return f"postgresql://{who}{address.host}:{address.port}/{quote(address.database, safe='')}?{urlencode(options)}"
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn what the driver says into our errors: its own words may quote a value."""
+        import adbc_driver_manager
+        import psycopg
+
+        try:
+            yield
+        except (psycopg.Error, adbc_driver_manager.Error) as error:
+            code = error.sqlstate
+            failure = of_code(code, _FAILURES) if code else _without_code(error)
+            raise failure.error(self._address.shown, f"SQLSTATE {code}" if code else "") from None
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as SQL writes it, whatever characters are in it.
+
+    >>> quoted_name('a "b c')
+    '"a ""b c"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted(table: TableName) -> str:
+    """Return the name of a table as SQL writes it."""
+    return f"{quoted_name(table.schema)}.{quoted_name(table.name)}" if table.schema else quoted_name(table.name)
+
+
+def _drivers() -> tuple[Any, Any]:
+    try:
+        import psycopg
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        words = "PostgreSQL needs the libraries psycopg and adbc-driver-postgresql"
+        raise UnreachableError(words, code="sql-missing", hint="pip install 'sfumato[sql]'") from None
+    return psycopg, dbapi
+
+
+def _without_code(error: Exception) -> Any:
+    """Return the failure of a connection that was never made: libpq gives no code, but says whether the server answered."""
+    said = str(error)
+    refused = "authentication failed" in said or "no password supplied" in said or "no pg_hba.conf entry" in said or "role" in said
+    return REFUSED if refused else NO_DATABASE if "does not exist" in said else GONE
+
+
+def _column(name: str, called: str, kind: str, sort: str, modifier: int) -> TableColumn:
+    if kind == "numeric":
+        digits, scale = ((modifier - 4) >> 16) & 0xFFFF, (modifier - 4) & 0x7FF
+        fits = modifier >= 4 and digits <= _DIGITS and scale <= digits
+        return TableColumn(name, called, pa.decimal128(digits, scale) if fits else pa.string(), as_text=True)
+    if kind in _AS_TEXT or sort == "e":
+        return TableColumn(name, called, pa.string(), as_text=True)
+    return TableColumn(name, called, _WORDS.get(kind))
+
+
+def _selected(column: TableColumn) -> str:
+    name = quoted_name(column.name)
+    if not column.as_text:
+        return name
+    # the text of an address alone would end in /32
+    return f"abbrev({name})" if column.called == "inet" else f"{name}::text"
+
+
+def _typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColumn]) -> pa.RecordBatch:
+    """Return rows in the types of the table; numbers come as text, and some of them are none."""
+    arrays = []
+    for array, field, column in zip(batch.columns[: len(columns)], wanted, columns, strict=True):
+        try:
+            arrays.append(array.cast(field.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise DataError(
+                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as NaN",
+                code="database-type",
+                hint="write null in their place in a view, and name that as the table",
+            ) from None
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return a column in the type that the server's has: its binary form must be the same."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _plain(column.dictionary_decode())
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("us", tz="UTC" if kind.tz else None))
+    for is_kind, _, narrow in _NAMES:
+        if is_kind(kind):
+            return column.cast(narrow)
+    return column
+
+
+def _called(field: pa.Field) -> str:
+    """Return what PostgreSQL calls the type of a column."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_decimal(kind):
+        return f"numeric({kind.precision}, {kind.scale})"
+    if pa.types.is_timestamp(kind):
+        return "timestamptz" if kind.tz else "timestamp"
+    for is_kind, name, _ in _NAMES:
+        if is_kind(kind):
+            return name
+    raise DataError(f"column {field.name} is of a type that PostgreSQL does not have, {kind}", code="database-type", hint="a mask that makes text")
+
+
+_NAMES = (
+    (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind), "text", pa.string()),
+    (pa.types.is_boolean, "boolean", pa.bool_()),
+    (lambda kind: pa.types.is_int8(kind) or pa.types.is_int16(kind) or pa.types.is_uint8(kind), "smallint", pa.int16()),
+    (lambda kind: pa.types.is_int32(kind) or pa.types.is_uint16(kind), "integer", pa.int32()),
+    (lambda kind: pa.types.is_int64(kind) or pa.types.is_uint32(kind), "bigint", pa.int64()),
+    (pa.types.is_uint64, "numeric(20)", pa.decimal128(20, 0)),
+    (lambda kind: pa.types.is_float32(kind) or pa.types.is_float16(kind), "real", pa.float32()),
+    (pa.types.is_float64, "double precision", pa.float64()),
+    (pa.types.is_date, "date", pa.date32()),
+    (pa.types.is_time, "time", pa.time64("us")),
+)

@@ -1,0 +1,39 @@
+"""Tables of databases: their names, and what their columns hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sfumato.core.nested_types import unreadable
+
+
+@dataclass(frozen=True)
+class TableName:
+    """A table and the schema it is in; none: the one in which the database looks first."""
+
+    name: str
+    schema: str | None = None
+
+    def __str__(self) -> str:
+        """Return it as people write it."""
+        return f"{self.schema}.{self.name}" if self.schema else self.name
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    """A column: its name, the type as the server calls it, and how its values are read. ``kind`` is none where nobody knows the type.
+
+    ``as_text`` says that the server writes them as text, because its own form is not one of Arrow's.
+    """
+
+    name: str
+    called: str
+    kind: pa.DataType | None
+    as_text: bool = False
+
+    @property
+    def field(self) -> pa.Field:
+        """The column as a source describes it."""
+        return pa.field(self.name, self.kind) if self.kind is not None else unreadable(self.name, f"values of type {self.called}")

@@ -1,0 +1,131 @@
+"""SQL: a table of PostgreSQL, MariaDB or MySQL, which takes the place of an older one in one step."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field, field_validator
+
+from sfumato.core.files import PolicyPath
+from sfumato.core.interfaces import Scan, Source
+from sfumato.core.settings import Settings
+from sfumato.databases.address import Address, parsed
+from sfumato.databases.connection import Connection, connected
+from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.password import Password
+from sfumato.databases.table import TableName
+
+_ROW = "sfumato_row"
+
+
+class Sql(Settings):
+    """A table of a database. What an older one had beside its rows, such as grants, comments and indexes, the new one has too."""
+
+    url: Annotated[str, Field(description="the address of the database, without a password: postgresql://writer@host:5432/research")]
+    table: Annotated[str, Field(min_length=1, description="the table; one that is there is replaced")]
+    schema_: Annotated[str | None, Field(alias="schema", min_length=1, description="the schema it goes to; the first one where none is given")] = None
+    password: Annotated[Password | None, Field(description="where the password is: environment, file or command")] = None
+    record: Annotated[
+        PolicyPath | None, Field(description="the file that the record goes to, relative to the policy; none where it is not given")
+    ] = None
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        parsed(value)
+        return value
+
+    @property
+    def _address(self) -> Address:
+        return parsed(self.url)
+
+    def places(self) -> Sequence[str]:
+        """Return the table."""
+        return (f"table {TableName(self.table, self.schema_)} of {self._address.shown}",)
+
+    def open(self, schema: pa.Schema) -> SqlWriter:
+        """Begin a table that nobody sees."""
+        secret = None if self.password is None else self.password.text()
+        return SqlWriter(connected(self._address, secret), TableName(self.table, self.schema_), schema, self.places())
+
+
+class SqlWriter:
+    """A table that nobody sees yet. Its rows are numbered as long, so that they can be read back in their order."""
+
+    def __init__(self, connection: Connection, table: TableName, schema: pa.Schema, places: Sequence[str]) -> None:
+        self._connection, self._table, self._places = connection, table, places
+        self._schema = schema
+        self._rows = 0
+        try:
+            self._staged = TableName(f"sfumato_{secrets.token_hex(8)}", connection.schema_of(table))
+            connection.create(self._staged, pa.schema([pa.field(_ROW, pa.int64()), *schema]))
+        except BaseException:
+            self.abort()
+            raise
+
+    @property
+    def staging(self) -> Sequence[str]:
+        """No private files: what is staged is in the database."""
+        return ()
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Load further rows."""
+        numbers = pa.array(np.arange(self._rows, self._rows + batch.num_rows))
+        self._connection.load(self._staged, pa.RecordBatch.from_arrays([numbers, *batch.columns], names=[_ROW, *batch.schema.names]))
+        self._rows += batch.num_rows
+
+    def finish(self) -> Source:
+        """Return the source that reads back what the server has."""
+        self._connection.loaded(self._staged)
+        return StagedTable(self._connection, self._staged, self._schema)
+
+    def publish(self) -> Sequence[str]:
+        """Let the table take its place."""
+        self._connection.without(self._staged, _ROW)
+        self._connection.publish(self._staged, self._table)
+        self._connection.commit()
+        self._connection.__exit__(None, None, None)
+        return self._places
+
+    def abort(self) -> None:
+        """Undo everything."""
+        self._connection.__exit__(None, None, None)
+
+
+class StagedTable:
+    """A staged table as a source: it is read back once into a private copy, in the order of its rows."""
+
+    def __init__(self, connection: Connection, table: TableName, schema: pa.Schema) -> None:
+        self._connection, self._table, self._schema = connection, table, schema
+        self._copy: LocalCopy | None = None
+
+    def describe(self) -> pa.Schema:
+        """Return the columns and their types."""
+        return self._copied().describe()
+
+    def state(self) -> str:
+        """Return a token that stays: nobody else can change it."""
+        return str(self._table)
+
+    def about(self) -> int | None:
+        """Return nothing: nobody has counted."""
+        return None
+
+    def scan(self) -> Scan | None:
+        """Return nothing."""
+        return None
+
+    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Read some columns."""
+        yield from self._copied().batches(columns, coded)
+
+    def _copied(self) -> Source:
+        if self._copy is None:
+            columns = self._connection.made_columns(self._schema)
+            batches = self._connection.read(self._table, columns, _ROW)
+            self._copy = LocalCopy(pa.schema([column.field for column in columns]), batches)
+        return self._copy.source

@@ -1,0 +1,87 @@
+"""SQL: a table or a view of PostgreSQL, MariaDB or MySQL, read in one state.
+
+A run reads its source several times, and a table goes on being written to. So its rows are read once, by one statement, into a private file, which is
+removed when nobody needs it any more; all that a run does is done with these rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import pyarrow as pa
+from pydantic import Field, PrivateAttr, field_validator
+
+from sfumato.core.interfaces import Scan, Source
+from sfumato.core.nested_types import is_readable, refuse_unreadable
+from sfumato.core.settings import Settings
+from sfumato.databases.address import Address, parsed
+from sfumato.databases.connection import connected
+from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.password import Password
+from sfumato.databases.table import TableColumn, TableName
+
+
+class Sql(Settings):
+    """A table of a database. Cost: one statement that reads all its columns, and one copy of them on the disk."""
+
+    url: Annotated[str, Field(description="the address of the database, without a password: postgresql://reader@host:5432/hospital")]
+    table: Annotated[str, Field(min_length=1, description="the table or view")]
+    schema_: Annotated[str | None, Field(alias="schema", min_length=1, description="the schema it is in; the first one where none is given")] = None
+    password: Annotated[Password | None, Field(description="where the password is: environment, file or command")] = None
+
+    _columns: list[TableColumn] | None = PrivateAttr(None)
+    _copy: LocalCopy | None = PrivateAttr(None)
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        parsed(value)
+        return value
+
+    def describe(self) -> pa.Schema:
+        """Return the columns and their types, as the server's catalogue has them."""
+        return pa.schema([column.field for column in self._described()])
+
+    def state(self) -> str:
+        """Return a token that stays: what was read does not change."""
+        return str(self._name)
+
+    def about(self) -> int | None:
+        """Return about how many rows there are, as far as the server knows."""
+        with connected(self._address, self._secret()) as connection:
+            return connection.about(self._name)
+
+    def scan(self) -> Scan:
+        """Return the table, of which nothing is read yet."""
+        return Scan("sql", (f"table {self._name} of {self._address.shown}",))
+
+    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Read some columns of the copy, which is made the first time."""
+        refuse_unreadable(self.describe(), columns, str(self._name))
+        yield from self._copied().batches(columns, coded)
+
+    @property
+    def _address(self) -> Address:
+        return parsed(self.url)
+
+    @property
+    def _name(self) -> TableName:
+        return TableName(self.table, self.schema_)
+
+    def _secret(self) -> str | None:
+        return None if self.password is None else self.password.text()
+
+    def _described(self) -> list[TableColumn]:
+        if self._columns is None:
+            with connected(self._address, self._secret()) as connection:
+                self._columns = connection.columns(self._name)
+        return self._columns
+
+    def _copied(self) -> Source:
+        if self._copy is None:
+            columns = [column for column in self._described() if is_readable(column.field)]
+            with connected(self._address, self._secret()) as connection:
+                schema = pa.schema([column.field for column in columns])
+                self._copy = LocalCopy(schema, connection.read(self._name, columns))
+        return self._copy.source

@@ -1,0 +1,47 @@
+"""Addresses of databases, and how rows are written for them in bulk."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from sfumato.databases.address import parsed
+from sfumato.databases.bulk_text import bulk_text
+
+
+def test_an_address_has_the_port_of_its_kind_and_names_without_their_escapes() -> None:
+    found = parsed("mariadb://r%40d@db.example.org/ward%20seven?unix_socket=/run/m.sock")
+    assert (found.kind, found.host, found.port, found.user, found.database) == ("mysql", "db.example.org", 3306, "r@d", "ward seven")
+    assert found.options == {"unix_socket": "/run/m.sock"}
+    assert found.shown == "the database ward seven on db.example.org:3306"
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql://me:canary@host/db", "holds a password: take it out"),
+        ("oracle://host/db", "is no address of a database that is known"),
+        ("postgresql://host", "names no database"),
+        ("postgresql://host/a/b", "names no database"),
+        ("postgresql://host:port/db", "is no address of a database"),
+        ("postgresql://host/db?password=canary", "has options that are not known: password"),
+        ("mysql://host/db#canary", "has options that are not known: a fragment"),
+    ],
+)
+def test_what_is_no_address_is_refused_and_not_repeated(url: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        parsed(url)
+    assert "canary" not in str(caught.value)
+
+
+def test_rows_in_bulk_say_what_is_missing_and_what_is_empty() -> None:
+    batch = pa.RecordBatch.from_pydict(
+        {
+            "text": ["a\tb\\c\nd\re", "", None],
+            "code": pa.array(["x", None, "x"]).dictionary_encode(),
+            "at": pa.array([0, None, 1_500_000], pa.timestamp("us", tz="Europe/Berlin")),
+            "ok": [True, False, None],
+        }
+    )
+    assert bulk_text(batch) == b"a\\tb\\\\c\\nd\\re\tx\t1970-01-01 00:00:00.000000\t1\n\t\\N\t\\N\t0\n\\N\tx\t1970-01-01 00:00:01.500000\t\\N\n"
+    assert bulk_text(batch.slice(0, 0)) == b""

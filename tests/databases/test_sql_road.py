@@ -1,0 +1,191 @@
+"""Tables of real servers as source and sink: what comes out is what a file would give, and what goes in takes the old table's place."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections import Counter
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.databases.address import parsed
+from sfumato.databases.connection import connected
+from sfumato.databases.table import TableName
+from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UnreachableError, UsageError
+
+ROWS = 240
+PEOPLE = {
+    "name": [f"Canary {number}" for number in range(ROWS)],
+    "age": [20 + number * 7 % 50 for number in range(ROWS)],
+    "town": [("Bremen", "Köln", "Ulm", 'O\'Brien "x"')[number % 4] for number in range(ROWS)],
+    "born": [datetime.date(1950, 1, 1) + datetime.timedelta(days=number * 37) for number in range(ROWS)],
+    "pay": [Decimal(number * 125) / 100 if number % 9 else None for number in range(ROWS)],
+    "note": ["" if number % 11 == 0 else None if number % 7 == 0 else "tab\tline\nback\\slash 🙂" for number in range(ROWS)],
+}
+SCHEMA = pa.schema(
+    [("name", pa.string()), ("age", pa.int32()), ("town", pa.string()), ("born", pa.date32()), ("pay", pa.decimal128(9, 2)), ("note", pa.string())]
+)
+COLUMNS: dict[str, Any] = {
+    "name": {"role": "identifier"},
+    "age": {"role": "quasi_identifier"},
+    "town": {"role": "quasi_identifier"},
+    "born": {"role": "quasi_identifier"},
+    "pay": {"role": "sensitive"},
+    "note": {"role": "other"},
+}
+POLICY: dict[str, Any] = {"columns": COLUMNS, "promises": [{"k_anonymity": {"k": 5}}]}
+Server = tuple[str, dict[str, Any]]
+
+
+@pytest.fixture(params=["postgresql", "mariadb"])
+def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The address of a database of this module, and where its password is."""
+    parts = urlsplit(request.getfixturevalue(f"{request.param}_url"))
+    monkeypatch.setenv("DATABASE_PASSWORD", unquote(parts.password or ""))
+    return parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl(), {"environment": "DATABASE_PASSWORD"}
+
+
+@pytest.fixture
+def people(server: Server) -> Callable[..., dict[str, Any]]:
+    """Make the table of people anew, and return a component that names a table."""
+
+    def component(table: str, **more: Any) -> dict[str, Any]:
+        return {"sql": {"url": server[0], "password": server[1], "table": table, **more}}
+
+    writer = sfumato_writer(component("people"))
+    writer.write(pa.RecordBatch.from_arrays([pa.array(PEOPLE[name], SCHEMA.field(name).type) for name in SCHEMA.names], schema=SCHEMA))
+    writer.finish()
+    writer.publish()
+    return component
+
+
+def sfumato_writer(component: dict[str, Any]) -> Any:
+    from sfumato.sinks.sql import Sql
+
+    return Sql(**component["sql"]).open(SCHEMA)
+
+
+def rows_of(component: dict[str, Any]) -> Counter[tuple[Any, ...]]:
+    from sfumato.sources.sql import Sql
+
+    source = Sql(**component["sql"])
+    table = pa.Table.from_batches(source.batches(source.describe().names), source.describe())
+    return Counter(zip(*(table[name].to_pylist() for name in table.column_names), strict=True))
+
+
+def test_every_value_comes_back_as_it_went(people: Callable[..., dict[str, Any]]) -> None:
+    assert rows_of(people("people")) == Counter(zip(*PEOPLE.values(), strict=True))
+
+
+def test_a_table_gives_the_release_that_the_same_rows_give_from_memory(people: Callable[..., dict[str, Any]]) -> None:
+    inside: Any = sfumato.run({**POLICY, "source": people("people"), "sink": people("release")})
+    outside: Any = sfumato.run(POLICY, pa.table(PEOPLE, schema=SCHEMA))
+
+    assert inside.record.measures["after"] == outside.record.measures["after"]
+    expected = Counter(zip(*(outside.table[name].to_pylist() for name in outside.table.column_names), strict=True))
+    assert rows_of(people("release")) == expected
+
+
+def test_a_second_run_replaces_the_table_and_leaves_nothing_else_behind(people: Callable[..., dict[str, Any]], server: Server) -> None:
+    for _ in range(2):
+        sfumato.run({**POLICY, "source": people("people"), "sink": people("release")})
+    assert sum(rows_of(people("release")).values()) == ROWS
+    with connected(parsed(server[0]), _password()) as connection:
+        assert [name for name in tables_of(connection) if name.startswith("sfumato_")] == []
+
+
+def test_nothing_is_left_of_a_release_that_was_not_published(people: Callable[..., dict[str, Any]], server: Server) -> None:
+    impossible = {**POLICY, "promises": [{"k_anonymity": {"k": ROWS + 1}}]}
+    with pytest.raises(PromiseError):
+        sfumato.run({**impossible, "source": people("people"), "sink": people("never")})
+    writer = sfumato_writer(people("never"))
+    writer.write(pa.RecordBatch.from_arrays([pa.array(PEOPLE[name], SCHEMA.field(name).type) for name in SCHEMA.names], schema=SCHEMA))
+    writer.abort()
+    with connected(parsed(server[0]), _password()) as connection:
+        assert [name for name in tables_of(connection) if name == "never" or name.startswith("sfumato_")] == []
+
+
+def test_names_are_only_names(people: Callable[..., dict[str, Any]]) -> None:
+    name = "re`le\"a'se; DROP TABLE people; -- 🙂"
+    sfumato.run({**POLICY, "source": people("people"), "sink": people(name)})
+    assert sum(rows_of(people(name)).values()) == sum(rows_of(people("people")).values()) == ROWS
+
+
+def _password() -> str:
+    return os.environ["DATABASE_PASSWORD"]
+
+
+def tables_of(connection: Any) -> list[str]:
+    rows = connection._rows("SELECT table_name FROM information_schema.tables", [])
+    return [name.decode() if isinstance(name, bytes) else name for (name,) in rows]
+
+
+def failed(component: dict[str, Any]) -> SfumatoError:
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run({**POLICY, "source": component})
+    assert "Canary" not in str(caught.value)
+    return caught.value
+
+
+def test_a_table_that_is_not_there_gets_the_nearest_name(people: Callable[..., dict[str, Any]]) -> None:
+    error = failed(people("peeple"))
+    assert (type(error), error.code, error.hint) == (DataError, "table-missing", "people")
+
+
+def test_a_wrong_password_is_told_without_it(people: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_PASSWORD", "canary-secret")
+    error = failed(people("people"))
+    assert (type(error), error.code) == (UnreachableError, "database-refused")
+    assert "canary-secret" not in str(error)
+
+
+def test_a_server_that_is_not_there_is_told(people: Callable[..., dict[str, Any]], server: Server) -> None:
+    address = parsed(server[0])
+    component = people("people")
+    component["sql"]["url"] = server[0].replace(str(address.port), "1")
+    error = failed(component)
+    assert (type(error), error.code) == (UnreachableError, "database-unreachable")
+
+
+def test_a_database_that_is_not_there_is_told(people: Callable[..., dict[str, Any]], server: Server) -> None:
+    component = people("people")
+    component["sql"]["url"] = server[0].replace(parsed(server[0]).database, "no_such_database")
+    assert failed(component).code == "database-missing"
+
+
+def test_a_view_on_the_old_table_is_not_lost(people: Callable[..., dict[str, Any]], server: Server) -> None:
+    if parsed(server[0]).kind == "mysql":
+        # there a view goes by the name of its table, and shows the new one
+        return
+    sfumato.run({**POLICY, "source": people("people"), "sink": people("release")})
+    with connected(parsed(server[0]), _password()) as connection:
+        connection._do("CREATE VIEW seen AS SELECT age FROM release")  # type: ignore[attr-defined]
+        connection.commit()
+    with pytest.raises(UsageError) as caught:
+        sfumato.run({**POLICY, "source": people("people"), "sink": people("release")})
+    assert caught.value.code == "sink-table-used"
+    with connected(parsed(server[0]), _password()) as connection:
+        connection._do("DROP VIEW seen")  # type: ignore[attr-defined]
+        connection.commit()
+
+
+def test_an_empty_table_is_told(people: Callable[..., dict[str, Any]], server: Server) -> None:
+    with connected(parsed(server[0]), _password()) as connection:
+        staged = TableName("sfumato_empty", connection.schema_of(TableName("empty")))
+        connection.create(staged, SCHEMA)
+        connection.publish(staged, TableName("empty"))
+        connection.commit()
+    assert failed(people("empty")).code == "source-empty"
+
+
+def test_a_password_in_the_address_is_refused_with_the_policy() -> None:
+    component = {"sql": {"url": "postgresql://me:canary@localhost/db", "table": "people"}}
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run({**POLICY, "source": component})
+    assert "canary" not in str(caught.value)
