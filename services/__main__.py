@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from services import spark
 from services.catalogue import SERVERS
@@ -17,11 +16,16 @@ from services.state import STATE, read
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line says, and return the exit status."""
-    asked = _parser().parse_args(arguments)
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    known = [*SERVERS, spark.NAME]
+    unknown = [name for name in getattr(asked, "names", ()) if name not in known]
+    if unknown:
+        parser.error(f"there is no server {unknown[0]}; there are {', '.join(known)}")
     try:
         if asked.command == "start":
-            return _start(asked.names, asked.state)
-        return _stop(asked.names, asked.state) if asked.command == "stop" else _status(asked.state)
+            return _start(asked.names)
+        return _stop(asked.names) if asked.command == "stop" else _status()
     except OSError as failed:
         print(f"the servers cannot be reached: {failed}", file=sys.stderr)
         return 1
@@ -29,23 +33,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m services", description="Databases for the tests, on loopback ports, in temporary folders.")
-    parser.add_argument("--state", type=Path, default=STATE, help="the folder that remembers what runs")
     commands = parser.add_subparsers(dest="command", required=True)
-    names = [*SERVERS, spark.NAME]
     beginning = commands.add_parser("start", help="start servers: those named, or all but mysql that can be had")
-    beginning.add_argument("names", nargs="*", metavar="name", choices=[*names, []], help=", ".join(names))
+    beginning.add_argument("names", nargs="*", metavar="name", help=", ".join([*SERVERS, spark.NAME]))
     ending = commands.add_parser("stop", help="end servers and remove their data: those named, or all")
-    ending.add_argument("names", nargs="*", metavar="name", choices=[*SERVERS, []], help=", ".join(SERVERS))
+    ending.add_argument("names", nargs="*", metavar="name", help=", ".join(SERVERS))
     commands.add_parser("status", help="tell which run")
     return parser
 
 
-def _start(names: Sequence[str], state: Path) -> int:
+def _start(names: Sequence[str]) -> int:
     """Start them; one that cannot be had is a failure only if it was asked for by name."""
     failed = 0
     for name in names or [name for name, server in SERVERS.items() if server.by_default]:
         try:
-            print(spark.found() if name == spark.NAME else _started(SERVERS[name], state), flush=True)
+            print(spark.found() if name == spark.NAME else _started(SERVERS[name]), flush=True)
         except UnavailableError as missing:
             print(missing, file=sys.stderr)
             failed |= bool(names)
@@ -55,21 +57,21 @@ def _start(names: Sequence[str], state: Path) -> int:
     return int(failed)
 
 
-def _started(server: Server, state: Path) -> str:
+def _started(server: Server) -> str:
     begin = time.monotonic()
-    running = start(server, state)
+    running = start(server)
     return f"{server.name}: {running.shown_url}, process {running.process.pid}, {time.monotonic() - begin:.1f} s"
 
 
-def _stop(names: Sequence[str], state: Path) -> int:
-    for server in stop(names or None, state):
+def _stop(names: Sequence[str]) -> int:
+    for server in stop(names or None):
         print(f"{server.name}: ended")
     return 0
 
 
-def _status(state: Path) -> int:
+def _status() -> int:
     """Tell of every server whether it runs; the passwords stay in the state file."""
-    known = read(state)
+    known = read(STATE)
     for name in SERVERS:
         if name not in known:
             print(f"{name}: not started")

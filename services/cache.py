@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -60,11 +61,12 @@ def run(command: Sequence[str], *, environment: Mapping[str, str] | None = None,
     except subprocess.TimeoutExpired as late:
         raise FetchError(f"{command[0]} had not ended after {seconds:.0f} seconds") from late
     if ended.returncode:
-        raise FetchError(f"{command[0]} failed{_first_error(ended.stderr or ended.stdout)}")
+        raise FetchError(f"{command[0]} failed{_first_error(ended.stderr + ended.stdout)}")
     return ended.stdout
 
 
 def _first_error(printed: str) -> str:
-    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", printed)
+    lines = [line.strip() for line in plain.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith(("E:", "[ERROR]"))] or lines[-1:]
     return f" ({errors[0][:200]})" if errors else ""

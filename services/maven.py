@@ -21,7 +21,7 @@ def _fill(folder: Path, artifact: str) -> None:
             opened.extractall(folder, inner)
         jar.unlink()
         for name in inner:
-            run(["tar", "--extract", "--xz", "--file", str(folder / name), "--directory", str(folder)])
+            run(["tar", "--extract", "--xz", "--no-same-owner", "--file", str(folder / name), "--directory", str(folder)])
             (folder / name).unlink()
     if not (folder / "bin").is_dir():
         raise FetchError("what came holds no programs")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -13,7 +15,7 @@ from pathlib import Path
 from services.account import Account
 from services.ports import free_port
 from services.processes import Process, Surroundings
-from services.server import Place, Programs, Recipe, Server
+from services.server import Place, Programs, Recipe, Server, UnavailableError
 from services.state import STATE, Running, locked, read, write
 
 PATIENCE = 90.0
@@ -77,6 +79,8 @@ def _begin_on_a_free_port(server: Server, ports: Callable[[], int]) -> Running:
 
 
 def _begin(server: Server, port: int) -> Running:
+    if Process.of(os.getpid()) is None:
+        raise UnavailableError(server.title, "servers are started on Linux only", f"docker compose up {server.name}")
     found = server.programs()
     account = Account.unprivileged()
     folder = Path(tempfile.mkdtemp(prefix=f"sfumato-{server.name}-"))
@@ -106,7 +110,10 @@ def _serve(server: Server, recipe: Recipe, surroundings: Surroundings) -> Runnin
         path.write_text(text, encoding="utf-8")
         surroundings.account.give(path)
     for command in recipe.prepare:
-        made = surroundings.run(command)
+        try:
+            made = surroundings.run(command, PATIENCE)
+        except subprocess.TimeoutExpired as late:
+            raise StartError(f"{server.title} had not made its data after {PATIENCE:.0f} seconds") from late
         if made.returncode:
             raise StartError(f"{server.title} could not make its data: {_end_of(made.stdout + made.stderr)}")
     log = folder / "log"

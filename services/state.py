@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from services.processes import Process
 
-STATE = Path(__file__).parent.parent / ".services"
+# beside the project's files, and not one of them; another folder is another set of servers
+STATE = Path(os.environ.get("SFUMATO_SERVICES") or Path(__file__).parent.parent / ".services")
 
 
 @dataclass(frozen=True)
