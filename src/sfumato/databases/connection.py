@@ -35,8 +35,8 @@ class Connection(Protocol):
         """Read some columns of all rows, as the table is in one moment; in the order of a column on request."""
         ...
 
-    def schema_of(self, table: TableName) -> str:
-        """Return the schema in which a table would be made."""
+    def staged_name(self, table: TableName) -> TableName:
+        """Return a name that nobody has, in the schema in which a release is written before it takes a table's place."""
         ...
 
     def made_columns(self, schema: pa.Schema) -> list[TableColumn]:

@@ -46,4 +46,4 @@ FAILED = Failure("could not do what it was asked", "database-failed", "the serve
 def of_code(code: str | None, known: Mapping[str, Failure]) -> Failure:
     """Return the failure that a code, or the beginning of one, stands for."""
     text = code or ""
-    return next((known[text[:length]] for length in (5, 4, 3, 2) if text[:length] in known), FAILED)
+    return next((known[text[:length]] for length in range(5, 0, -1) if text[:length] in known), FAILED)

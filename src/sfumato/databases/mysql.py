@@ -27,6 +27,7 @@ STAGING = "sfumato_staging"
 """The database in which releases are written; nobody but who publishes needs a right to it."""
 
 _ROWS = 1 << 16
+_LAST_OF_NAMES = 0xFFFF
 _SECONDS = 10
 _FAILURES = {
     "1045": REFUSED,
@@ -116,10 +117,11 @@ class MysqlConnection:
 
     def columns(self, table: TableName) -> list[TableColumn]:
         """Return the columns of a table or a view."""
-        rows = self._rows(_COLUMNS, [self.schema_of(table), table.name])
+        _refuse_names([table.name])
+        rows = self._rows(_COLUMNS, [self._schema_of(table), table.name])
         if not rows:
             known = [
-                name for (name,) in self._rows("SELECT table_name FROM information_schema.tables WHERE table_schema = %s", [self.schema_of(table)])
+                name for (name,) in self._rows("SELECT table_name FROM information_schema.tables WHERE table_schema = %s", [self._schema_of(table)])
             ]
             raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
         return [_column(*row) for row in rows]
@@ -127,17 +129,21 @@ class MysqlConnection:
     def about(self, table: TableName) -> int | None:
         """Return what the storage engine thinks."""
         query = "SELECT table_rows FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
-        rows = self._rows(query, [self.schema_of(table), table.name])
+        rows = self._rows(query, [self._schema_of(table), table.name])
         return int(rows[0][0]) if rows and rows[0][0] is not None else None
 
-    def schema_of(self, table: TableName) -> str:
-        """Return the database that a table is in."""
+    def staged_name(self, table: TableName) -> TableName:
+        """Return a name in the database for what is staged."""
+        _refuse_names([table.name])
+        return TableName(f"sfumato_{secrets.token_hex(8)}", STAGING)
+
+    def _schema_of(self, table: TableName) -> str:
         return table.schema or self._address.database
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns by one statement, some rows at a time."""
         names = ", ".join(quoted_name(column.name) for column in columns) or "NULL"
-        query = f"SELECT {names} FROM {quoted(TableName(table.name, self.schema_of(table)))}"  # noqa: S608 - names are quoted
+        query = f"SELECT {names} FROM {quoted(TableName(table.name, self._schema_of(table)))}"  # noqa: S608 - names are quoted
         wanted = pa.schema([(column.name, column.kind) for column in columns])
         with self._errors(), self._connection.cursor(self._driver.cursors.SSCursor) as cursor:
             cursor.execute(query + (f" ORDER BY {quoted_name(order)}" if order else ""))
@@ -150,12 +156,13 @@ class MysqlConnection:
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table in the database for what is staged."""
+        _refuse_names(schema.names)
         self._do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
         self._clear_dead()
         self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
         columns = ", ".join(f"{quoted_name(field.name)} {_called(field)}" for field in schema)
-        self._staged.append(self._where(table))
-        self._do(f"CREATE TABLE {quoted(self._where(table))} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+        self._staged.append(table)
+        self._do(f"CREATE TABLE {quoted(table)} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
 
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Put further rows into a private file; the server takes them all at once."""
@@ -170,20 +177,20 @@ class MysqlConnection:
         """Let the server take the rows of the private file."""
         if self._file is not None:
             with self._errors(), self._connection.cursor() as cursor:
-                cursor.execute(f"LOAD DATA LOCAL INFILE %s INTO TABLE {quoted(self._where(table))} CHARACTER SET utf8mb4", [str(self._file)])
+                cursor.execute(f"LOAD DATA LOCAL INFILE %s INTO TABLE {quoted(table)} CHARACTER SET utf8mb4", [str(self._file)])
             self._file.unlink()
             self._file = None
 
     def without(self, table: TableName, column: str) -> None:
         """Take a column away from a table."""
-        self._do(f"ALTER TABLE {quoted(self._where(table))} DROP COLUMN {quoted_name(column)}")
+        self._do(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted_name(column)}")
 
     def publish(self, staged: TableName, table: TableName) -> None:
         """Rename the staged table to its place, and what was there out of it, in one step; indexes are made before, grants go by name."""
-        target = TableName(table.name, self.schema_of(table))
+        target = TableName(table.name, self._schema_of(table))
         names = [target.schema, target.name]
         old = self._rows("SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", names)
-        moves = [(self._where(staged), target)]
+        moves = [(staged, target)]
         if old:
             if old[0][0] != "BASE TABLE":
                 raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
@@ -205,9 +212,6 @@ class MysqlConnection:
     def commit(self) -> None:
         """Do nothing: every statement lasts."""
 
-    def _where(self, table: TableName) -> TableName:
-        return TableName(table.name, STAGING)
-
     def _indexes(self, target: TableName, staged: TableName) -> list[str]:
         """Return the statements that give a staged table the indexes of another."""
         query = (
@@ -220,7 +224,7 @@ class MysqlConnection:
         made = []
         for (name, several), columns in found.items():
             kind = "PRIMARY KEY" if name == "PRIMARY" else f"{'' if several else 'UNIQUE '}INDEX {quoted_name(name)}"
-            made.append(f"ALTER TABLE {quoted(self._where(staged))} ADD {kind} ({', '.join(columns)})")
+            made.append(f"ALTER TABLE {quoted(staged)} ADD {kind} ({', '.join(columns)})")
         return made
 
     def _clear_dead(self) -> None:
@@ -262,6 +266,14 @@ def quoted_name(name: str) -> str:
 def quoted(table: TableName) -> str:
     """Return the name of a table as SQL writes it."""
     return f"{quoted_name(table.schema)}.{quoted_name(table.name)}" if table.schema else quoted_name(table.name)
+
+
+def _refuse_names(names: Sequence[str]) -> None:
+    """Refuse names with characters that these servers allow in no name."""
+    if any(ord(character) > _LAST_OF_NAMES or character == "\0" for name in names for character in name):
+        raise UsageError(
+            "MySQL and MariaDB allow no emoji or zero bytes in the names of tables and columns", code="database-name", hint="name it otherwise"
+        )
 
 
 def _lock(table: TableName) -> str:

@@ -5,6 +5,7 @@ Nobody sees anything of it before, and a process that dies leaves nothing behind
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
@@ -129,6 +130,10 @@ class PostgresqlConnection:
             for batch in cursor.fetch_record_batch():
                 yield _typed(batch, wanted, columns)
 
+    def staged_name(self, table: TableName) -> TableName:
+        """Return a name in the schema of the table: what is not committed is seen by nobody there."""
+        return TableName(f"sfumato_{secrets.token_hex(8)}", self._schema_of(table))
+
     def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
         """Return how the columns of a table that was made from a schema are read: decimals by their text."""
         kinds = [_plain(pa.nulls(0, field.type)).type for field in schema]
@@ -155,7 +160,7 @@ class PostgresqlConnection:
 
     def publish(self, staged: TableName, table: TableName) -> None:
         """Let the staged table take the place of another, with its grants, comments and indexes; all of it is seen at once."""
-        schema = self.schema_of(table)
+        schema = self._schema_of(table)
         old = self._rows(_FIND, [table.name, schema, schema])
         restored: list[str] = []
         if old:
@@ -205,8 +210,7 @@ class PostgresqlConnection:
         oid, kind, schema = found[0]
         return oid, kind, schema
 
-    def schema_of(self, table: TableName) -> str:
-        """Return the schema in which a new table would be made."""
+    def _schema_of(self, table: TableName) -> str:
         if table.schema is not None:
             return table.schema
         ((schema,),) = self._rows("SELECT current_schema()", [])

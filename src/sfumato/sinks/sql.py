@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -61,7 +60,7 @@ class SqlWriter:
         self._schema = schema
         self._rows = 0
         try:
-            self._staged = TableName(f"sfumato_{secrets.token_hex(8)}", connection.schema_of(table))
+            self._staged = connection.staged_name(table)
             connection.create(self._staged, pa.schema([pa.field(_ROW, pa.int64()), *schema]))
         except BaseException:
             self.abort()
