@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast lint format check docs benchmark benchmark-masks benchmark-peers lock clean
+.PHONY: demo test test-fast services services-stop lint format check docs benchmark benchmark-masks benchmark-peers lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -14,6 +14,13 @@ test: $(VENV)/.dev
 
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+# Databases for the tests, which start them themselves where they do not run. All but mysql, or: make services NAMES="mariadb mysql"
+services:
+	$(PYTHON) -m services start $(NAMES)
+
+services-stop:
+	$(PYTHON) -m services stop $(NAMES)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

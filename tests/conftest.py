@@ -12,6 +12,17 @@ from typing import Any
 
 import pytest
 
+from tests.servers import (  # noqa: F401  fixtures and hooks are found by their names here
+    mariadb_server,
+    mariadb_url,
+    postgresql18_server,
+    postgresql18_url,
+    postgresql_server,
+    postgresql_url,
+    pytest_configure,
+    pytest_unconfigure,
+)
+
 COMPILING = "compiling for this machine; this happens once and takes some seconds\n"
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
 

@@ -1,0 +1,134 @@
+"""Databases for tests: a server started when the first test asks for it, a database of its own for every test module.
+
+A test run ends those servers that nobody else wants when it ends. ``SFUMATO_POSTGRESQL_URL`` and the like name servers that are there already.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from services.catalogue import SERVERS
+from services.processes import Process
+from services.running import leave, start
+from services.server import UnavailableError
+from services.state import STATE
+
+# the process that all workers, and all test runs within tests, belong to
+RUN = "SFUMATO_TEST_RUN"
+
+
+def pytest_configure() -> None:
+    """Note which test run this is, unless it is part of another."""
+    ourselves = Process.of(os.getpid())
+    if ourselves is not None:
+        os.environ.setdefault(RUN, f"{ourselves.pid}:{ourselves.began}")
+
+
+def pytest_unconfigure() -> None:
+    """End the servers that were started for this test run, after its last worker."""
+    if _test_run() == Process.of(os.getpid()):
+        del os.environ[RUN]
+        if (STATE / "state.json").exists():
+            leave(Process.of(os.getpid()) or Process(0, 0))
+
+
+def connect(url: str) -> Any:
+    """Return a connection that commits every statement."""
+    if url.startswith("postgresql:"):
+        import psycopg
+
+        return psycopg.connect(url, autocommit=True, connect_timeout=20)
+    import pymysql
+
+    parts = urlsplit(url)
+    return pymysql.connect(
+        host=parts.hostname,
+        port=parts.port or 3306,
+        user=parts.username,
+        password=parts.password or "",
+        database=parts.path[1:] or None,
+        autocommit=True,
+        local_infile=True,
+    )
+
+
+def ask(url: str, *statements: str) -> list[tuple[Any, ...]]:
+    """Return the rows of the last statement, if it has any."""
+    with closing(connect(url)) as connection, closing(connection.cursor()) as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> str:
+    """Return the address of a PostgreSQL 15 whose user may do everything."""
+    return _address("postgresql")
+
+
+@pytest.fixture(scope="session")
+def postgresql18_server() -> str:
+    """Return the address of a PostgreSQL 18 whose user may do everything."""
+    return _address("postgresql18")
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> str:
+    """Return the address of a MariaDB whose user may do everything."""
+    return _address("mariadb")
+
+
+@pytest.fixture(scope="module")
+def postgresql_url(postgresql_server: str) -> Iterator[str]:
+    """Return the address of a database of this test module in PostgreSQL 15."""
+    with _database(postgresql_server, " WITH (FORCE)") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def postgresql18_url(postgresql18_server: str) -> Iterator[str]:
+    """Return the address of a database of this test module in PostgreSQL 18."""
+    with _database(postgresql18_server, " WITH (FORCE)") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def mariadb_url(mariadb_server: str) -> Iterator[str]:
+    """Return the address of a database of this test module in MariaDB."""
+    with _database(mariadb_server) as url:
+        yield url
+
+
+def _test_run() -> Process | None:
+    known = os.environ.get(RUN, "")
+    return Process(*map(int, known.split(":"))) if known else None
+
+
+def _address(name: str) -> str:
+    """Return the address of a server; without one a test is skipped, or fails where all servers are required."""
+    given = os.environ.get(f"SFUMATO_{name.upper()}_URL")
+    if given:
+        return given
+    try:
+        return start(SERVERS[name], user=_test_run()).url
+    except UnavailableError as missing:
+        if os.environ.get("CI") or os.environ.get("SFUMATO_REQUIRE_SERVERS"):
+            pytest.fail(str(missing), pytrace=False)
+        pytest.skip(str(missing))
+
+
+@contextmanager
+def _database(server: str, even_if_used: str = "") -> Iterator[str]:
+    name = f"test_{secrets.token_hex(6)}"
+    ask(server, f"CREATE DATABASE {name}")
+    try:
+        yield urlsplit(server)._replace(path=f"/{name}").geturl()
+    finally:
+        ask(server, f"DROP DATABASE {name}{even_if_used}")
