@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if asked.command == "start":
             return _start(asked.names)
         return _stop(asked.names) if asked.command == "stop" else _status()
+    except KeyboardInterrupt:
+        return 130
     except OSError as failed:
         print(f"the servers cannot be reached: {failed}", file=sys.stderr)
         return 1

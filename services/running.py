@@ -83,6 +83,8 @@ def _begin(server: Server, port: int) -> Running:
         raise UnavailableError(server.title, "servers are started on Linux only", f"docker compose up {server.name}")
     found = server.programs()
     account = Account.unprivileged()
+    if not account.reaches(Path(tempfile.gettempdir())):
+        raise StartError(f"{server.title} runs under an account that cannot enter {tempfile.gettempdir()}; try: TMPDIR=/tmp")
     folder = Path(tempfile.mkdtemp(prefix=f"sfumato-{server.name}-"))
     try:
         account.give(folder)

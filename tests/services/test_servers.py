@@ -245,6 +245,19 @@ def test_a_server_that_cannot_start_says_what_its_log_says_and_leaves_no_folder(
     assert read(state) == {}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root starts servers under another account; run: sudo make test")
+def test_a_temporary_folder_that_is_closed_to_the_servers_is_named(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server_or_skip("postgresql", state)
+    stop(None, state)
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    with pytest.raises(StartError) as raised:
+        start(SERVERS["postgresql"], state)
+
+    assert str(raised.value) == f"PostgreSQL 15 runs under an account that cannot enter {tmp_path}; try: TMPDIR=/tmp"
+
+
 def processes_below(folder: Path) -> list[int]:
     """Return the processes whose working folder is below a folder, by their numbers."""
     found = []
