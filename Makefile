@@ -36,7 +36,7 @@ check: lint test
 
 # The pages of docs/reference, from the code and from examples that are run.
 docs: $(VENV)/.dev
-	$(BIN)/python docs/make_reference.py
+	PYTHONPATH=. $(BIN)/python docs/make_reference.py
 
 # In an environment as users have it: libraries of the tests, once there, are imported by others and slow every start.
 benchmark:

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -22,6 +22,7 @@ from services.state import STATE
 
 # the process that all workers, and all test runs within tests, belong to
 RUN = "SFUMATO_TEST_RUN"
+PASSWORD = "SFUMATO_TEST_PASSWORD"
 
 
 def pytest_configure() -> None:
@@ -70,19 +71,19 @@ def ask(url: str, *statements: str) -> list[tuple[Any, ...]]:
 @pytest.fixture(scope="session")
 def postgresql_server() -> str:
     """Return the address of a PostgreSQL 15 whose user may do everything."""
-    return _address("postgresql")
+    return address("postgresql")
 
 
 @pytest.fixture(scope="session")
 def postgresql18_server() -> str:
     """Return the address of a PostgreSQL 18 whose user may do everything."""
-    return _address("postgresql18")
+    return address("postgresql18")
 
 
 @pytest.fixture(scope="session")
 def mariadb_server() -> str:
     """Return the address of a MariaDB whose user may do everything."""
-    return _address("mariadb")
+    return address("mariadb")
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +107,20 @@ def mariadb_url(mariadb_server: str) -> Iterator[str]:
         yield url
 
 
+def component(url: str, table: str) -> dict[str, Any]:
+    """Return the settings of a source or a sink for a table; the password of the address goes into the environment."""
+    parts = urlsplit(url)
+    os.environ[PASSWORD] = unquote(parts.password or "")
+    plain = parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl()
+    return {"url": plain, "table": table, "password": {"environment": PASSWORD}}
+
+
 def _test_run() -> Process | None:
     known = os.environ.get(RUN, "")
     return Process(*map(int, known.split(":"))) if known else None
 
 
-def _address(name: str) -> str:
+def address(name: str) -> str:
     """Return the address of a server; without one a test is skipped, or fails where all servers are required."""
     given = os.environ.get(f"SFUMATO_{name.upper()}_URL")
     if given:

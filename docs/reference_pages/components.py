@@ -30,7 +30,7 @@ def component_page(kind: str, name: str) -> str:
         _plain(inspect.getdoc(component) or ""),
     ]
     if component.model_fields:
-        rows = [f"| `{field}` | {about.description or ''} | {default_of(about)} |" for field, about in component.model_fields.items()]
+        rows = [f"| `{about.alias or field}` | {about.description or ''} | {default_of(about)} |" for field, about in component.model_fields.items()]
         parts.append("## Settings\n\n| setting | meaning | default |\n|---|---|---|\n" + "\n".join(row.replace("\n", " ") for row in rows))
     else:
         parts.append("## Settings\n\nNone.")

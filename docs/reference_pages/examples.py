@@ -27,6 +27,7 @@ import pyarrow.feather
 import pyarrow.parquet
 
 import sfumato
+from reference_pages.example_server import server
 from sfumato.registry import find
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -52,7 +53,8 @@ def example(path: Path) -> str:
             line = path.with_suffix(".sh").read_text(encoding="utf-8")
             told = f"```yaml\n{text}```\n\n```\n$ {line}{_shell(line)}```"
         else:
-            told = f"```yaml\n{text}```\n\n{_published(place / 'policy.yaml', text)}"
+            with server(place / "policy.yaml"):
+                told = f"```yaml\n{text}```\n\n{_published(place / 'policy.yaml', text)}"
     people = next((words for name, words in _OTHERS.items() if name in text), _PEOPLE)
     return f"{people}\n\n{told}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from sfumato.core.interfaces import Scan, Source
 from sfumato.core.standard_streams import forget_input
 from sfumato.errors import DataError, UnreachableError
 from sfumato.registry import find, names
+from tests.servers import address, component
 
 TABLE = pa.table(
     {
@@ -34,6 +36,16 @@ def in_memory(table: pa.Table, path: Path) -> Source:
     return find("sources", "memory")(table=table)
 
 
+def in_a_database(table: pa.Table, path: Path) -> Source:
+    settings = component(address("postgresql"), f"t{secrets.token_hex(8)}")
+    writer = find("sinks", "sql")(**settings).open(table.schema)
+    for batch in table.to_batches():
+        writer.write(batch)
+    writer.finish()
+    writer.publish()
+    return find("sources", "sql")(**settings)
+
+
 def by_standard_input(table: pa.Table, path: Path) -> Source:
     make("delimited", table, path)
     with path.open("rb") as file:
@@ -52,7 +64,12 @@ def _standard_input() -> Iterator[None]:
 
 
 # sources that are no files; a file is written by the sink of the same name
-SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {"folder": in_a_folder, "memory": in_memory, "standard_input": by_standard_input}
+SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {
+    "folder": in_a_folder,
+    "memory": in_memory,
+    "standard_input": by_standard_input,
+    "sql": in_a_database,
+}
 # where only rows say what columns there are
 WITHOUT_A_HEADER = ("json_lines",)
 FILES = [name for name in names("sources") if name not in SPECIAL]

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pytest
@@ -18,6 +17,7 @@ from sfumato.databases.address import parsed
 from sfumato.databases.connection import connected
 from sfumato.databases.table import TableName
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UnreachableError, UsageError
+from tests.servers import PASSWORD, component
 
 ROWS = 240
 PEOPLE = {
@@ -44,25 +44,24 @@ Server = tuple[str, dict[str, Any]]
 
 
 @pytest.fixture(params=["postgresql", "mariadb"])
-def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Server:
+def server(request: pytest.FixtureRequest) -> Server:
     """The address of a database of this module, and where its password is."""
-    parts = urlsplit(request.getfixturevalue(f"{request.param}_url"))
-    monkeypatch.setenv("DATABASE_PASSWORD", unquote(parts.password or ""))
-    return parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl(), {"environment": "DATABASE_PASSWORD"}
+    settings = component(request.getfixturevalue(f"{request.param}_url"), "")
+    return settings["url"], settings["password"]
 
 
 @pytest.fixture
 def people(server: Server) -> Callable[..., dict[str, Any]]:
     """Make the table of people anew, and return a component that names a table."""
 
-    def component(table: str, **more: Any) -> dict[str, Any]:
+    def named(table: str, **more: Any) -> dict[str, Any]:
         return {"sql": {"url": server[0], "password": server[1], "table": table, **more}}
 
-    writer = sfumato_writer(component("people"))
+    writer = sfumato_writer(named("people"))
     writer.write(pa.RecordBatch.from_arrays([pa.array(PEOPLE[name], SCHEMA.field(name).type) for name in SCHEMA.names], schema=SCHEMA))
     writer.finish()
     writer.publish()
-    return component
+    return named
 
 
 def sfumato_writer(component: dict[str, Any]) -> Any:
@@ -123,7 +122,7 @@ def test_names_are_only_names(people: Callable[..., dict[str, Any]], server: Ser
 
 
 def _password() -> str:
-    return os.environ["DATABASE_PASSWORD"]
+    return os.environ[PASSWORD]
 
 
 def tables_of(connection: Any) -> list[str]:
@@ -144,7 +143,7 @@ def test_a_table_that_is_not_there_gets_the_nearest_name(people: Callable[..., d
 
 
 def test_a_wrong_password_is_told_without_it(people: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DATABASE_PASSWORD", "canary-secret")
+    monkeypatch.setenv(PASSWORD, "canary-secret")
     error = failed(people("people"))
     assert (type(error), error.code) == (UnreachableError, "database-refused")
     assert "canary-secret" not in str(error)

@@ -25,22 +25,29 @@ class Failure:
         return kind(f"{server} {self.words}{f' ({detail})' if detail else ''}", code=self.code, hint=self.hint)
 
 
-GONE = Failure("cannot be reached, or has ended the connection", "database-unreachable", _NO_SERVER)
+GONE = Failure("cannot be reached, or has ended the connection", code="database-unreachable", hint=_NO_SERVER)
 REFUSED = Failure(
-    "refuses the user or the password", "database-refused", "the user in the address; password: {environment: NAME}, {file: path} or {command: [...]}"
+    "refuses the user or the password",
+    code="database-refused",
+    hint="the user in the address; password: {environment: NAME}, {file: path} or {command: [...]}",
 )
-NO_DATABASE = Failure("has no such database, or does not show it to this user", "database-missing", "look at the name at the end of the address")
+NO_DATABASE = Failure(
+    "has no such database, or does not show it to this user", code="database-missing", hint="look at the name at the end of the address"
+)
 NO_RIGHT = Failure(
     "does not allow this user to do that",
-    "database-rights",
-    "GRANT SELECT on the source; for a sink CREATE in the database and on sfumato_staging, where a release is written before it is published",
+    code="database-rights",
+    hint="GRANT SELECT on the source; for a sink CREATE in its schema, and on MySQL and MariaDB in the database sfumato_staging",
 )
-FULL = Failure("has no room left on its disk", "database-full", "make room there, and run again")
-LOCKED = Failure("did not get a lock in time", "database-locked", "run again when nobody else works on the table")
+FULL = Failure("has no room left on its disk", code="database-full", hint="make room there, and run again")
+LOCKED = Failure("did not get a lock in time", code="database-locked", hint="run again when nobody else works on the table")
 VALUE = Failure(
-    "cannot hold a value that would be written", "database-value", "zero bytes in text and numbers beyond a type cannot be stored", of_data=True
+    "cannot hold a value that would be written",
+    code="database-value",
+    hint="mask or remove zero bytes in text, and numbers beyond a type",
+    of_data=True,
 )
-FAILED = Failure("could not do what it was asked", "database-failed", "the server's own log says more")
+FAILED = Failure("could not do what it was asked", code="database-failed", hint="the server's own log says more")
 
 
 def of_code(code: str | None, known: Mapping[str, Failure]) -> Failure:
