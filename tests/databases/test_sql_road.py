@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -193,3 +195,29 @@ def test_a_password_in_the_address_is_refused_with_the_policy() -> None:
     with pytest.raises(PolicyError) as caught:
         sfumato.run({**POLICY, "source": component})
     assert "canary" not in str(caught.value)
+
+
+def test_a_sink_that_is_the_source_under_another_name_is_refused(people: Callable[..., dict[str, Any]], server: Server) -> None:
+    address = parsed(server[0])
+    same = people("people", **({"schema": "public"} if address.kind == "postgresql" else {"schema": address.database}))
+    same["sql"]["url"] = server[0].replace("127.0.0.1", "localhost")
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run({**POLICY, "source": people("people"), "sink": same})
+    assert [mistake.code for mistake in caught.value.mistakes] == ["sink-is-source"]
+    assert sum(rows_of(people("people")).values()) == ROWS
+
+
+def test_the_summary_says_where_release_and_record_are(
+    people: Callable[..., dict[str, Any]], server: Server, write_policy: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sfumato.cli.app import run_command
+
+    path = write_policy({**POLICY, "source": people("people"), "sink": people("release", record="release.record.json")})
+    assert run_command(["run", str(path)]) == 0
+    told = capsys.readouterr().out
+    address = parsed(server[0])
+    assert f"release   table release of the database {address.database} on 127.0.0.1:{address.port}\n" in told
+    assert f"record    {path.parent / 'release.record.json'}\n" in told
+    assert json.loads((path.parent / "release.record.json").read_text())["status"] == "published"
+    assert run_command(["plan", str(path)]) == 0
+    assert os.environ[PASSWORD] not in capsys.readouterr().out

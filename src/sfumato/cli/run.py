@@ -53,12 +53,13 @@ def run(policy: Path, format: str) -> None:
 def _places(record: RunRecord, sink: Component | None, folder: Path | None) -> tuple[RunRecord, str]:
     """Return the record with its files in words, for standard output is none, and where it is kept itself."""
     from sfumato.core.record import record_path
-    from sfumato.core.standard_streams import OUTPUT, in_words
+    from sfumato.core.standard_streams import in_words
+    from sfumato.registry import find
 
-    if record.files != [OUTPUT]:
+    if sink is None or "record" not in find("sinks", sink.name).model_fields:
         return record, record_path(record.files[0])
-    kept = sink.settings.get("record") if sink is not None else None
-    told = record.model_copy(update={"files": [in_words(OUTPUT)]})
+    kept = sink.settings.get("record")
+    told = record.model_copy(update={"files": [in_words(place) for place in record.files]})
     return told, str((folder or Path()) / kept) if kept else "kept in the private folder"
 
 

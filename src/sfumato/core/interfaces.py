@@ -104,6 +104,15 @@ class ReorderingWriter(Writer, Protocol):
 
 
 @runtime_checkable
+class Identified(Protocol):
+    """A source or a sink that can be reached by several names: two of them are one where they say the same."""
+
+    def identity(self) -> str | None:
+        """Return what it is, whatever it is called; None where there is nothing yet."""
+        ...
+
+
+@runtime_checkable
 class ChoosySink(Protocol):
     """A sink that cannot take every release."""
 

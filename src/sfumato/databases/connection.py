@@ -27,6 +27,10 @@ class Connection(Protocol):
         """Return the columns of a table or a view, in their order; an error where there is none."""
         ...
 
+    def identity(self, table: TableName) -> str | None:
+        """Return what tells a table from all others, whatever it is called; None where there is none."""
+        ...
+
     def about(self, table: TableName) -> int | None:
         """Return about how many rows a table has, as far as the server knows without counting."""
         ...

@@ -126,6 +126,14 @@ class MysqlConnection:
             raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
         return [_column(*row) for row in rows]
 
+    def identity(self, table: TableName) -> str | None:
+        """Return where the server is, and the database and name of the table."""
+        _refuse_names([table.name])
+        query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+        found = self._rows(query, [self._schema_of(table), table.name])
+        ((host, port, folder),) = self._rows("SELECT @@hostname, @@port, @@datadir", [])
+        return f"{host}/{port}/{folder}/{_text(found[0][0])}/{_text(found[0][1])}" if found else None
+
     def about(self, table: TableName) -> int | None:
         """Return what the storage engine thinks."""
         query = "SELECT table_rows FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"

@@ -114,6 +114,14 @@ class PostgresqlConnection:
         found, _, _ = self._found(table)
         return [_column(*row) for row in self._rows(_COLUMNS, [found])]
 
+    def identity(self, table: TableName) -> str | None:
+        """Return when the server was started and on which of its files the table is."""
+        found = self._rows(_FIND, [table.name, table.schema, table.schema])
+        if not found:
+            return None
+        ((began, database),) = self._rows("SELECT pg_postmaster_start_time(), oid FROM pg_database WHERE datname = current_database()", [])
+        return f"{began}/{database}/{found[0][0]}"
+
     def about(self, table: TableName) -> int | None:
         """Return what the planner thinks; None where it has never looked."""
         found, _, _ = self._found(table)

@@ -30,7 +30,7 @@ def outline(plan: Plan) -> dict[str, Any]:
 
 
 def _component(component: Any) -> dict[str, Any]:
-    return {component.component_name(): component.model_dump(mode="json")}
+    return {component.component_name(): component.model_dump(mode="json", by_alias=True)}
 
 
 def _column(plan: Plan, name: str, column: Column) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sfumato.core.hierarchy import Hierarchy
-from sfumato.core.interfaces import ChoosySink, Promise, Sink, Source, Store
+from sfumato.core.interfaces import ChoosySink, Identified, Promise, Sink, Source, Store
 from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext
 from sfumato.core.mask_effect import Made
@@ -159,9 +159,9 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     """Check a policy with all its views, and its columns against those of its source."""
     resolved = resolve_views(load(policy))
     first = next(iter(resolved.views.values()))
-    source = _source(first, data)
-    schema = source.describe()
-    source = translated(source, schema, first)
+    origin = _source(first, data)
+    schema = origin.describe()
+    source = translated(origin, schema, first)
     store: Store = find("stores", "duckdb")()
     plans = {}
     for name, each in resolved.views.items():
@@ -169,6 +169,7 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
         compare_columns(view, source, schema)
         plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
         with in_view(name, view.own):
+            _refuse_the_source(plans[name], origin)
             refuse_documents(plans[name])
             _refuse_columns(plans[name])
             _refuse_misfits(plans[name])
@@ -190,6 +191,16 @@ def named_view(plans: Plans | ResolvedViews, view: str | None) -> str:
         hint = suggestion(view, known) if known else "leave it out: the policy has no views"
         raise UsageError(f"the policy has no view {view}", code="view-unknown", hint=hint)
     return view or ""
+
+
+def _refuse_the_source(plan: Plan, origin: Source) -> None:
+    """Refuse a sink that is the source under another name."""
+    if isinstance(origin, Identified) and isinstance(plan.sink, Identified):
+        known = origin.identity()
+        if known is not None and known == plan.sink.identity():
+            resolved = plan.resolved
+            mistake = Mistake("sink", "would write over the table that the run reads", "sink-is-source", "name another", resolved.lines.at(("sink",)))
+            raise PolicyError([mistake], name=resolved.name)
 
 
 def _refuse_columns(plan: Plan) -> None:

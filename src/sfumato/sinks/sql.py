@@ -46,10 +46,17 @@ class Sql(Settings):
         """Return the table."""
         return (f"table {TableName(self.table, self.schema_)} of {self._address.shown}",)
 
+    def identity(self) -> str | None:
+        """Return which table it is, whatever it is called; None where it is new."""
+        with self._connected() as connection:
+            return connection.identity(TableName(self.table, self.schema_))
+
     def open(self, schema: pa.Schema) -> SqlWriter:
         """Begin a table that nobody sees."""
-        secret = None if self.password is None else self.password.text()
-        return SqlWriter(connected(self._address, secret), TableName(self.table, self.schema_), schema, self.places())
+        return SqlWriter(self._connected(), TableName(self.table, self.schema_), schema, self.places())
+
+    def _connected(self) -> Connection:
+        return connected(self._address, None if self.password is None else self.password.text())
 
 
 class SqlWriter:

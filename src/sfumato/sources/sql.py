@@ -43,6 +43,11 @@ class Sql(Settings):
         """Return the columns and their types, as the server's catalogue has them."""
         return pa.schema([column.field for column in self._described()])
 
+    def identity(self) -> str | None:
+        """Return which table it is, whatever it is called."""
+        with connected(self._address, self._secret()) as connection:
+            return connection.identity(self._name)
+
     def state(self) -> str:
         """Return a token that stays: what was read does not change."""
         return str(self._name)
