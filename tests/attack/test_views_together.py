@@ -225,3 +225,18 @@ def test_an_identifier_that_another_view_only_calls_sensitive_is_still_one() -> 
     data = table().append_column("firm", pa.array([f"f{number // 3}" for number in range(ROWS)]))
     columns = {"badge": REMOVED, "zip": ZIP, "age": REMOVED, "diag": {"role": "sensitive"}, "case": KEPT, "firm": REMOVED}
     assert "measured" in refused({"a": {}, "b": without(firm={"role": "sensitive"})}, data, columns=columns)
+
+
+@pytest.mark.parametrize("first", [{"hash": {"key": "main"}}, {"fake": {"kind": "name"}}, "random_uuid"], ids=str)
+def test_what_an_expression_adds_behind_a_pseudonym_is_seen(first: Any) -> None:
+    smuggled = {"expression": {"sql": "badge || '-' || age", "columns": ["age"]}}
+    assert "what a promises" in refused({"a": BY_AGE, "b": without(badge={"role": "other", "mask": [first, smuggled]})})
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [{"fake": {"kind": "name", "key": "main"}}, {"random_uuid": {"key": "main"}}, [{"noise": {"amount": 1}}, {"hash": {"key": "main"}}]],
+    ids=str,
+)
+def test_pseudonyms_under_a_key_tell_nothing_whatever_they_are_made_of(mask: Any) -> None:
+    assert read_by_one({"a": BY_AGE, "b": without(age={"role": "other", "mask": mask})})["a"].record.together[0].smallest_class >= 10

@@ -5,7 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import re
+import signal
 import stat
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -219,9 +223,11 @@ def test_a_masked_column_is_revealed_and_all_others_stay(say: Say, released: Pat
 def test_the_audit_says_who_what_and_why_and_no_value(say: Say, released: Path, audit: Path) -> None:
     told = json.loads(reveal(say, released, "name", "--format", "json")[1])
     reveal(say, released, "id", output="again.csv")
-    first, second = (json.loads(line) for line in audit.read_text(encoding="utf-8").splitlines())
+    begun, first, _, second = (json.loads(line) for line in audit.read_text(encoding="utf-8").splitlines())
     assert told == {"file": str(released.parent / "revealed.csv"), "column": "name", "rows": 3, "left": 0, "keys": ["k1"], "audit": str(audit)}
-    assert set(first) == {"time", "user", "policy", "view", "column", "purpose", "rows", "keys", "outcome"}
+    assert set(first) == {"time", "user", "policy", "view", "column", "purpose", "input", "output", "rows", "keys", "outcome"}
+    assert (begun["outcome"], begun["column"]) == ("begun", "name")
+    assert (first["input"], first["output"]) == (str(released.parent / "release.csv"), str(released.parent / "revealed.csv"))
     assert [first[key] for key in ("view", "column", "purpose", "rows", "keys", "outcome")] == ["default", "name", "case 17", 3, ["k1"], "revealed"]
     assert first["policy"] == json.loads((released.parent / "release.csv.record.json").read_text())["policy"]
     assert (second["column"], second["keys"]) == ("id", [])
@@ -246,7 +252,7 @@ def test_values_that_are_no_ciphertexts_are_counted_and_written_to_the_audit(say
         "column name: 2 rows with what encrypt has not made, or not for this policy and view; nothing was written [reveal-invalid]\n"
         "  try: the file, the column, the view and the domain as they were when it was masked\n"
     )
-    assert [json.loads(line)["outcome"] for line in audit.read_text().splitlines()] == ["reveal-invalid"]
+    assert [json.loads(line)["outcome"] for line in audit.read_text().splitlines()] == ["begun", "reveal-invalid"]
 
 
 def test_a_key_of_another_id_is_told(say: Say, released: Path) -> None:
@@ -335,6 +341,15 @@ def test_nothing_is_revealed_for_no_purpose(say: Say, released: Path) -> None:
         (
             {"role": "other", "mask": {"format_preserving_encrypt": {"key": "main"}}, "when": {"column": "id", "equals": "p1"}},
             "masks only some rows, and no row says which",
+        ),
+        (
+            {
+                "role": "other",
+                "mask": {"encrypt": {"key": "main"}},
+                "when": {"column": "id", "equals": "p1"},
+                "otherwise": [{"shorten": {"length": 3}}, {"encrypt": {"key": "main"}}],
+            },
+            "has two branches whose values look alike, and none says of which it is",
         ),
         ({"role": "other", "mask": {"nested": {"paths": {"$.a": {"hash": {"key": "main"}}}}}}, "what nested masks cannot be undone"),
     ],
@@ -449,7 +464,7 @@ def test_what_can_be_undone_within_documents_is_revealed(say: Say, tmp_path: Pat
     told = [json.loads(value) for value in pa.csv.read_csv(tmp_path / "revealed.csv")["notes"].to_pylist()]
     people = [{"name": "Ann", "town": "somewhere"}, {"name": None, "town": "somewhere"}]
     assert sorted(told, key=len) == [{"card": None}, {"people": people, "card": "4111111111111111"}]
-    assert json.loads(audit.read_text())["keys"] == ["k1"]
+    assert json.loads(audit.read_text().splitlines()[-1])["keys"] == ["k1"]
     (tmp_path / "release.csv").write_text(released.replace("s1.k1.", "s1.k1.A"))
     (tmp_path / "revealed.csv").unlink()
     assert "[reveal-invalid]" in failed(say, path, "notes")
@@ -462,7 +477,7 @@ def test_the_audit_names_the_key_of_the_vault(say: Say, tmp_path: Path, write_po
     assert say("run", path)[0] == 0
     say("keys", "add", tmp_path / "main.key", "--id", "k2")
     assert reveal(say, path, "name")[0] == 0
-    assert json.loads(audit.read_text())["keys"] == ["k1"]
+    assert json.loads(audit.read_text().splitlines()[-1])["keys"] == ["k1"]
 
 
 def test_only_columns_that_can_be_undone_are_offered(say: Say, released: Path) -> None:
@@ -484,3 +499,38 @@ def test_what_the_command_of_a_key_complains_of_is_shown_to_nobody(write_policy:
     told = capfd.readouterr().err
     assert "key main: the command sh ended with status 3 [key-missing]\n  try: run it by hand: what it complains of is not shown here\n" in told
     assert "canary" not in told
+
+
+def test_two_branches_under_two_keys_are_both_revealed(say: Say, released: Path, write_policy: Callable[..., Path]) -> None:
+    say("keys", "new", "--id", "x1", "--output", released.parent / "other.key")
+    column = {"role": "other", "mask": {"encrypt": {"key": "main"}}, "when": CONDITION, "otherwise": {"encrypt": {"key": "other"}}}
+    keys = {"main": {"file": "main.key"}, "other": {"file": "other.key"}}
+    policy = write_policy({"source": "data.csv", "keys": keys, "columns": {**COLUMNS, "name": column}, "sink": "some.csv"})
+    assert say("run", policy)[0] == 0
+    status, _, error = reveal(say, policy, "name", source="some.csv")
+    assert status == 0, error
+    assert sorted(columns(policy.parent / "revealed.csv")["name"]) == sorted(name for _, name, _, _ in PEOPLE)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_a_reveal_that_is_ended_leaves_nothing_and_is_in_the_audit(
+    number: signal.Signals, say: Say, tmp_path: Path, write_policy: Callable[..., Path], audit: Path
+) -> None:
+    say("keys", "new", "--id", "k1", "--output", tmp_path / "main.key")
+    columns = {"name": {"role": "identifier", "mask": {"encrypt": {"key": "main"}}}}
+    policy = {"source": "data.csv", "keys": {"main": {"file": "main.key"}}, "columns": columns, "sink": "release.csv"}
+    path = write_policy(policy, "name\n" + "".join(f"Ann Canary {row}\n" for row in range(300_000)))
+    assert say("run", path)[0] == 0
+    arguments = ["reveal", path, "--column", "name", "--input", tmp_path / "release.csv", "--output", tmp_path / "names.csv", "--purpose", "x"]
+    with subprocess.Popen([sys.executable, "-m", "sfumato", *map(str, arguments)], stderr=subprocess.DEVNULL) as process:
+        staged = tmp_path / ".names.csv.sfumato"
+        while not (staged.exists() and staged.stat().st_size):
+            time.sleep(0.005)
+        process.send_signal(number)
+    outcomes = [json.loads(line)["outcome"] for line in audit.read_text().splitlines()]
+    assert outcomes[0] == "begun"
+    assert outcomes[1:] == ([] if number == signal.SIGKILL else ["interrupted"])
+    # what a killed process has left is cleared away by the next start
+    assert say("run", path)[0] == 0
+    assert sorted(file.name for file in tmp_path.iterdir() if "names" in file.name) == []

@@ -287,8 +287,8 @@ def run_command(arguments: Sequence[str]) -> int:
         interrupts.append(number)
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, interrupt)
     try:
         status = app(args=list(arguments), prog_name="sfumato", standalone_mode=False) or 0
     except BaseException as error:  # noqa: BLE001 - the last place that can keep a value out of a traceback

@@ -32,6 +32,8 @@ WIDE: tuple[Scope, ...] = ("group", "table")
 """The scopes of masks that need all rows at once."""
 
 Uniqueness = Literal["preserved", "not guaranteed", "lossy"]
+NOTHING = "Nothing of the value."
+"""What a card says it reveals where a mask does not look at the value."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,16 @@ class Reversible(Protocol):
 class Marking(Protocol):
     """A mask that can be undone and whose values can be told from all others."""
 
-    def marked(self, values: pa.Array) -> NDArray[np.bool_]:
-        """Return for each value whether it looks like one of this mask; a missing one does not."""
+    def marked(self, values: pa.Array, context: MaskContext) -> NDArray[np.bool_]:
+        """Return for each value whether it looks like one of this mask under a key that is known; a missing one does not."""
+        ...
+
+    def refuse_strangers(self, values: pa.Array, context: MaskContext) -> None:
+        """Refuse values that look like some of this mask and are of none of its keys."""
+        ...
+
+    def is_like(self, other: Mask) -> bool:
+        """Return whether values of another mask look like those of this one."""
         ...
 
 
@@ -247,7 +257,7 @@ class Told:
 
 @runtime_checkable
 class Totals(Protocol):
-    """A mask that tells sums, means, counts or extremes of groups."""
+    """A mask that tells sums, means, counts or extremes of groups, or lets them be worked out: what rows exchange adds up to what it did."""
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return of which rows it tells totals, or values; None where it tells nothing that could be taken from another total."""

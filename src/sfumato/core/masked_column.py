@@ -20,6 +20,7 @@ from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
 from sfumato.core.mask import (
+    NOTHING,
     WIDE,
     Advising,
     Card,
@@ -108,7 +109,7 @@ class MaskedColumn:
             if self.when is not None
             else tuple(engine for engine in cards[0].engines if all(engine in card.engines for card in cards)),
             generates=self.steps[0].card.generates,
-            keyed=all(any(step.card.keyed for step in steps) for steps in self.branches),
+            keyed=all(_is_keyed(steps) for steps in self.branches),
             reveals=" ".join(dict.fromkeys([*self._left, *(card.reveals for card in cards if card.reveals)])),
         )
 
@@ -147,17 +148,22 @@ class MaskedColumn:
     @property
     def hides(self) -> bool:
         """Whether who knows a value cannot find its row by what it becomes, in any branch; rows that a condition leaves as they are can be found."""
-        return all(any(step.card.keyed or step.card.uniqueness != "preserved" for step in steps) for steps in self.branches)
+        return all(_is_keyed(steps) or any(step.card.uniqueness != "preserved" for step in steps) for steps in self.branches)
 
     @property
     def is_plain_to_see(self) -> bool:
         """Whether who knows a value can work out what it becomes, in some branch: no key and no chance is in it."""
-        return any(all(_shows(step) and not step.card.keyed for step in steps) for steps in self.branches)
+        return any(_is_plain(steps) for steps in self.branches)
+
+    @property
+    def may_be_undone_by_anybody(self) -> bool:
+        """Whether what a value becomes can be seen in some branch, and may tell what it was: no key, no chance, and the value is looked at."""
+        return any(_is_plain(steps) and not any(step.card.reveals == NOTHING for step in steps) for steps in self.branches if steps)
 
     @property
     def moves(self) -> bool:
         """Whether chance moves values a little way, or exchanges them among few rows: what is published still tells of what was there."""
-        return any(step.card.perturbs and step.card.scope != "table" for step in (*self.steps, *self.otherwise))
+        return any(_moves(steps) for steps in self.branches)
 
     @property
     def branches(self) -> Sequence[Sequence[Mask]]:
@@ -354,6 +360,25 @@ class MaskedColumn:
 def _removes(step: Mask) -> bool:
     """Return whether an operation removes values that it cannot take of its own."""
     return isinstance(step, Removing) and step.removes
+
+
+def _is_keyed(steps: Sequence[Mask]) -> bool:
+    """Return whether nobody without a key can tell what a chain makes: what a later operation takes from other columns is not hidden by it."""
+    keyed = [number for number, step in enumerate(steps) if step.card.keyed]
+    return bool(keyed) and not any(step.reads for step in steps[keyed[-1] + 1 :])
+
+
+def _is_plain(steps: Sequence[Mask]) -> bool:
+    """Return whether what goes into a chain, at its beginning or where an operation takes in other columns, can be seen at its end."""
+    starts = [0, *(number for number, step in enumerate(steps) if step.reads)]
+    return any(all(_shows(step) and not step.card.keyed for step in steps[start:]) for start in starts)
+
+
+def _moves(steps: Sequence[Mask]) -> bool:
+    return any(
+        step.card.perturbs and step.card.scope != "table" and not any(later.card.keyed for later in steps[number + 1 :])
+        for number, step in enumerate(steps)
+    )
 
 
 def _shows(step: Mask) -> bool:

@@ -28,7 +28,7 @@ class Undone:
 def not_undone(mask: MaskedColumn) -> str | None:
     """Return why a mask cannot be undone; None where it can, in part at least."""
     if mask.when is not None:
-        return None if _marked_chains(mask) else "masks only some rows, and no row says which"
+        return _not_told_apart(mask)
     return next((f"{_lost(step)} cannot be undone" for step in mask.steps if not _can_be_undone(step)), None)
 
 
@@ -45,13 +45,17 @@ def undo(mask: MaskedColumn, values: pa.Array, context: MaskContext) -> Undone:
         return Undone(undo_chain(mask.steps, values, context), 0)
     found, marked = values, np.zeros(len(values), bool)
     for chain in _marked_chains(mask):
-        mine = chain[-1].marked(values) if isinstance(chain[-1], Marking) else marked
+        mine = chain[-1].marked(values, context) if isinstance(chain[-1], Marking) else marked
         # what another branch has undone is no longer marked as masked
         still = mine & (~marked | found.is_null().to_numpy(zero_copy_only=False))
         revealed = undo_chain(chain, values.filter(pa.array(still)), context)
         places = np.cumsum(still) - 1
         found = pc.if_else(pa.array(still), revealed.take(pa.array(places, mask=~still)), found)
         marked |= mine
+    for chain in _marked_chains(mask):
+        if isinstance(chain[-1], Marking):
+            # what looks like one of its values, and is of a key that nobody has
+            chain[-1].refuse_strangers(values.filter(pa.array(~marked)), context)
     return Undone(found, int((~marked & values.is_valid().to_numpy(zero_copy_only=False)).sum()))
 
 
@@ -68,6 +72,15 @@ def undo_chain(steps: Sequence[Mask], values: pa.Array, context: MaskContext) ->
 def is_undone(steps: Sequence[Mask]) -> bool:
     """Return whether every operation of a chain can be undone, and one of them does anything."""
     return all(_can_be_undone(step) for step in steps) and any(step.component_name() != "keep" for step in steps)
+
+
+def _not_told_apart(mask: MaskedColumn) -> str | None:
+    """Return why nobody can say which rows a condition chose; None where values say it: no two branches make ones that look alike."""
+    if not _marked_chains(mask):
+        return "masks only some rows, and no row says which"
+    ends = [steps[-1] for steps in mask.branches if steps and isinstance(steps[-1], Marking)]
+    alike = len(ends) > 1 and ends[0].is_like(ends[1])
+    return "has two branches whose values look alike, and none says of which it is" if alike else None
 
 
 def _marked_chains(mask: MaskedColumn) -> list[Sequence[Mask]]:

@@ -5,6 +5,7 @@ Nobody sees anything of it before, and a process that dies leaves nothing behind
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -135,8 +136,21 @@ class PostgresqlConnection:
         wanted = pa.schema([(column.name, column.kind) for column in columns])
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(query)
-            for batch in cursor.fetch_record_batch():
-                yield _typed(batch, wanted, columns)
+            yield from (_typed(batch, wanted, columns) for batch in self._fetched(cursor))
+
+    def _fetched(self, cursor: Any) -> Iterator[pa.RecordBatch]:
+        """Yield what a statement gives; what goes wrong on the way comes as an error of a file, whose words are the server's."""
+        reader = cursor.fetch_record_batch()
+        while True:
+            try:
+                batch = reader.read_next_batch()
+            except StopIteration:
+                return
+            except (OSError, pa.ArrowException) as error:
+                found = re.search(r"SQLSTATE:? ?([0-9A-Z]{5})", str(error))
+                code = found[1] if found else None
+                raise of_code(code, _FAILURES).error(self._address.shown, f"SQLSTATE {code}" if code else "") from None
+            yield batch
 
     def staged_name(self, table: TableName) -> TableName:
         """Return a name in the schema of the table: what is not committed is seen by nobody there."""

@@ -19,7 +19,7 @@ from sfumato.errors import DataError
 
 _LOOKED_AT = 20_000
 _DISTINCT = 500
-_MANY = 1 / 3
+_MANY, _DIFFERENT = 1 / 3, 1 / 10
 _SAY_WHO: dict[Kind, str] = {
     "email": "e-mail addresses",
     "phone": "telephone numbers",
@@ -85,13 +85,13 @@ class _Looked:
             self._table = _beginning(source, shown)
 
     def are_several(self, name: str) -> bool:
-        """Return whether many rows share their value of a column with another row."""
+        """Return whether many rows share their value with another row, and there are many values: few of them are kinds of people."""
         if name not in self._table.column_names:
             return False
         values = self._table.column(name).drop_null()
         counts = values.value_counts().field("counts")
         several = pc.sum(counts.filter(pc.greater(counts, 1))).as_py() or 0
-        return bool(several > _MANY * max(1, len(values)))
+        return bool(several > _MANY * max(1, len(values)) and len(counts) > _DIFFERENT * len(values))
 
     def says_who(self, name: str) -> str | None:
         """Return a note where most values of a column are identifiers of one kind; None where they are not, and for free text."""

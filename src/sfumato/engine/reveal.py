@@ -17,6 +17,7 @@ from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.undoing import not_undone, undo, undone_operations
+from sfumato.core.workplace import Workplace
 from sfumato.engine.plan import AnyPolicy, named_view
 from sfumato.errors import DataError, SfumatoError, UsageError, number_of, suggestion
 from sfumato.policy.identity import own_domain, policy_hash
@@ -52,12 +53,16 @@ class Request:
 
 def reveal(policy: AnyPolicy, request: Request, input: Path, output: Path) -> Revealed:
     """Write the rows of a file to another, private, with the values of one column as they were before the policy masked them."""
-    event = {"policy": "", "view": request.view or "", "column": request.column, "purpose": request.purpose}
+    about = {"column": request.column, "purpose": request.purpose, "input": str(input), "output": str(output)}
+    event = {"policy": "", "view": request.view or "", **about}
     try:
         return _revealed(policy, request, (input, output), event)
     except SfumatoError as error:
         # an attempt that failed is to be seen too
         audit.append(**event, rows=0, keys=[], outcome=error.code)
+        raise
+    except BaseException:
+        audit.append(**event, rows=0, keys=[], outcome="interrupted")
         raise
 
 
@@ -72,8 +77,8 @@ def _revealed(policy: AnyPolicy, request: Request, files: tuple[Path, Path], eve
     resolved, view = found.views[name], name or "default"
     event |= {"policy": policy_hash(resolved.policy), "view": view}
     source, sink = _opened(*files)
-    with _private_files():
-        return _Revealing(resolved, view, request).written(source, sink, event)
+    with _private_files(), Workplace() as workplace:
+        return _Revealing(resolved, view, request).written(source, sink, event, workplace)
 
 
 def _opened(input: Path, output: Path) -> tuple[Source, Sink]:
@@ -101,14 +106,16 @@ class _Revealing:
             _refuse_several_keys(self._operations, keys, request.column)
         self._context = MaskContext(request.column, own_domain(resolved.identity, view), keys, resolved.policy.columns[request.column].type)
 
-    def written(self, source: Source, sink: Sink, event: dict[str, str]) -> Revealed:
-        """Write all rows, then the audit, then show the file."""
+    def written(self, source: Source, sink: Sink, event: dict[str, str], workplace: Workplace) -> Revealed:
+        """Write all rows, then the audit, then show the file. Before the first row the audit says that it begins: a process may be killed."""
         schema = source.describe()
         if self._column not in schema.names:
             raise UsageError(f"the input has no column {self._column}", code="column-unknown", hint=suggestion(self._column, schema.names))
         place = schema.get_field_index(self._column)
+        audit.append(**event, rows=0, keys=[], outcome="begun")
         writer = sink.open(schema.set(place, pa.field(self._column, pa.string())))
         try:
+            workplace.note(list(writer.staging))
             rows, left, wrong = 0, 0, 0
             for batch in source.batches(schema.names):
                 values = as_text(batch.column(place))

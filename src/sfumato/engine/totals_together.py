@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +15,12 @@ from sfumato.core.interfaces import MaskPlan, Staged
 from sfumato.core.kernels.fingerprint import fingerprints
 from sfumato.core.mask import WIDE, Told
 from sfumato.core.masked_column import MaskedColumn
+from sfumato.core.number_columns import numbers_of
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import read
 from sfumato.engine.differences import few_people
+
+_Rows = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,16 +31,43 @@ class MaskedView:
     masks: MaskPlan
     staged: Staged
 
-    def known(self, column: str, original: pa.Array) -> NDArray[np.bool_]:
-        """Return the rows of the source whose value it shows as it was, or moved a little way by chance."""
-        known = np.zeros(len(original), bool)
-        mask = self.masks.masks.get(column)
-        if isinstance(mask, MaskedColumn) and mask.moves:
-            known[self.staged.link] = True
-        elif column in self.masks.kept or (isinstance(mask, MaskedColumn) and _leaves_some(mask)):
-            written = read(self.staged.written, [], {column: [column]}, Quiet()).prints[column]
-            known[self.staged.link] = written == fingerprints([original], len(original))[self.staged.link]
-        return known
+    def known(self, column: str, original: pa.Array) -> tuple[_Rows, _Rows]:
+        """Return the rows of the source whose value it shows as it was, and those whose value can perhaps be told from what it shows.
+
+        An interval shows its ends, which are values of its class. What chance has moved is perhaps near enough, and what a mask that anybody could
+        follow makes of one value alone may be undone.
+        """
+        surely, perhaps = np.zeros((2, len(original)), bool)
+        link, mask = self.staged.link, self.masks.masks.get(column)
+        if any(publication.column == column for publication in self.masks.publications):
+            surely[link] = _is_end(numbers_of(original)[link], self.staged.text_classes(Quiet()).class_of)
+        elif column in self.masks.kept or (isinstance(mask, MaskedColumn) and (mask.moves or _leaves_some(mask))):
+            written = read(self.staged.written, [column], {column: [column]}, Quiet())
+            shown, prints = written.columns[column], fingerprints([original], len(original))[link]
+            if isinstance(mask, MaskedColumn) and mask.moves:
+                perhaps[link] = ~np.isnan(np.append(numbers_of(shown.values), np.nan)[shown.codes])
+            else:
+                surely[link] = written.prints[column] == prints
+                if isinstance(mask, MaskedColumn) and mask.may_be_undone_by_anybody:
+                    perhaps[link] = np.append(_values_of(shown.codes, prints) == 1, False)[shown.codes]
+        return surely, perhaps
+
+
+def _is_end(numbers: NDArray[np.float64], class_of: NDArray[np.int32]) -> _Rows:
+    """Return which values are the smallest or the largest of their class."""
+    least, most = np.full(int(class_of.max(initial=-1)) + 1, np.inf), np.full(int(class_of.max(initial=-1)) + 1, -np.inf)
+    np.fmin.at(least, class_of, numbers)
+    np.fmax.at(most, class_of, numbers)
+    found: _Rows = (numbers == least[class_of]) | (numbers == most[class_of])
+    return found
+
+
+def _values_of(codes: NDArray[Any], prints: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return how many originals each published value has."""
+    there = codes >= 0
+    _, values = np.unique(prints[there], return_inverse=True)
+    pairs = np.unique(np.stack([codes[there].astype(np.int64), values], axis=1), axis=0)
+    return np.bincount(pairs[:, 0], minlength=int(codes.max(initial=-1)) + 1)
 
 
 def _leaves_some(mask: MaskedColumn) -> bool:
@@ -63,36 +94,39 @@ class AllTold:
 
     def __init__(self, views: Sequence[MaskedView], totals: Sequence[ToldInView], table: pa.RecordBatch, people: NDArray[np.int32]) -> None:
         self._views, self._totals, self._table, self._people = views, totals, table, people
-        self._shown: dict[tuple[str, str], NDArray[np.bool_]] = {}
+        self._shown: dict[tuple[str, str], tuple[_Rows, _Rows]] = {}
 
     def of_few(self, seen: Collection[str]) -> Iterator[str]:
         """Yield what tells of few people to whoever sees some views: the first thing for each column that is added up."""
         for of in dict.fromkeys(each.told.of for each in self._totals):
             totals = [each for each in self._totals if each.told.of == of and each.view in seen and (each.told.groups >= 0).any()]
+            if not totals:
+                continue
             known, by = self._known(seen, of)
-            found = (self._few(some, known, by) for some in _sets(totals) if len(some) > 1 or known.any())
+            found = (self._few(some, rows, by) for rows in known for some in _sets(totals) if len(some) > 1 or rows.any())
             yield from islice(filter(None, found), 1)
 
-    def _known(self, seen: Collection[str], of: str) -> tuple[NDArray[np.bool_], list[str]]:
-        """Return the rows whose own values of a column are seen, and what shows them."""
+    def _known(self, seen: Collection[str], of: str) -> tuple[list[_Rows], list[str]]:
+        """Return the rows whose own values of a column are seen, surely and perhaps, and what shows them."""
         by: list[str] = []
-        known = np.zeros(len(self._people), bool)
+        surely, perhaps = np.zeros((2, len(self._people)), bool)
         if not of:
-            return known, by
+            return [surely], by
         for view in self._views:
             if view.name in seen:
                 if (view.name, of) not in self._shown:
                     self._shown[view.name, of] = view.known(of, self._table.column(of))
-                if self._shown[view.name, of].any():
-                    known |= self._shown[view.name, of]
-                    by.append(f"the view {view.name}" if view.name else "the release")
+                shown = self._shown[view.name, of]
+                surely |= shown[0]
+                perhaps |= shown[1]
+                by += [f"the view {view.name}" if view.name else "the release"] if (shown[0] | shown[1]).any() else []
         for each in self._totals:
             if each.told.of == of and each.view in seen and each.told.known.any():
-                known |= each.told.known
+                surely |= each.told.known
                 by.append(each.words)
-        return known, by
+        return [surely, surely | perhaps] if perhaps.any() else [surely], by
 
-    def _few(self, totals: Sequence[ToldInView], known: NDArray[np.bool_], by: Sequence[str]) -> str | None:
+    def _few(self, totals: Sequence[ToldInView], known: _Rows, by: Sequence[str]) -> str | None:
         """Return what some totals tell of few people, together and beside values that are known; None where they do not."""
         least = max(each.told.people for each in totals)
         few = few_people([np.where(known, -1, each.told.groups) for each in totals], self._people, least)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.interfaces import MaskPlan
 from sfumato.core.kernels.fingerprint import fingerprints
-from sfumato.core.mask import Told
+from sfumato.core.mask import Mask, Told, Totals
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import read
@@ -28,10 +28,10 @@ _HINT = "make groups that are the same or differ by more people, leave one of th
 
 
 class WideMasksAgain:
-    """Gathers the columns that such masks look at as the source is read anew; those that chance decides cannot be done again."""
+    """Gathers the columns that such masks look at as the source is read anew; of those that chance decides only what they tell is looked at."""
 
     def __init__(self, parts: Sequence[tuple[str, MaskPlan]], subject: str | None) -> None:
-        self._columns = {view: [name for name in masks.wide if masks.masks[name].card.deterministic] for view, masks in parts}
+        self._columns = {view: [name for name in masks.wide if _tells(masks.masks[name])] for view, masks in parts}
         self._subject = subject
         needed = [column for view, masks in parts for name in self._columns[view] for column in masks.needed(name)]
         self.needed = list(dict.fromkeys([*needed, *([subject] if subject is not None and needed else [])]))
@@ -71,12 +71,17 @@ class WideMasksAgain:
             columns = rows.select(view.masks.needed(name))
             context = view.masks.contexts[name]
             made, totals = mask.totals(columns, context) if isinstance(mask, MaskedColumn) else (mask.apply(columns, context), [])
-            if not np.array_equal(written.prints[name], fingerprints([view.masks.as_read_back(name, made)], len(rows))):
+            if mask.card.deterministic and not np.array_equal(written.prints[name], fingerprints([view.masks.as_read_back(name, made)], len(rows))):
                 raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
             for told in totals:
                 _refuse_few(told, people_of(columns, context.subject))
                 groups, known = (_of_source(rows, view.staged.link, table.num_rows) for rows in (told.groups, told.known))
                 yield ToldInView(view.name, name, replace(told, groups=groups, known=known))
+
+
+def _tells(mask: Mask) -> bool:
+    """Return whether a mask can be done again, or at least what it tells of groups."""
+    return mask.card.deterministic or (isinstance(mask, MaskedColumn) and any(isinstance(step, Totals) for step in mask.operations))
 
 
 def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:

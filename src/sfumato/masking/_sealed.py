@@ -15,7 +15,7 @@ from sfumato.core import envelope
 from sfumato.core.canonical import ValueType
 from sfumato.core.cipher_library import refuse_missing_library
 from sfumato.core.keys import Key, derived_key
-from sfumato.core.mask import MaskContext, Operation
+from sfumato.core.mask import Mask, MaskContext, Operation
 from sfumato.core.rows import on_present
 from sfumato.core.value_bytes import value_text
 
@@ -56,12 +56,22 @@ class Sealed(Operation):
         refuse_missing_library()
         return on_present(value_text(values), lambda present: self._opened(present, context))
 
-    def marked(self, values: pa.Array) -> NDArray[np.bool_]:
-        """Return which values are envelopes."""
+    def marked(self, values: pa.Array, context: MaskContext) -> NDArray[np.bool_]:
+        """Return which values are envelopes under one of the keys."""
+        known = {key.id for key in context.keys.every(self.key)}
         found = np.zeros(len(values), bool)
         present = values.is_valid().to_numpy(zero_copy_only=False)
-        found[present] = [one is not None for one in envelope.opened(value_text(values).drop_null())]
+        found[present] = [one is not None and one[0] in known for one in envelope.opened(value_text(values).drop_null())]
         return found
+
+    def refuse_strangers(self, values: pa.Array, context: MaskContext) -> None:
+        """Refuse envelopes under a key that nobody has named."""
+        for key_id in envelope.key_ids(value_text(values).drop_null()):
+            context.keys.of_id(self.key, key_id)
+
+    def is_like(self, other: Mask) -> bool:
+        """Return whether the other makes envelopes under the same key for the same domain."""
+        return isinstance(other, Sealed) and (self.key, self.domain) == (other.key, other.domain)
 
     @abstractmethod
     def encrypted(self, values: Sequence[bytes], secret: bytes, associated: bytes) -> list[bytes]:

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from sfumato.core.draws import draws, fractions
 from sfumato.core.files import PolicyPath
-from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.mask import NOTHING, Card, MaskContext, Operation, text_of
 from sfumato.core.policy_files import lines_of
 from sfumato.errors import DataError
 
@@ -67,7 +67,8 @@ class Choice(Operation):
             changes_type=True,
             scope="value",
             generates=True,
-            reveals="Nothing of the value." if self.key is None else "That rows with different results had different values.",
+            keyed=self.key is not None,
+            reveals=NOTHING if self.key is None else "That rows with different results had different values.",
         )
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import pyarrow as pa
 from pydantic import Field
 
-from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.core.mask import NOTHING, Card, MaskContext, Operation
 
 if TYPE_CHECKING:
     import ibis
@@ -25,7 +25,7 @@ class Constant(Operation):
         scope="value",
         engines=("arrow", "sql"),
         generates=True,
-        reveals="Nothing of the value.",
+        reveals=NOTHING,
     )
 
     value: Annotated[str, Field(description="what every row shows")] = "*"

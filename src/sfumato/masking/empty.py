@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.core.mask import NOTHING, Card, MaskContext, Operation
 
 if TYPE_CHECKING:
     import ibis
@@ -23,7 +23,7 @@ class Empty(Operation):
         scope="value",
         engines=("arrow", "sql"),
         empties=True,
-        reveals="Nothing of the value.",
+        reveals=NOTHING,
     )
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:

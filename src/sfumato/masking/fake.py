@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from sfumato.core.by_chance import ByChance
 from sfumato.core.draws import below
-from sfumato.core.mask import Card, MaskContext
+from sfumato.core.mask import NOTHING, Card, MaskContext
 from sfumato.core.value_bytes import value_text
 from sfumato.errors import nearest
 from sfumato.masking._fake_pools import is_known, locales, pool, refuse_missing_library
@@ -90,9 +90,8 @@ class Fake(ByChance):
             changes_type=True,
             scope="value" if self.by is None else "row",
             generates=True,
-            reveals="Nothing of the value."
-            if self.key is None
-            else "Which rows have the same value, but for the few that share a fake; fakes repeat.",
+            keyed=self.key is not None,
+            reveals=NOTHING if self.key is None else "Which rows have the same value, but for the few that share a fake; fakes repeat.",
         )
 
     @property

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from sfumato.core.by_chance import ByChance
 from sfumato.core.canonical import ValueType
 from sfumato.core.draws import below
-from sfumato.core.mask import Card, MaskContext
+from sfumato.core.mask import NOTHING, Card, MaskContext
 from sfumato.core.typed_column import Numbers, bound_at
 
 
@@ -54,8 +54,9 @@ class RandomNumber(ByChance):
             changes_type=False,
             scope="value",
             generates=True,
+            keyed=self.key is not None,
             types=("text", "integer", "decimal", "ip"),
-            reveals="Nothing of the value." if self.key is None else "Which rows have the same value, and how often each occurs.",
+            reveals=NOTHING if self.key is None else "Which rows have the same value, and how often each occurs.",
         )
 
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:

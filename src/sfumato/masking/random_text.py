@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from sfumato.core.ascii_rows import ascii_rows
 from sfumato.core.by_chance import ByChance
 from sfumato.core.draws import below
-from sfumato.core.mask import Card, MaskContext
+from sfumato.core.mask import NOTHING, Card, MaskContext
 
 _ALPHABETS = {
     "letters": string.ascii_letters,
@@ -70,7 +70,8 @@ class RandomText(ByChance):
             changes_type=True,
             scope="value",
             generates=True,
-            reveals="Nothing of the value." if self.key is None else "Which rows have the same value, and how often each occurs.",
+            keyed=self.key is not None,
+            reveals=NOTHING if self.key is None else "Which rows have the same value, and how often each occurs.",
         )
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sfumato.core.ascii_rows import ascii_rows
 from sfumato.core.by_chance import ByChance
 from sfumato.core.canonical import ValueType
-from sfumato.core.mask import Card, MaskContext
+from sfumato.core.mask import NOTHING, Card, MaskContext
 
 _HEXADECIMAL = np.array([f"{byte:02x}".encode() for byte in range(256)]).view(np.uint16)
 """The two digits of each byte."""
@@ -41,7 +41,8 @@ class RandomUuid(ByChance):
             changes_type=True,
             scope="value",
             generates=True,
-            reveals="Nothing of the value." if self.key is None else "Which rows have the same value, and how often each occurs.",
+            keyed=self.key is not None,
+            reveals=NOTHING if self.key is None else "Which rows have the same value, and how often each occurs.",
         )
 
     @property

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sfumato.core import canonical
-from sfumato.core.mask import Card, MaskContext, Operation
+from sfumato.core.mask import Card, MaskContext, Operation, Told
 from sfumato.core.row_groups import permuted, row_groups
 
 
@@ -47,6 +47,11 @@ class Swap(Operation):
     def reads(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.within
+
+    def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
+        """Return the groups that exchange values: they are shown, though not whose they are, and so is what they add up to."""
+        groups, _ = row_groups(columns, self.within)
+        return Told(context.column, groups.astype(np.int64), 1, np.zeros(len(groups), bool))
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the values, some of them exchanged."""

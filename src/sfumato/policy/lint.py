@@ -18,21 +18,23 @@ if TYPE_CHECKING:
 # the columns that would have to accept it, and what it is
 _Warned = tuple[Sequence[Column], Mistake]
 
+_WORD, _END = r"(^|[_. -])", r"([_. -]?(address|code|date|day|id|name|no|nr|num|number|nummer|year))?$"
 # names by which columns are called that together single people out, in the languages of those who ask most
 _TELLING = re.compile(
-    r"(^|[_. -])(age|birth|birthday|birthdate|born|dob|zip|zipcode|postcode|postal|plz|gender|sex|city|town|street|address|race|ethnicity|religion"
-    r"|nationality|marital|occupation|job|geburtsdatum|geburtstag|alter|geschlecht|ort|strasse|wohnort|beruf)([_. -]|$)",
+    rf"{_WORD}(age|date[_. -]of[_. -]birth|birth|birthday|birthdate|born|dob|zip|zipcode|postcode|postal|plz|postleitzahl|gender|sex|city|town|street"
+    r"|address|adresse|race|ethnicity|religion|nationality|marital|marital[_. -]status|occupation|job|job[_. -]title"
+    r"|geburtsdatum|geburtstag|geburtsjahr|alter"
+    rf"|geschlecht|ort|stra(ss|ß)e|hausnummer|wohnort|beruf){_END}",
     re.IGNORECASE,
 )
-
 # names by which columns are called that say who somebody is
-_PERSON = r"(patient|person|customer|client|employee|member|student|user|contact|full|first|last|family|given|middle|maiden|sur|fore|nick|vor|nach)"
+_PERSON = "(patient|person|customer|client|employee|member|student|user|contact|full|first|last|family|given|middle|sur|fore|vor|nach|patienten)"
 _SAYING_WHO = re.compile(
-    rf"^name$|(^|[_. -]){_PERSON}[_. -]?name([_. -]|$)"
-    r"|(^|[_. -])(nom|prenom|prénom|apellidos?|nombre|cognome|e-?mail|mail|phone|telephone|mobile|telefon"
-    r"|handy|téléphone|telefono|teléfono|fax|ssn|nino|bsn|dni|pesel|mrn|passport|iban|username|login|insurance|versichertennummer|steuer_?id"
+    rf"^name$|{_WORD}{_PERSON}[_. -]?name$|{_WORD}(nom|prenom|prénom|apellidos?|nombre|cognome|e-?mail|mail|phone|telephone|mobile|telefon|handy"
+    r"|téléphone|telefono|teléfono|fax|ssn|nino|bsn|dni|pesel|mrn|nhs|passport|iban|username|login|insurance"
+    r"|versicherten|kunden|steuer|social[_. -]security"
     r"|(patient|person|customer|client|employee|member|student|user|insurance|national|tax|social|passport|account|card)[_. -]?(id|no|nr|number))"
-    r"([_. -]|$)",
+    rf"{_END}",
     re.IGNORECASE,
 )
 
@@ -79,15 +81,24 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
             if column in policy.columns and policy.columns[column].type in _MOSTLY_UNIQUE and column not in view.masks:
                 yield warning(column, "type", SAYS_LITTLE, code="lint-distinct", hint="t_closeness with the ordered distance, or a coarser column")
     for column, entry in policy.columns.items():
-        if entry.role == "other" and column not in view.masks and view.promises and _TELLING.search(column):
+        if entry.role == "other" and column not in view.masks and view.promises and _TELLING.search(_words(column)):
             words = "is published as it is, and by its name people could be known by it"
             yield warning(column, "role", words, code="lint-left-in-clear", hint="role: quasi_identifier, or a mask")
-        elif entry.role == "other" and column not in view.masks and view.promises and _SAYING_WHO.search(column):
+        elif entry.role == "other" and column not in view.masks and view.promises and _SAYING_WHO.search(_words(column)):
             words = "is published as it is, and by its name it says who somebody is"
             yield warning(column, "role", words, code="lint-left-in-clear", hint="role: identifier, which removes it, or a mask")
         elif entry.role == "identifier" and column in view.masks and view.promises and not view.masks[column].changes:
             words = "is an identifier, and its mask keeps it as it is"
             yield warning(column, "mask", words, code="lint-left-in-clear", hint="no mask, which removes it, or a pseudonym: hash with a key")
+
+
+def _words(name: str) -> str:
+    """Return a name with its words apart.
+
+    >>> _words("dateOfBirth")
+    'date_Of_Birth'
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
 
 
 def _nobody_counts_people(view: Resolved) -> bool:

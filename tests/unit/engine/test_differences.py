@@ -274,5 +274,45 @@ def test_an_extreme_beside_means_of_few_is_refused(tmp_path: Path) -> None:
         sfumato.run(beside(tmp_path, {"means": means, "least": extreme}, "max"), PAYS)
 
 
+CONSENTING = {"when": {"column": "ward", "equals": "a"}, "otherwise": "empty"}
+CONSENT = pa.table({"pay": [100, 200, 100, 200, 100, 200, 100, 200, 999], "ward": ["a"] * 8 + ["b"]})
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        "shuffle",
+        {"swap": {"share": 0.5}},
+        {"shuffle": {"within": ["ward"]}},
+        {"noise": {"amount": 0.5}},
+        {"regex_replace": {"pattern": "^", "replacement": "EUR "}},
+        {"hash": {"unkeyed": "sha256"}},
+        {"expression": {"sql": "pay * 2"}},
+        {"map_values": {"mapping": {"100": "low", "200": "high", "999": "vip"}}},
+    ],
+    ids=str,
+)
+def test_a_total_beside_others_in_any_order_or_writing_is_refused(mask: Any, tmp_path: Path) -> None:
+    with pytest.raises(PromiseError, match="aggregate-difference"):
+        sfumato.run(beside(tmp_path, {"open": {"role": "other", "mask": mask, **CONSENTING}}), CONSENT)
+
+
+@pytest.mark.parametrize("mask", [{"constant": {}}, {"random_number": {"minimum": 1, "maximum": 9}}, {"generalise": {"size": 1000}}], ids=str)
+def test_a_total_beside_what_tells_no_values_stands(mask: Any, tmp_path: Path) -> None:
+    assert len(sfumato.run(beside(tmp_path, {"open": {"role": "other", "mask": mask, **CONSENTING}}), CONSENT)) == 2
+
+
+def test_a_total_beside_the_ends_of_intervals_is_refused(tmp_path: Path) -> None:
+    table = pa.table({"zip": [f"{100 + row // 3}" for row in range(30)], "cost": [1000 + 37 * row * row for row in range(30)]})
+    fine = {"zip": {"role": "quasi_identifier"}, "cost": {"role": "quasi_identifier"}}
+    total = {"zip": {"role": "other"}, "cost": {"role": "other", "mask": {"aggregate": {"function": "sum", "by": ["zip"], "k": 3}}}}
+    views = {
+        "fine": {"columns": fine, "promises": [{"k_anonymity": {"k": 3}}], "sink": str(tmp_path / "fine.csv")},
+        "total": {"columns": total, "promises": [], "sink": str(tmp_path / "total.csv")},
+    }
+    with pytest.raises(PromiseError, match="cost in the view total tells a total of which the view fine shows all values but those of 1 person"):
+        sfumato.run({"columns": fine, "views": views, "readers": {"one": list(views)}}, table)
+
+
 def frame() -> Any:
     return pa.table(PEOPLE)
