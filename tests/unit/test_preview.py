@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import sfumato
 from sfumato.engine import preview as module
 from sfumato.engine.preview import preview
-from sfumato.errors import DataError
+from sfumato.errors import DataError, UsageError
 
 POLICY = {
     "source": "data.csv",
@@ -170,3 +171,15 @@ def test_finer_values_are_promised_only_where_values_are_generalised(
 
     assert ended.stderr == ""
     assert ended.stdout.splitlines()[-1] == last
+
+
+def test_a_preview_refuses_two_ranges_of_tokens_in_one_namespace_as_a_run_does(tmp_path: Path) -> None:
+    vault = str(tmp_path / "my.vault")
+    columns = {
+        name: {"role": "identifier", "mask": {"tokenise": {"vault": vault, "namespace": "people", "size": size}}}
+        for name, size in (("one", 1000), ("other", 2000))
+    }
+    with pytest.raises(UsageError) as caught:
+        preview({"columns": columns, "name": "tokens"}, data=pa.table({"one": ["a"], "other": ["b"]}))
+    assert caught.value.code == "vault-range"
+    assert not Path(vault).exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.vault_namespace import Namespace, Numbering, TokenRange
+from sfumato.core.vault_namespace import Namespace, Numbering, TokenRange, other_range
 
 
 @dataclass
@@ -25,11 +25,14 @@ class Rehearsal:
     """Remembers, as long as it lasts, what vaults would have recorded, so that one value has one token in all columns that share it."""
 
     def __init__(self) -> None:
-        self._drawn: dict[tuple[Path, str], Drawn] = {}
+        self._drawn: dict[tuple[Path, str], tuple[TokenRange, Drawn]] = {}
 
-    def drawn(self, path: Path, namespace: str) -> Drawn:
-        """Return what would have been recorded in a namespace of a vault."""
-        return self._drawn.setdefault((path.absolute(), namespace), Drawn())
+    def drawn(self, path: Path, namespace: str, wanted: TokenRange) -> Drawn:
+        """Return what would have been recorded in a namespace of a vault; refuse one that was begun with other tokens."""
+        begun, drawn = self._drawn.setdefault((path.absolute(), namespace), (wanted, Drawn()))
+        if begun != wanted:
+            raise other_range(path, namespace, begun)
+        return drawn
 
 
 class RehearsedNamespace(Numbering):

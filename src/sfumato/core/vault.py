@@ -68,7 +68,7 @@ class Vault:
         kept = None
         if self._path.exists():
             kept = Namespace.found(opened.enter_context(self._opened(writing=False)), namespace, wanted, key, self._path)
-        return RehearsedNamespace(kept, namespace, wanted, self._rehearsal.drawn(self._path, namespace))
+        return RehearsedNamespace(kept, namespace, wanted, self._rehearsal.drawn(self._path, namespace, wanted))
 
     def values(self, namespace: str, wanted: TokenRange, key: VaultKey | None, tokens: NDArray[np.int64]) -> list[bytes | None]:
         """Return the value of each token; None for one that was never given out."""

@@ -134,11 +134,7 @@ class Namespace(Numbering):
             return None
         number, start, step, size, secret, begun_under, check = row
         if (start, step, size, secret is None) != (wanted.start, wanted.step, wanted.size, wanted.ordered):
-            raise UsageError(
-                f"the vault {path} has other tokens for {name}: {size} from {start} on, {'in order' if secret is None else 'at random'}",
-                code="vault-range",
-                hint="the same start, size, step and order as before, or another namespace",
-            )
+            raise other_range(path, name, TokenRange(start, step, size, secret is None))
         if begun_under != (key.id if key is not None else None):
             was = f"under the key {begun_under}" if begun_under else "without a key"
             raise UsageError(f"the vault {path} was begun for {name} {was}", code="vault-key", hint="the same key as before, or another namespace")
@@ -198,3 +194,12 @@ class _Permutation:
         while (outside := found >= self._size).any():
             found[outside] = self._cipher.permuted_numbers(found[outside], self._bits, decrypt)
         return found.astype(np.int64)
+
+
+def other_range(path: Path, name: str, begun: TokenRange) -> UsageError:
+    """Return the error for a namespace that was begun with other tokens."""
+    return UsageError(
+        f"the vault {path} has other tokens for {name}: {begun.size} from {begun.start} on, {'in order' if begun.ordered else 'at random'}",
+        code="vault-range",
+        hint="the same start, size, step and order as before, or another namespace",
+    )

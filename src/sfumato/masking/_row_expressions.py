@@ -92,6 +92,9 @@ def refuse_more_than_a_row(sql: str) -> None:
         wrong = _first(connection, node, _beyond, frozenset())
         many = next((found for part in _parts(node) if (found := multiplied(part, _parts(part))) is not None), None)
     if wrong is not None:
+        name = wrong.removeprefix("the function ")
+        if name != wrong and name not in _every_function():
+            raise ValueError(f"calls the function {name}, which DuckDB does not have")
         raise ValueError(f"looks beyond its row by {wrong}; {_ADVICE}")
     if many is not None:
         raise ValueError(f"makes much many times over, by {many}; write them beside each other")
@@ -173,6 +176,12 @@ def _parts(tree: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(tree, list):
         for below in tree:
             yield from _parts(below)
+
+
+@cache
+def _every_function() -> frozenset[str]:
+    with closed_connection() as connection:
+        return frozenset(name for (name,) in connection.execute("SELECT DISTINCT function_name FROM duckdb_functions()").fetchall())
 
 
 @cache

@@ -226,11 +226,14 @@ def _replace(path: str, found: list[Any], made: Callable[[pa.Array], tuple[pa.Ar
     values = [place.value for _, place in places]
     if not values:
         return False
-    new_values, wrong = made(pa.array([_plain(value) for value in values], pa.string()))
-    for (row, place), old, new, refused in zip(places, values, new_values.to_pylist(), wrong.tolist(), strict=True):
+    plain = [_plain(value) for value in values]
+    new_values, wrong = made(pa.array(plain, pa.string()))
+    for (row, place), old, text, new, refused in zip(places, values, plain, new_values.to_pylist(), wrong.tolist(), strict=True):
         if refused:
             found[row] = f", for what is at {path},"
-        place.put(new if isinstance(old, str) or new is None else _as(type(old), new))
+        # a number that stays what it is stays as it was written
+        if new != text:
+            place.put(new if isinstance(old, str) or new is None else _as(type(old), new))
     return True
 
 

@@ -302,3 +302,10 @@ def test_a_number_has_the_pseudonym_that_it_has_elsewhere(monkeypatch: pytest.Mo
     (row,) = release.table.to_pylist()
 
     assert row["whole"] in str(row["list"])
+
+
+def test_a_number_that_is_kept_stays_as_it_is_written() -> None:
+    document = '{"a":1E5,"b":0.1234567890123456789,"c":-0.0}'
+    mask = {"nested": {"paths": {f"$.{name}": "keep" for name in "abc"}}}
+    release: Any = sfumato.run({"columns": {"x": {"role": "other", "mask": mask}}}, pa.table({"x": [document]}))
+    assert release.table["x"].to_pylist() == [document]
