@@ -240,3 +240,18 @@ def test_what_an_expression_adds_behind_a_pseudonym_is_seen(first: Any) -> None:
 )
 def test_pseudonyms_under_a_key_tell_nothing_whatever_they_are_made_of(mask: Any) -> None:
     assert read_by_one({"a": BY_AGE, "b": without(age={"role": "other", "mask": mask})})["a"].record.together[0].smallest_class >= 10
+
+
+def test_sums_of_wards_tell_a_reader_of_rows_nothing_but_wards() -> None:
+    chance = np.random.default_rng(3)
+    data = (
+        table().append_column("ward", pa.array(chance.choice(["a", "b", "c"], ROWS))).append_column("cost", pa.array(chance.integers(100, 999, ROWS)))
+    )
+    columns = {"badge": REMOVED, "zip": ZIP, "age": REMOVED, "diag": {"role": "sensitive"}, "case": KEPT, "ward": {"role": "other"}, "cost": REMOVED}
+    total = {"role": "other", "mask": {"aggregate": {"function": "sum", "by": ["ward"]}}}
+    sums = {"columns": {"zip": REMOVED, "diag": REMOVED, "case": REMOVED, "cost": total}, "promises": []}
+    assert read_by_one({"research": {"columns": {"age": QUASI}}, "sums": sums}, data, columns=columns)["research"].record.rows.out == ROWS
+    # but where the groups are of a column that the rows generalise, they tell it
+    by_age = {"role": "other", "mask": {"aggregate": {"function": "sum", "by": ["age"], "k": 2, "dominance": 1.0}}, "on_invalid": "remove"}
+    ages = {"columns": {**sums["columns"], "cost": by_age}, "promises": []}
+    assert "what research promises" in refused({"research": {"columns": {"age": QUASI}}, "ages": ages}, data, columns=columns)

@@ -44,7 +44,8 @@ class Card:
     what becomes of a missing value where the policy says nothing; ``generates`` whether the operation can put something in its place.
     ``keyed`` says that nobody without a key or a vault can tell what a value becomes: who knows somebody's value does not find the row by it.
     ``empties`` says that it answers null on purpose, ``perturbs`` that values become others of their kind, by chance or by exchange,
-    ``in_part`` that parts of a value may stay as they are whatever chance does to the others. ``types`` are the types of values it takes, all where
+    ``in_part`` that parts of a value may stay as they are whatever chance does to the others, ``of_groups`` that all rows that are alike in
+    the columns it reads become the same. ``types`` are the types of values it takes, all where
     there are none. ``reveals`` says in one sentence what can still be learnt.
     """
 
@@ -60,6 +61,7 @@ class Card:
     empties: bool = False
     perturbs: bool = False
     in_part: bool = False
+    of_groups: bool = False
     types: tuple[ValueType, ...] = ()
     reveals: str = ""
 

@@ -156,6 +156,12 @@ class MaskedColumn:
         return any(_is_plain(steps) for steps in self.branches)
 
     @property
+    def tells_of(self) -> frozenset[str]:
+        """The columns whose values may be told from what it makes: not its own where all rows of a group become the same."""
+        own = not all(any(step.card.of_groups for step in steps) for steps in self.branches)
+        return frozenset([*self.reads, *([self.column] if own else [])])
+
+    @property
     def may_be_undone_by_anybody(self) -> bool:
         """Whether what a value becomes can be seen in some branch, and may tell what it was: no key, no chance, and the value is looked at."""
         return any(_is_plain(steps) and not any(step.card.reveals == NOTHING for step in steps) for steps in self.branches if steps)

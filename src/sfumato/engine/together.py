@@ -162,7 +162,7 @@ def _told(view: Seen, known: Set[str], generalised: Set[str], original: Reading)
         name
         for name in view.plan.published
         if name not in view.plan.quasi_identifiers
-        and (masks[name].is_plain_to_see and known & {name, *masks[name].reads} if name in masks else name in known)
+        and (masks[name].is_plain_to_see and known & masks[name].tells_of if name in masks else name in known)
     ]
     if plain:
         for name, column in read(view.staged.written, plain, {}, Quiet()).columns.items():

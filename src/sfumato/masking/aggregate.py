@@ -61,6 +61,7 @@ class Aggregate(Operation):
             uniqueness="lossy",
             changes_type=self.function == "count",
             scope="group" if self.by else "table",
+            of_groups=True,
             types=() if self.function in _OF_ANYTHING else ("integer", "decimal"),
             reveals=_PLAIN[self.function] if self.plain else "A number that stands for k people or more of each group.",
         )
