@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from reference_pages.error_codes import argument, calls_with_a_code, literals
 from reference_pages.readings import OPEN, Known, Scope, agreeing, arguments, function_called, readings, scopes
 from reference_pages.source_code import PACKAGE, Module, called, parameters
 from sfumato import errors
-from sfumato.errors import Mistake, PolicyError, SfumatoError
+from sfumato.errors import DataError, Mistake, PolicyError, SfumatoError, UnreachableError
 
 _STATUSES = {name: kind.status for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, SfumatoError)}
 _MISTAKE = list(Mistake.__dataclass_fields__)
@@ -76,11 +76,21 @@ def _said(call: ast.Call, code: ast.expr, scope: Scope, known: Known) -> Iterato
     name = called(call)
     if name in _STATUSES:
         yield from _of_parts(arguments(call, ["message"]), code, scope, agreed, _STATUSES[name])
+    elif name == "Failure":
+        yield from _of_failure(call, code, scope, agreed)
     elif name == "Mistake" or _is_mistake(name, scope.module):
         parts = arguments(call, _MISTAKE)
         yield from _of_parts(parts, code, scope, agreed, PolicyError.status, prefix="" if name == "Mistake" else f"{OPEN}.")
     elif (found := function_called(call, scope.module)) is not None:
         yield from _by_way_of(*found, call, code, scope, agreed)
+
+
+def _of_failure(call: ast.Call, code: ast.expr, scope: Scope, known: Known) -> Iterator[Message]:
+    """Yield what is said of a server that fails: its words behind the name of the server."""
+    parts = arguments(call, ["message"])
+    of_data = parts is not None and "of_data" in parts
+    for message in _of_parts(parts, code, scope, known, DataError.status if of_data else UnreachableError.status):
+        yield replace(message, words=f"{OPEN} {message.words}")
 
 
 def _is_mistake(name: str, module: Module) -> bool:

@@ -150,7 +150,7 @@ class MysqlConnection:
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns by one statement, some rows at a time."""
-        names = ", ".join(quoted_name(column.name) for column in columns) or "NULL"
+        names = ", ".join(_selected(column) for column in columns) or "NULL"
         query = f"SELECT {names} FROM {quoted(TableName(table.name, self._schema_of(table)))}"  # noqa: S608 - names are quoted
         wanted = pa.schema([(column.name, column.kind) for column in columns])
         with self._errors(), self._connection.cursor(self._driver.cursors.SSCursor) as cursor:
@@ -303,7 +303,15 @@ def _column(name: str, called: str, kind: str, digits: int | None, scale: int | 
         return TableColumn(_text(name), called, _WHOLE[kind]["unsigned" in called])
     if kind == "decimal":
         return TableColumn(_text(name), called, pa.decimal128(int(digits or 0), int(scale or 0)) if int(digits or 0) <= _DIGITS else pa.string())
+    if kind == "time":
+        # it may be longer than a day, or less than nothing
+        return TableColumn(_text(name), called, pa.string(), as_text=True)
     return TableColumn(_text(name), called, _WORDS.get(kind))
+
+
+def _selected(column: TableColumn) -> str:
+    name = quoted_name(column.name)
+    return f"CAST({name} AS CHAR)" if column.as_text else name
 
 
 def _text(value: Any) -> str:
