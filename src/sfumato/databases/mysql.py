@@ -20,6 +20,7 @@ from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, of_code
+from sfumato.databases.mysql_types import called, column_of, kind_of, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
 
@@ -47,23 +48,6 @@ _FAILURES = {
     "1406": VALUE,
     "2": GONE,
 }
-_WHOLE = {
-    "tinyint": (pa.int8(), pa.uint8()),
-    "smallint": (pa.int16(), pa.uint16()),
-    "mediumint": (pa.int32(), pa.uint32()),
-    "int": (pa.int32(), pa.uint32()),
-    "bigint": (pa.int64(), pa.uint64()),
-}
-_WORDS = {
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "datetime": pa.timestamp("us"),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "year": pa.int16(),
-    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json", "uuid", "inet4", "inet6"), pa.string()),
-}
-_DIGITS = 38
 _COLUMNS = """
 SELECT column_name, column_type, data_type, numeric_precision, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
@@ -124,7 +108,7 @@ class MysqlConnection:
                 name for (name,) in self._rows("SELECT table_name FROM information_schema.tables WHERE table_schema = %s", [self._schema_of(table)])
             ]
             raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
-        return [_column(*row) for row in rows]
+        return [column_of(*row) for row in rows]
 
     def identity(self, table: TableName) -> str | None:
         """Return where the server is, and the database and name of the table."""
@@ -132,7 +116,7 @@ class MysqlConnection:
         query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
         found = self._rows(query, [self._schema_of(table), table.name])
         ((host, port, folder),) = self._rows("SELECT @@hostname, @@port, @@datadir", [])
-        return f"{host}/{port}/{folder}/{_text(found[0][0])}/{_text(found[0][1])}" if found else None
+        return f"{host}/{port}/{folder}/{text_of(found[0][0])}/{text_of(found[0][1])}" if found else None
 
     def about(self, table: TableName) -> int | None:
         """Return what the storage engine thinks."""
@@ -150,17 +134,17 @@ class MysqlConnection:
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns by one statement, some rows at a time."""
-        names = ", ".join(_selected(column) for column in columns) or "NULL"
+        names = ", ".join(selected(column) for column in columns) or "NULL"
         query = f"SELECT {names} FROM {quoted(TableName(table.name, self._schema_of(table)))}"  # noqa: S608 - names are quoted
         wanted = pa.schema([(column.name, column.kind) for column in columns])
         with self._errors(), self._connection.cursor(self._driver.cursors.SSCursor) as cursor:
             cursor.execute(query + (f" ORDER BY {quoted_name(order)}" if order else ""))
             while rows := cursor.fetchmany(_ROWS):
-                yield _typed(rows, wanted, columns)
+                yield typed(rows, wanted, columns)
 
     def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
         """Return how the columns of a table that was made from a schema are read."""
-        return [TableColumn(field.name, _called(field), _kind(field)) for field in schema]
+        return [TableColumn(field.name, called(field), kind_of(field)) for field in schema]
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table in the database for what is staged."""
@@ -168,7 +152,7 @@ class MysqlConnection:
         self._do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
         self._clear_dead()
         self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
-        columns = ", ".join(f"{quoted_name(field.name)} {_called(field)}" for field in schema)
+        columns = ", ".join(f"{quoted_name(field.name)} {called(field)}" for field in schema)
         self._staged.append(table)
         self._do(f"CREATE TABLE {quoted(table)} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
 
@@ -262,20 +246,6 @@ class MysqlConnection:
             raise of_code(code, _FAILURES).error(self._address.shown, f"error {code}" if code else "") from None
 
 
-def quoted_name(name: str) -> str:
-    """Return a name as SQL writes it, whatever characters are in it.
-
-    >>> quoted_name("a`b")
-    '`a``b`'
-    """
-    return "`" + name.replace("`", "``") + "`"
-
-
-def quoted(table: TableName) -> str:
-    """Return the name of a table as SQL writes it."""
-    return f"{quoted_name(table.schema)}.{quoted_name(table.name)}" if table.schema else quoted_name(table.name)
-
-
 def _refuse_names(names: Sequence[str]) -> None:
     """Refuse names with characters that these servers allow in no name."""
     if any(ord(character) > _LAST_OF_NAMES or character == "\0" for name in names for character in name):
@@ -294,69 +264,3 @@ def _driver() -> Any:
     except ImportError:
         raise UnreachableError("MySQL and MariaDB need the library pymysql", code="sql-missing", hint="pip install 'sfumato[sql]'") from None
     return pymysql
-
-
-def _column(name: str, called: str, kind: str, digits: int | None, scale: int | None) -> TableColumn:
-    # MySQL 8 and later give names in capitals and types as bytes
-    called, kind = _text(called), _text(kind).lower()
-    if kind in _WHOLE:
-        return TableColumn(_text(name), called, _WHOLE[kind]["unsigned" in called])
-    if kind == "decimal":
-        return TableColumn(_text(name), called, pa.decimal128(int(digits or 0), int(scale or 0)) if int(digits or 0) <= _DIGITS else pa.string())
-    if kind == "time":
-        # it may be longer than a day, or less than nothing
-        return TableColumn(_text(name), called, pa.string(), as_text=True)
-    return TableColumn(_text(name), called, _WORDS.get(kind))
-
-
-def _selected(column: TableColumn) -> str:
-    name = quoted_name(column.name)
-    return f"CAST({name} AS CHAR)" if column.as_text else name
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
-def _typed(rows: Sequence[tuple[Any, ...]], wanted: pa.Schema, columns: Sequence[TableColumn]) -> pa.RecordBatch:
-    """Return rows in the types of the table; a day of zeros is none."""
-    arrays = []
-    for place, (field, column) in enumerate(zip(wanted, columns, strict=True)):
-        values = [row[place] for row in rows]
-        if pa.types.is_string(field.type):
-            values = [value if value is None or isinstance(value, str) else _text(value) for value in values]
-        try:
-            arrays.append(pa.array(values, field.type))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            raise DataError(
-                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as days of zeros",
-                code="database-type",
-                hint="write null in their place in a view, and name that as the table",
-            ) from None
-    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
-
-
-def _kind(field: pa.Field) -> pa.DataType:
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if pa.types.is_boolean(kind):
-        return pa.int8()
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp("us", tz="UTC" if kind.tz else None)
-    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_time(kind) else kind
-
-
-def _called(field: pa.Field) -> str:
-    """Return what MySQL calls the type of a column."""
-    kind = _kind(field)
-    for name, (signed, unsigned) in _WHOLE.items():
-        if kind in (signed, unsigned):
-            return name if kind == signed else f"{name} unsigned"
-    if pa.types.is_decimal(kind):
-        return f"decimal({kind.precision}, {kind.scale})"
-    if pa.types.is_timestamp(kind):
-        # the type timestamp ends in 2038
-        return "datetime(6)"
-    for is_kind, name in ((pa.types.is_string, "longtext"), (pa.types.is_floating, "double"), (pa.types.is_date, "date")):
-        if is_kind(kind):
-            return name
-    raise DataError(f"column {field.name} is of a type that MySQL does not have, {kind}", code="database-type", hint="a mask that makes text")

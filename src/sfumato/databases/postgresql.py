@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sfumato.databases.address import Address
 from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, of_code
+from sfumato.databases.postgresql_types import called, column_of, plain, quoted, quoted_name, selected, typed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
 
@@ -32,25 +33,6 @@ _FAILURES = {
     "40P01": LOCKED,
     "22": VALUE,
 }
-_WORDS = {
-    "bool": pa.bool_(),
-    "int2": pa.int16(),
-    "int4": pa.int32(),
-    "int8": pa.int64(),
-    "float4": pa.float32(),
-    "float8": pa.float64(),
-    "text": pa.string(),
-    "varchar": pa.string(),
-    "bpchar": pa.string(),
-    "name": pa.string(),
-    "citext": pa.string(),
-    "date": pa.date32(),
-    "time": pa.time64("us"),
-    "timestamp": pa.timestamp("us"),
-    "timestamptz": pa.timestamp("us", tz="UTC"),
-}
-_AS_TEXT = ("uuid", "cidr", "inet", "macaddr", "macaddr8", "json", "jsonb", "xml", "timetz")
-_DIGITS = 38
 _COLUMNS = """
 WITH RECURSIVE held AS (
     SELECT a.attnum, a.attname, format_type(a.atttypid, a.atttypmod) AS called, a.atttypid AS kind, a.atttypmod AS modifier
@@ -113,7 +95,7 @@ class PostgresqlConnection:
     def columns(self, table: TableName) -> list[TableColumn]:
         """Return the columns of a table or a view, those of a domain as what they are made of."""
         found, _, _ = self._found(table)
-        return [_column(*row) for row in self._rows(_COLUMNS, [found])]
+        return [column_of(*row) for row in self._rows(_COLUMNS, [found])]
 
     def identity(self, table: TableName) -> str | None:
         """Return when the server was started and on which of its files the table is."""
@@ -131,12 +113,12 @@ class PostgresqlConnection:
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns by one statement, which sees the table in one state."""
-        names = ", ".join(_selected(column) for column in columns) or "NULL"
+        names = ", ".join(selected(column) for column in columns) or "NULL"
         query = f"SELECT {names} FROM {quoted(table)}{f' ORDER BY {quoted_name(order)}' if order else ''}"  # noqa: S608 - names are quoted
         wanted = pa.schema([(column.name, column.kind) for column in columns])
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(query)
-            yield from (_typed(batch, wanted, columns) for batch in self._fetched(cursor))
+            yield from (typed(batch, wanted, columns) for batch in self._fetched(cursor))
 
     def _fetched(self, cursor: Any) -> Iterator[pa.RecordBatch]:
         """Yield what a statement gives; what goes wrong on the way comes as an error of a file, whose words are the server's."""
@@ -158,19 +140,19 @@ class PostgresqlConnection:
 
     def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
         """Return how the columns of a table that was made from a schema are read: decimals by their text."""
-        kinds = [_plain(pa.nulls(0, field.type)).type for field in schema]
+        kinds = [plain(pa.nulls(0, field.type)).type for field in schema]
         return [TableColumn(name, "", kind, as_text=pa.types.is_decimal(kind)) for name, kind in zip(schema.names, kinds, strict=True)]
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table, which nobody sees before it is committed."""
-        columns = ", ".join(f"{quoted_name(field.name)} {_called(field)}" for field in schema)
+        columns = ", ".join(f"{quoted_name(field.name)} {called(field)}" for field in schema)
         self._do(f"CREATE TABLE {quoted(table)} ({columns})")
 
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Copy further rows into a table."""
-        plain = pa.RecordBatch.from_arrays([_plain(column) for column in batch.columns], names=batch.schema.names)
+        narrow = pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=batch.schema.names)
         with self._errors(), self._connection.cursor() as cursor:
-            cursor.adbc_ingest(table.name, plain, mode="append", db_schema_name=table.schema)
+            cursor.adbc_ingest(table.name, narrow, mode="append", db_schema_name=table.schema)
 
     def loaded(self, table: TableName) -> None:
         """Do nothing: rows are there as soon as they have come."""
@@ -272,20 +254,6 @@ class PostgresqlConnection:
             raise failure.error(self._address.shown, f"SQLSTATE {code}" if code else "") from None
 
 
-def quoted_name(name: str) -> str:
-    """Return a name as SQL writes it, whatever characters are in it.
-
-    >>> quoted_name('a "b c')
-    '"a ""b c"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quoted(table: TableName) -> str:
-    """Return the name of a table as SQL writes it."""
-    return f"{quoted_name(table.schema)}.{quoted_name(table.name)}" if table.schema else quoted_name(table.name)
-
-
 def _drivers() -> tuple[Any, Any]:
     try:
         import psycopg
@@ -301,76 +269,3 @@ def _without_code(error: Exception) -> Any:
     said = str(error)
     refused = "authentication failed" in said or "no password supplied" in said or "no pg_hba.conf entry" in said or "role" in said
     return REFUSED if refused else NO_DATABASE if "does not exist" in said else GONE
-
-
-def _column(name: str, called: str, kind: str, sort: str, modifier: int) -> TableColumn:
-    if kind == "numeric":
-        digits, scale = ((modifier - 4) >> 16) & 0xFFFF, (modifier - 4) & 0x7FF
-        fits = modifier >= 4 and digits <= _DIGITS and scale <= digits
-        return TableColumn(name, called, pa.decimal128(digits, scale) if fits else pa.string(), as_text=True)
-    if kind in _AS_TEXT or sort == "e":
-        return TableColumn(name, called, pa.string(), as_text=True)
-    return TableColumn(name, called, _WORDS.get(kind))
-
-
-def _selected(column: TableColumn) -> str:
-    name = quoted_name(column.name)
-    if not column.as_text:
-        return name
-    # the text of an address alone would end in /32
-    return f"abbrev({name})" if column.called == "inet" else f"{name}::text"
-
-
-def _typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColumn]) -> pa.RecordBatch:
-    """Return rows in the types of the table; numbers come as text, and some of them are none."""
-    arrays = []
-    for array, field, column in zip(batch.columns[: len(columns)], wanted, columns, strict=True):
-        try:
-            arrays.append(array.cast(field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise DataError(
-                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as NaN",
-                code="database-type",
-                hint="write null in their place in a view, and name that as the table",
-            ) from None
-    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
-
-
-def _plain(column: pa.Array) -> pa.Array:
-    """Return a column in the type that the server's has: its binary form must be the same."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _plain(column.dictionary_decode())
-    if pa.types.is_timestamp(kind):
-        return column.cast(pa.timestamp("us", tz="UTC" if kind.tz else None))
-    for is_kind, _, narrow in _NAMES:
-        if is_kind(kind):
-            return column.cast(narrow)
-    return column
-
-
-def _called(field: pa.Field) -> str:
-    """Return what PostgreSQL calls the type of a column."""
-    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    if pa.types.is_decimal(kind):
-        return f"numeric({kind.precision}, {kind.scale})"
-    if pa.types.is_timestamp(kind):
-        return "timestamptz" if kind.tz else "timestamp"
-    for is_kind, name, _ in _NAMES:
-        if is_kind(kind):
-            return name
-    raise DataError(f"column {field.name} is of a type that PostgreSQL does not have, {kind}", code="database-type", hint="a mask that makes text")
-
-
-_NAMES = (
-    (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind), "text", pa.string()),
-    (pa.types.is_boolean, "boolean", pa.bool_()),
-    (lambda kind: pa.types.is_int8(kind) or pa.types.is_int16(kind) or pa.types.is_uint8(kind), "smallint", pa.int16()),
-    (lambda kind: pa.types.is_int32(kind) or pa.types.is_uint16(kind), "integer", pa.int32()),
-    (lambda kind: pa.types.is_int64(kind) or pa.types.is_uint32(kind), "bigint", pa.int64()),
-    (pa.types.is_uint64, "numeric(20)", pa.decimal128(20, 0)),
-    (lambda kind: pa.types.is_float32(kind) or pa.types.is_float16(kind), "real", pa.float32()),
-    (pa.types.is_float64, "double precision", pa.float64()),
-    (pa.types.is_date, "date", pa.date32()),
-    (pa.types.is_time, "time", pa.time64("us")),
-)

@@ -1,0 +1,113 @@
+"""What types of MySQL and MariaDB are to us, and types of ours to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import DataError
+
+_WHOLE = {
+    "tinyint": (pa.int8(), pa.uint8()),
+    "smallint": (pa.int16(), pa.uint16()),
+    "mediumint": (pa.int32(), pa.uint32()),
+    "int": (pa.int32(), pa.uint32()),
+    "bigint": (pa.int64(), pa.uint64()),
+}
+_WORDS = {
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "datetime": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "year": pa.int16(),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json", "uuid", "inet4", "inet6"), pa.string()),
+}
+_DIGITS = 38
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as SQL writes it, whatever characters are in it.
+
+    >>> quoted_name("a`b")
+    '`a``b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quoted(table: TableName) -> str:
+    """Return the name of a table as SQL writes it."""
+    return f"{quoted_name(table.schema)}.{quoted_name(table.name)}" if table.schema else quoted_name(table.name)
+
+
+def column_of(name: str, called: str, kind: str, digits: int | None, scale: int | None) -> TableColumn:
+    """Return a column by what the catalogue says of its type."""
+    # MySQL 8 and later give names in capitals and types as bytes
+    called, kind = text_of(called), text_of(kind).lower()
+    if kind in _WHOLE:
+        return TableColumn(text_of(name), called, _WHOLE[kind]["unsigned" in called])
+    if kind == "decimal":
+        return TableColumn(text_of(name), called, pa.decimal128(int(digits or 0), int(scale or 0)) if int(digits or 0) <= _DIGITS else pa.string())
+    if kind == "time":
+        # it may be longer than a day, or less than nothing
+        return TableColumn(text_of(name), called, pa.string(), as_text=True)
+    return TableColumn(text_of(name), called, _WORDS.get(kind))
+
+
+def selected(column: TableColumn) -> str:
+    """Return a column as a query selects it."""
+    name = quoted_name(column.name)
+    return f"CAST({name} AS CHAR)" if column.as_text else name
+
+
+def text_of(value: Any) -> str:
+    """Return a name that some servers give as bytes."""
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def typed(rows: Sequence[tuple[Any, ...]], wanted: pa.Schema, columns: Sequence[TableColumn]) -> pa.RecordBatch:
+    """Return rows in the types of the table; a day of zeros is none."""
+    arrays = []
+    for place, (field, column) in enumerate(zip(wanted, columns, strict=True)):
+        values = [row[place] for row in rows]
+        if pa.types.is_string(field.type):
+            values = [value if value is None or isinstance(value, str) else text_of(value) for value in values]
+        try:
+            arrays.append(pa.array(values, field.type))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            raise DataError(
+                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as days of zeros",
+                code="database-type",
+                hint="write null in their place in a view, and name that as the table",
+            ) from None
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def kind_of(field: pa.Field) -> pa.DataType:
+    """Return the type in which a column is read back."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_boolean(kind):
+        return pa.int8()
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", tz="UTC" if kind.tz else None)
+    return pa.string() if pa.types.is_large_string(kind) or pa.types.is_time(kind) else kind
+
+
+def called(field: pa.Field) -> str:
+    """Return what MySQL calls the type of a column."""
+    kind = kind_of(field)
+    for name, (signed, unsigned) in _WHOLE.items():
+        if kind in (signed, unsigned):
+            return name if kind == signed else f"{name} unsigned"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision}, {kind.scale})"
+    if pa.types.is_timestamp(kind):
+        # the type timestamp ends in 2038
+        return "datetime(6)"
+    for is_kind, name in ((pa.types.is_string, "longtext"), (pa.types.is_floating, "double"), (pa.types.is_date, "date")):
+        if is_kind(kind):
+            return name
+    raise DataError(f"column {field.name} is of a type that MySQL does not have, {kind}", code="database-type", hint="a mask that makes text")

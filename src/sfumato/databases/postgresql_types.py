@@ -1,0 +1,133 @@
+"""What types of PostgreSQL are to us, and types of ours to PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import DataError
+
+_WORDS = {
+    "bool": pa.bool_(),
+    "int2": pa.int16(),
+    "int4": pa.int32(),
+    "int8": pa.int64(),
+    "float4": pa.float32(),
+    "float8": pa.float64(),
+    "text": pa.string(),
+    "varchar": pa.string(),
+    "bpchar": pa.string(),
+    "name": pa.string(),
+    "citext": pa.string(),
+    "date": pa.date32(),
+    "time": pa.time64("us"),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+}
+_AS_TEXT = ("uuid", "cidr", "inet", "macaddr", "macaddr8", "json", "jsonb", "xml", "timetz")
+_DIGITS = 38
+_DAY = 86_400_000_000
+# from 1970 on, the first day of the year 1 and that of the year 10000
+_FIRST_DAY, _BEYOND_DAY = -719_162, 2_932_897
+
+
+def quoted_name(name: str) -> str:
+    """Return a name as SQL writes it, whatever characters are in it.
+
+    >>> quoted_name('a "b c')
+    '"a ""b c"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted(table: TableName) -> str:
+    """Return the name of a table as SQL writes it."""
+    return f"{quoted_name(table.schema)}.{quoted_name(table.name)}" if table.schema else quoted_name(table.name)
+
+
+def column_of(name: str, called: str, kind: str, sort: str, modifier: int) -> TableColumn:
+    """Return a column by what the catalogue says of its type."""
+    if kind == "numeric":
+        digits, scale = ((modifier - 4) >> 16) & 0xFFFF, (modifier - 4) & 0x7FF
+        fits = modifier >= 4 and digits <= _DIGITS and scale <= digits
+        return TableColumn(name, called, pa.decimal128(digits, scale) if fits else pa.string(), as_text=True)
+    if kind in _AS_TEXT or sort == "e":
+        return TableColumn(name, called, pa.string(), as_text=True)
+    return TableColumn(name, called, _WORDS.get(kind))
+
+
+def selected(column: TableColumn) -> str:
+    """Return a column as a query selects it."""
+    name = quoted_name(column.name)
+    if not column.as_text:
+        return name
+    # the text of an address alone would end in /32
+    return f"abbrev({name})" if column.called == "inet" else f"{name}::text"
+
+
+def typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColumn]) -> pa.RecordBatch:
+    """Return rows in the types of the table; numbers come as text, and some of them are none."""
+    arrays = []
+    for array, field, column in zip(batch.columns[: len(columns)], wanted, columns, strict=True):
+        try:
+            arrays.append(_within_the_calendar(array.cast(field.type)))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise DataError(
+                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as NaN or infinity",
+                code="database-type",
+                hint="write null in their place in a view, and name that as the table",
+            ) from None
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def _within_the_calendar(array: pa.Array) -> pa.Array:
+    """Return the array; raise what Arrow raises for days and instants outside of the years 1 to 9999, infinite ones among them."""
+    if pa.types.is_date(array.type) or pa.types.is_timestamp(array.type):
+        whole = array.cast(pa.int32() if pa.types.is_date(array.type) else pa.int64())
+        day = 1 if pa.types.is_date(array.type) else _DAY
+        if pc.any(pc.or_(pc.less(whole, _FIRST_DAY * day), pc.greater_equal(whole, _BEYOND_DAY * day))).as_py():
+            raise pa.ArrowInvalid("beyond the calendar")
+    return array
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """Return a column in the type that the server's has: its binary form must be the same."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return plain(column.dictionary_decode())
+    if pa.types.is_timestamp(kind):
+        return column.cast(pa.timestamp("us", tz="UTC" if kind.tz else None))
+    for is_kind, _, narrow in _NAMES:
+        if is_kind(kind):
+            return column.cast(narrow)
+    return column
+
+
+def called(field: pa.Field) -> str:
+    """Return what PostgreSQL calls the type of a column."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    if pa.types.is_decimal(kind):
+        return f"numeric({kind.precision}, {kind.scale})"
+    if pa.types.is_timestamp(kind):
+        return "timestamptz" if kind.tz else "timestamp"
+    for is_kind, name, _ in _NAMES:
+        if is_kind(kind):
+            return name
+    raise DataError(f"column {field.name} is of a type that PostgreSQL does not have, {kind}", code="database-type", hint="a mask that makes text")
+
+
+_NAMES = (
+    (lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind), "text", pa.string()),
+    (pa.types.is_boolean, "boolean", pa.bool_()),
+    (lambda kind: pa.types.is_int8(kind) or pa.types.is_int16(kind) or pa.types.is_uint8(kind), "smallint", pa.int16()),
+    (lambda kind: pa.types.is_int32(kind) or pa.types.is_uint16(kind), "integer", pa.int32()),
+    (lambda kind: pa.types.is_int64(kind) or pa.types.is_uint32(kind), "bigint", pa.int64()),
+    (pa.types.is_uint64, "numeric(20)", pa.decimal128(20, 0)),
+    (lambda kind: pa.types.is_float32(kind) or pa.types.is_float16(kind), "real", pa.float32()),
+    (pa.types.is_float64, "double precision", pa.float64()),
+    (pa.types.is_date, "date", pa.date32()),
+    (pa.types.is_time, "time", pa.time64("us")),
+)
