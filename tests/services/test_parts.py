@@ -28,7 +28,11 @@ def test_a_process_with_the_number_of_an_earlier_one_is_another() -> None:
 
 
 def test_only_the_process_that_was_meant_is_ended() -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+    # commands that other tests of this process have run leave signals ignored, and children inherit that
+    program = "import signal; signal.signal(signal.SIGTERM, signal.SIG_DFL); print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
         meant = Process.of(other.pid)
         assert meant is not None
 
