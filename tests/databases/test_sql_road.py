@@ -19,7 +19,7 @@ from sfumato.databases.address import parsed
 from sfumato.databases.connection import connected
 from sfumato.databases.table import TableName
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UnreachableError, UsageError
-from tests.servers import PASSWORD, component
+from tests.servers import PASSWORD, ask, component
 
 ROWS = 240
 PEOPLE = {
@@ -42,14 +42,15 @@ COLUMNS: dict[str, Any] = {
     "note": {"role": "other"},
 }
 POLICY: dict[str, Any] = {"columns": COLUMNS, "promises": [{"k_anonymity": {"k": 5}}]}
-Server = tuple[str, dict[str, Any]]
+Server = tuple[str, dict[str, Any], str]
 
 
 @pytest.fixture(params=["postgresql", "mariadb"])
 def server(request: pytest.FixtureRequest) -> Server:
-    """The address of a database of this module, and where its password is."""
-    settings = component(request.getfixturevalue(f"{request.param}_url"), "")
-    return settings["url"], settings["password"]
+    """The address of a database of this module, where its password is, and the address with it."""
+    url = request.getfixturevalue(f"{request.param}_url")
+    settings = component(url, "")
+    return settings["url"], settings["password"], url
 
 
 @pytest.fixture
@@ -97,8 +98,7 @@ def test_a_second_run_replaces_the_table_and_leaves_nothing_else_behind(people: 
     for _ in range(2):
         sfumato.run({**POLICY, "source": people("people"), "sink": people("release")})
     assert sum(rows_of(people("release")).values()) == ROWS
-    with connected(parsed(server[0]), _password()) as connection:
-        assert [name for name in tables_of(connection) if name.startswith("sfumato_")] == []
+    assert [name for name in tables_of(server) if name.startswith("sfumato_")] == []
 
 
 def test_nothing_is_left_of_a_release_that_was_not_published(people: Callable[..., dict[str, Any]], server: Server) -> None:
@@ -108,8 +108,7 @@ def test_nothing_is_left_of_a_release_that_was_not_published(people: Callable[..
     writer = sfumato_writer(people("never"))
     writer.write(pa.RecordBatch.from_arrays([pa.array(PEOPLE[name], SCHEMA.field(name).type) for name in SCHEMA.names], schema=SCHEMA))
     writer.abort()
-    with connected(parsed(server[0]), _password()) as connection:
-        assert [name for name in tables_of(connection) if name == "never" or name.startswith("sfumato_")] == []
+    assert [name for name in tables_of(server) if name == "never" or name.startswith("sfumato_")] == []
 
 
 def test_names_are_only_names(people: Callable[..., dict[str, Any]], server: Server) -> None:
@@ -127,9 +126,8 @@ def _password() -> str:
     return os.environ[PASSWORD]
 
 
-def tables_of(connection: Any) -> list[str]:
-    rows = connection._rows("SELECT table_name FROM information_schema.tables", [])
-    return [name.decode() if isinstance(name, bytes) else name for (name,) in rows]
+def tables_of(server: Server) -> list[str]:
+    return [str(name) for (name,) in ask(server[2], "SELECT table_name FROM information_schema.tables")]
 
 
 def failed(component: dict[str, Any]) -> SfumatoError:
@@ -170,15 +168,11 @@ def test_a_view_on_the_old_table_is_not_lost(people: Callable[..., dict[str, Any
         # there a view goes by the name of its table, and shows the new one
         return
     sfumato.run({**POLICY, "source": people("people"), "sink": people("release")})
-    with connected(parsed(server[0]), _password()) as connection:
-        connection._do("CREATE VIEW seen AS SELECT age FROM release")  # type: ignore[attr-defined]
-        connection.commit()
+    ask(server[2], "CREATE VIEW seen AS SELECT age FROM release")
     with pytest.raises(UsageError) as caught:
         sfumato.run({**POLICY, "source": people("people"), "sink": people("release")})
     assert caught.value.code == "sink-table-used"
-    with connected(parsed(server[0]), _password()) as connection:
-        connection._do("DROP VIEW seen")  # type: ignore[attr-defined]
-        connection.commit()
+    ask(server[2], "DROP VIEW seen")
 
 
 def test_an_empty_table_is_told(people: Callable[..., dict[str, Any]], server: Server) -> None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
+from sfumato.core.chains import is_keyed, is_plain, moves
 from sfumato.core.condition import Condition
 from sfumato.core.mask import (
     NOTHING,
@@ -109,7 +110,7 @@ class MaskedColumn:
             if self.when is not None
             else tuple(engine for engine in cards[0].engines if all(engine in card.engines for card in cards)),
             generates=self.steps[0].card.generates,
-            keyed=all(_is_keyed(steps) for steps in self.branches),
+            keyed=all(is_keyed(steps) for steps in self.branches),
             reveals=" ".join(dict.fromkeys([*self._left, *(card.reveals for card in cards if card.reveals)])),
         )
 
@@ -148,12 +149,12 @@ class MaskedColumn:
     @property
     def hides(self) -> bool:
         """Whether who knows a value cannot find its row by what it becomes, in any branch; rows that a condition leaves as they are can be found."""
-        return all(_is_keyed(steps) or any(step.card.uniqueness != "preserved" for step in steps) for steps in self.branches)
+        return all(is_keyed(steps) or any(step.card.uniqueness != "preserved" for step in steps) for steps in self.branches)
 
     @property
     def is_plain_to_see(self) -> bool:
         """Whether who knows a value can work out what it becomes, in some branch: no key and no chance is in it."""
-        return any(_is_plain(steps) for steps in self.branches)
+        return any(is_plain(steps) for steps in self.branches)
 
     @property
     def tells_of(self) -> frozenset[str]:
@@ -164,12 +165,12 @@ class MaskedColumn:
     @property
     def may_be_undone_by_anybody(self) -> bool:
         """Whether what a value becomes can be seen in some branch, and may tell what it was: no key, no chance, and the value is looked at."""
-        return any(_is_plain(steps) and not any(step.card.reveals == NOTHING for step in steps) for steps in self.branches if steps)
+        return any(is_plain(steps) and not any(step.card.reveals == NOTHING for step in steps) for steps in self.branches if steps)
 
     @property
     def moves(self) -> bool:
         """Whether chance moves values a little way, or exchanges them among few rows: what is published still tells of what was there."""
-        return any(_moves(steps) for steps in self.branches)
+        return any(moves(steps) for steps in self.branches)
 
     @property
     def branches(self) -> Sequence[Sequence[Mask]]:
@@ -366,30 +367,6 @@ class MaskedColumn:
 def _removes(step: Mask) -> bool:
     """Return whether an operation removes values that it cannot take of its own."""
     return isinstance(step, Removing) and step.removes
-
-
-def _is_keyed(steps: Sequence[Mask]) -> bool:
-    """Return whether nobody without a key can tell what a chain makes: what a later operation takes from other columns is not hidden by it."""
-    keyed = [number for number, step in enumerate(steps) if step.card.keyed]
-    return bool(keyed) and not any(step.reads for step in steps[keyed[-1] + 1 :])
-
-
-def _is_plain(steps: Sequence[Mask]) -> bool:
-    """Return whether what goes into a chain, at its beginning or where an operation takes in other columns, can be seen at its end."""
-    starts = [0, *(number for number, step in enumerate(steps) if step.reads)]
-    return any(all(_shows(step) and not step.card.keyed for step in steps[start:]) for start in starts)
-
-
-def _moves(steps: Sequence[Mask]) -> bool:
-    return any(
-        step.card.perturbs and step.card.scope != "table" and not any(later.card.keyed for later in steps[number + 1 :])
-        for number, step in enumerate(steps)
-    )
-
-
-def _shows(step: Mask) -> bool:
-    """Return whether parts of a value may stay as they are, whatever chance does to the others."""
-    return step.card.deterministic or step.card.in_part
 
 
 def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> tuple[pa.Array, dict[str, NDArray[np.bool_]]]:

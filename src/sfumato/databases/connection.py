@@ -67,10 +67,6 @@ class Connection(Protocol):
         """Put a staged table in the place of another in one step, with what others may do with that; refuse where it cannot be."""
         ...
 
-    def drop(self, table: TableName) -> None:
-        """Remove a table if it is there."""
-        ...
-
     def commit(self) -> None:
         """Let what was done last."""
         ...

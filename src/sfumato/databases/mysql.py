@@ -197,10 +197,6 @@ class MysqlConnection:
             moves.insert(0, (target, away))
         self._do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
 
-    def drop(self, table: TableName) -> None:
-        """Remove a table if it is there."""
-        self._do(f"DROP TABLE IF EXISTS {quoted(table)}")
-
     def commit(self) -> None:
         """Do nothing: every statement lasts."""
 

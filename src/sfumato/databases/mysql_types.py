@@ -40,7 +40,7 @@ def quoted_name(name: str) -> str:
 
 def quoted(table: TableName) -> str:
     """Return the name of a table as SQL writes it."""
-    return f"{quoted_name(table.schema)}.{quoted_name(table.name)}" if table.schema else quoted_name(table.name)
+    return table.written(quoted_name)
 
 
 def column_of(name: str, called: str, kind: str, digits: int | None, scale: int | None) -> TableColumn:

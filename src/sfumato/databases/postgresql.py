@@ -9,6 +9,7 @@ import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -71,14 +72,10 @@ class PostgresqlConnection:
 
     def __init__(self, address: Address, password: str | None) -> None:
         self._address, self._password = address, password
-        psycopg, dbapi = _drivers()
+        psycopg, self._dbapi = _drivers()
         with self._errors():
             # what the catalogue says of tables that are there, and what this connection does, are two sessions
             self._catalogue: Any = psycopg.connect(self._uri(), autocommit=True)
-            self._connection = dbapi.connect(self._uri())
-            for setting in (f"SET lock_timeout = '{_LOCK}'", "SET TimeZone = 'UTC'"):
-                self._do(setting)
-            self._connection.commit()
 
     def __enter__(self) -> PostgresqlConnection:
         """Begin."""
@@ -86,11 +83,23 @@ class PostgresqlConnection:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it; what was not committed is undone."""
-        with suppress(Exception):
-            self._connection.rollback()
-        with suppress(Exception):
-            self._connection.close()
+        if "_connection" in vars(self):
+            with suppress(Exception):
+                self._connection.rollback()
+            with suppress(Exception):
+                self._connection.close()
         self._catalogue.close()
+
+    @cached_property
+    def _connection(self) -> Any:
+        """The session in which rows come and go, opened where some do."""
+        with self._errors():
+            connection = self._dbapi.connect(self._uri())
+            with connection.cursor() as cursor:
+                for setting in (f"SET lock_timeout = '{_LOCK}'", "SET TimeZone = 'UTC'"):
+                    cursor.execute(setting)
+            connection.commit()
+        return connection
 
     def columns(self, table: TableName) -> list[TableColumn]:
         """Return the columns of a table or a view, those of a domain as what they are made of."""
@@ -180,10 +189,6 @@ class PostgresqlConnection:
         self._do(f"ALTER TABLE {quoted(staged)} RENAME TO {quoted_name(table.name)}")
         for statement in restored:
             self._do(statement)
-
-    def drop(self, table: TableName) -> None:
-        """Remove a table if it is there."""
-        self._do(f"DROP TABLE IF EXISTS {quoted(table)}")
 
     def commit(self) -> None:
         """Let what was done last."""

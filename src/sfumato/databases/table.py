@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -18,7 +19,11 @@ class TableName:
 
     def __str__(self) -> str:
         """Return it as people write it."""
-        return f"{self.schema}.{self.name}" if self.schema else self.name
+        return self.written(str)
+
+    def written(self, quoted: Callable[[str], str]) -> str:
+        """Return it with both names quoted."""
+        return f"{quoted(self.schema)}.{quoted(self.name)}" if self.schema else quoted(self.name)
 
 
 @dataclass(frozen=True)

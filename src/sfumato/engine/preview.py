@@ -13,6 +13,7 @@ from sfumato.core.canonical import as_text
 from sfumato.core.quiet import Quiet
 from sfumato.core.rehearsal import Rehearsal
 from sfumato.core.workplace import Workplace
+from sfumato.engine.first_rows import first_rows
 from sfumato.engine.plan import AnyPolicy, Plan, as_source, make_plans, named_view, with_keys
 from sfumato.engine.run import Timings, staged_views
 from sfumato.errors import DataError
@@ -65,12 +66,7 @@ def _beginning(plans: Sequence[Plan], rows: int) -> tuple[pa.Table, bool]:
     needed = {*(name for each in plans for name in each.published), plan.resolved.policy.subject, *reads}
     # what is removed may be of a kind that cannot be read
     names = [name for name in plan.schema.names if name in needed]
-    found, number = [], 0
-    for batch in plan.source.batches(names):
-        found.append(batch)
-        number += batch.num_rows
-        if number > rows:
-            break
+    found, number = first_rows(plan.source, names, rows)
     if not number:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
     return pa.Table.from_batches(found).slice(0, rows).combine_chunks(), number <= rows

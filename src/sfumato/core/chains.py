@@ -1,0 +1,32 @@
+"""Chains of operations: what goes into them and can still be seen at their end, and what cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfumato.core.mask import Mask
+
+
+def is_keyed(steps: Sequence[Mask]) -> bool:
+    """Return whether nobody without a key can tell what a chain makes: what a later operation takes from other columns is not hidden by it."""
+    keyed = [number for number, step in enumerate(steps) if step.card.keyed]
+    return bool(keyed) and not any(step.reads for step in steps[keyed[-1] + 1 :])
+
+
+def is_plain(steps: Sequence[Mask]) -> bool:
+    """Return whether what goes into a chain, at its beginning or where an operation takes in other columns, can be seen at its end."""
+    starts = [0, *(number for number, step in enumerate(steps) if step.reads)]
+    return any(all(shows(step) and not step.card.keyed for step in steps[start:]) for start in starts)
+
+
+def moves(steps: Sequence[Mask]) -> bool:
+    """Return whether chance moves values a little way, or exchanges them among few rows, and no key hides what comes of it."""
+    return any(
+        step.card.perturbs and step.card.scope != "table" and not any(later.card.keyed for later in steps[number + 1 :])
+        for number, step in enumerate(steps)
+    )
+
+
+def shows(step: Mask) -> bool:
+    """Return whether parts of a value may stay as they are, whatever chance does to the others."""
+    return step.card.deterministic or step.card.in_part
