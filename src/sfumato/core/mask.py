@@ -270,9 +270,17 @@ class Totals(Protocol):
 class Mixing(Protocol):
     """A mask by which rows exchange values; among few rows many keep their own, and all keep one of few."""
 
-    @property
-    def within(self) -> Sequence[str]:
-        """The columns in which rows must be alike to exchange values; all rows where there are none."""
+    def groups(self, columns: pa.RecordBatch) -> tuple[NDArray[np.int32], int]:
+        """Return the group of rows within which each row exchanges values, and how many there are."""
+        ...
+
+
+@runtime_checkable
+class Windowed(Protocol):
+    """A mask that divides other columns into windows."""
+
+    def window_misfit(self, types: Mapping[str, ValueType | None]) -> str | None:
+        """Return what is wrong with windows of columns whose types are known, as a clause; None where nothing is."""
         ...
 
 

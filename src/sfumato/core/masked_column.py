@@ -38,9 +38,10 @@ from sfumato.core.mask import (
     Told,
     Totals,
     Uniqueness,
+    Windowed,
 )
 from sfumato.core.mask_effect import Effect, Made, refuse
-from sfumato.core.row_groups import rows_among_few
+from sfumato.core.row_groups import people_of, rows_among_few
 
 if TYPE_CHECKING:
     import ibis
@@ -224,6 +225,11 @@ class MaskedColumn:
                 seen, known = step.output_type(seen), None if step.card.changes_type else known
         return None
 
+    def window_misfit(self, types: Mapping[str, ValueType | None]) -> str | None:
+        """Return the first operation that makes windows of a column of the wrong type, and why."""
+        told = ((step, step.window_misfit(types)) for step in (*self.steps, *self.otherwise) if isinstance(step, Windowed))
+        return next((f"{step.component_name()} {wrong}" for step, wrong in told if wrong is not None), None)
+
     def misfit_of_made(self) -> tuple[str, str] | None:
         """Return the first operation that does not fit what one before it makes of any value, why, and what to try; None where there is none."""
         for steps in (self.steps, self.otherwise):
@@ -279,7 +285,8 @@ class MaskedColumn:
         if not mixing:
             return 0
         held = columns if self.when is None else columns.filter(pa.array(self.when.holds(columns)))
-        return max(rows_among_few(held, step.within, context.subject, context.people) for step in mixing)
+        whose = people_of(held, context.subject)
+        return max(rows_among_few(step.groups(held)[0], whose, context.people) for step in mixing)
 
     def effect(self) -> Effect:
         """Return what gathers what it does, as yet of no rows."""

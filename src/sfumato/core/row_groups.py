@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +13,27 @@ from numpy.typing import NDArray
 from sfumato.core.canonical import as_text
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.kernels.permutation import permute
+from sfumato.core.windows import windows
 
 
-def row_groups(columns: pa.RecordBatch, names: Sequence[str]) -> tuple[NDArray[np.int32], int]:
+def row_groups(
+    columns: pa.RecordBatch, names: Sequence[str], every: Mapping[str, str | float] = MappingProxyType({})
+) -> tuple[NDArray[np.int32], int]:
     """Return the group of each row by the values of some columns, a missing value being one, and how many there are.
 
+    Columns in ``every`` are divided into windows of that length, and rows of one window are alike.
+
     >>> row_groups(pa.RecordBatch.from_pydict({"ward": ["A", None, "A"]}), ["ward"])[0].tolist()
+    [0, 1, 0]
+    >>> row_groups(pa.RecordBatch.from_pydict({"age": [17, 23, 19]}), ["age"], {"age": 10})[0].tolist()
     [0, 1, 0]
     """
     if not names:
         return np.zeros(columns.num_rows, np.int32), min(1, columns.num_rows)
     codes, sizes = [], []
     for name in names:
-        coded = as_text(columns.column(name)).dictionary_encode()
+        column = columns.column(name)
+        coded = as_text(windows(column, every[name], name) if name in every else column).dictionary_encode()
         codes.append(coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False))
         sizes.append(len(coded.dictionary) + 1)
     groups, firsts = group_columns(codes, sizes)
@@ -38,15 +47,14 @@ def people_of(columns: pa.RecordBatch, subject: str | None) -> NDArray[np.int32]
     return row_groups(columns, [subject])[0]
 
 
-def rows_among_few(columns: pa.RecordBatch, names: Sequence[str], subject: str | None, people: int) -> int:
+def rows_among_few(groups: NDArray[np.int32], whose: NDArray[np.int32], people: int) -> int:
     """Return how many rows are in groups of fewer than so many people.
 
-    >>> rows_among_few(pa.RecordBatch.from_pydict({"ward": ["A", "A", "B", "B", "B"]}), ["ward"], None, 3)
+    >>> rows_among_few(np.array([0, 0, 1, 1, 1]), np.arange(5), 3)
     2
     """
-    groups, number = row_groups(columns, names)
-    pairs = np.unique(np.stack([groups, people_of(columns, subject)]), axis=1)
-    sizes = np.bincount(pairs[0], minlength=number)
+    pairs = np.unique(np.stack([groups, whose]), axis=1)
+    sizes = np.bincount(pairs[0])
     return int((sizes[groups] < people).sum())
 
 

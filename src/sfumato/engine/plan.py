@@ -13,7 +13,7 @@ import pyarrow as pa
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ChoosySink, Identified, Promise, Sink, Source, Store
 from sfumato.core.keys import Keys
-from sfumato.core.mask import MaskContext
+from sfumato.core.mask import MaskContext, type_of_arrow
 from sfumato.core.mask_effect import Made
 from sfumato.core.mistakes import key_text
 from sfumato.core.nested_types import nested_type
@@ -216,10 +216,12 @@ def _refuse_columns(plan: Plan) -> None:
 
 def _refuse_misfits(plan: Plan) -> None:
     """Refuse masks that do not fit the types of their columns, before anything is read."""
-    mistakes = []
+    mistakes, columns = [], plan.resolved.policy.columns
+    types = {field.name: columns[field.name].type or type_of_arrow(field.type) for field in plan.schema if field.name in columns}
     for name, mask in plan.resolved.masks.items():
         column, nested = plan.schema.field(name), plan.nested.get(name)
-        wrong = mask.misfit(column.type, plan.resolved.policy.columns[name].type) if nested is None else mask.nested_misfit(nested)
+        wrong = mask.misfit(column.type, columns[name].type) if nested is None else mask.nested_misfit(nested)
+        wrong = wrong or mask.window_misfit(types)
         if wrong is not None:
             path = ("columns", name, "mask")
             hint = "sfumato components --kind masking --table says which operations fit which types" if nested is None else _NESTED

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sfumato.core.canonical import ValueType, as_text
+from sfumato.core.grouped_mask import GroupedMask
 from sfumato.core.kernels.grouping import group_columns
-from sfumato.core.mask import Card, MaskContext, Operation, Told
+from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import as_column, numbers_of
-from sfumato.core.row_groups import people_of, row_groups
+from sfumato.core.row_groups import people_of
 
 Function = Literal["sum", "median", "average", "max", "min", "count", "mode"]
 _OF_ANYTHING = ("count", "mode")
@@ -27,7 +28,7 @@ _ADDED_UP = ("sum", "average", "count", "median")
 Numbers = NDArray[np.float64]
 
 
-class Aggregate(Operation):
+class Aggregate(GroupedMask):
     """Replaces every value by an aggregate of its group, or of the whole table where no columns make groups.
 
     A group with fewer than k people, or in which one of them would show, has no value: the run stops, or it is removed. ``plain`` gives the plain
@@ -60,14 +61,14 @@ class Aggregate(Operation):
             deterministic=True,
             uniqueness="lossy",
             changes_type=self.function == "count",
-            scope="group" if self.by else "table",
+            scope=self.scope,
             of_groups=True,
             types=() if self.function in _OF_ANYTHING else ("integer", "decimal"),
             reveals=_PLAIN[self.function] if self.plain else "A number that stands for k people or more of each group.",
         )
 
     @property
-    def reads(self) -> Sequence[str]:
+    def alike(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.by
 
@@ -96,7 +97,7 @@ class Aggregate(Operation):
         column = columns.column(context.column)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        groups, number = row_groups(columns, self.by)
+        groups, number = self.groups(columns)
         people = people_of(columns, context.subject)
         if self.function == "mode":
             return self._modes(column, groups, people, number, self._least(context))
@@ -112,7 +113,7 @@ class Aggregate(Operation):
         if self.plain or self.function == "mode":
             return None
         column = columns.column(context.column)
-        groups, number = row_groups(columns, self.by)
+        groups, number = self.groups(columns)
         found, added = self._of_groups(column, groups, people_of(columns, context.subject), number, self._least(context))
         of = "" if self.function == "count" else context.column
         if self.function in _ADDED_UP:

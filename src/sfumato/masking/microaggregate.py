@@ -10,13 +10,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
+from sfumato.core.grouped_mask import GroupedMask
 from sfumato.core.kernels.microaggregation import shortest_path
-from sfumato.core.mask import Card, MaskContext, Operation, Told
+from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import as_column, numbers_of
-from sfumato.core.row_groups import people_of, row_groups
+from sfumato.core.row_groups import people_of
 
 
-class Microaggregate(Operation):
+class Microaggregate(GroupedMask):
     """Replaces each number by the mean or median of a group of near ones, of k to 2k - 1 people, so that the sum of squared errors is the least.
 
     Hansen and Mukherjee (2003). With a subject, each person's own mean is grouped, and all rows of the person show the group's. A group of rows with
@@ -40,13 +41,13 @@ class Microaggregate(Operation):
             deterministic=True,
             uniqueness="lossy",
             changes_type=False,
-            scope="group" if self.within else "table",
+            scope=self.scope,
             types=("integer", "decimal"),
             reveals="About where each number stands; the mean of k or more people's, of which nobody's own is told.",
         )
 
     @property
-    def reads(self) -> Sequence[str]:
+    def alike(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.within
 
@@ -63,7 +64,7 @@ class Microaggregate(Operation):
         """Return the centre of each row's group, NaN where there is none, and the group, -1 where the row is no part of what is told of it."""
         numbers = numbers_of(columns.column(context.column))
         people = people_of(columns, context.subject)
-        alike, number = row_groups(columns, self.within)
+        alike, number = self.groups(columns)
         centres, groups = np.full(len(numbers), np.nan), np.full(len(numbers), -1, np.int64)
         known = np.flatnonzero(~np.isnan(numbers))
         order = known[np.argsort(alike[known], kind="stable")]

@@ -10,11 +10,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sfumato.core.mask import Card, MaskContext, Operation, Told
-from sfumato.core.row_groups import chance, permuted, row_groups
+from sfumato.core.dealt import dealt
+from sfumato.core.grouped_mask import GroupedMask
+from sfumato.core.mask import Card, MaskContext, Told
+from sfumato.core.row_groups import chance, permuted
 
 
-class Shuffle(Operation):
+class Shuffle(GroupedMask):
     """Deals the values of a column out anew among the rows, or among those that are alike in other columns.
 
     All values stay in the column, and so do their frequencies; how they go with other columns is lost. A row that is alone in its group could only
@@ -31,33 +33,33 @@ class Shuffle(Operation):
             deterministic=False,
             uniqueness="lossy" if self.repetition else "preserved",
             changes_type=False,
-            scope="group" if self.within else "table",
+            scope=self.scope,
             perturbs=True,
             reveals="All values and their frequencies; in a group of rows, which values these have; a rare value still says that somebody has it.",
         )
 
     @property
-    def reads(self) -> Sequence[str]:
+    def alike(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.within
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups that exchange values: they are shown, though not whose they are, and so is what they add up to."""
-        groups, _ = row_groups(columns, self.within)
+        groups, _ = self.groups(columns)
         return Told(context.column, groups.astype(np.int64), 1, np.zeros(len(groups), bool))
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the values in another order."""
         values = columns.column(context.column)
-        groups, number = row_groups(columns, self.within)
+        groups, number = self.groups(columns)
         sizes = np.bincount(groups, minlength=number)
         drawn = self._drawn(sizes)
         if number <= 1:
-            return values.take(pa.array(drawn, mask=sizes[groups] == 1 if len(values) == 1 else None))
+            return dealt(values, drawn, sizes[groups] == 1 if len(values) == 1 else None)
         order = np.argsort(groups, kind="stable")
         source = np.empty(len(order), np.int64)
         source[order] = order[drawn]
-        return values.take(pa.array(source, mask=sizes[groups] == 1))
+        return dealt(values, source, sizes[groups] == 1)
 
     def _drawn(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each place, groups being together, the place of the same group whose value it gets."""

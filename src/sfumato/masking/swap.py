@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sfumato.core import canonical
-from sfumato.core.mask import Card, MaskContext, Operation, Told
-from sfumato.core.row_groups import permuted, row_groups
+from sfumato.core.dealt import dealt
+from sfumato.core.grouped_mask import GroupedMask
+from sfumato.core.mask import Card, MaskContext, Told
+from sfumato.core.row_groups import permuted
 
 
-class Swap(Operation):
+class Swap(GroupedMask):
     """Lets a part of the rows exchange their values in pairs; nobody can tell which rows did.
 
     With ``rank`` only values exchange places that stand near each other among all of them (rank swapping): what the column says of others is
@@ -37,32 +39,32 @@ class Swap(Operation):
             deterministic=False,
             uniqueness="preserved",
             changes_type=False,
-            scope="group" if self.within else "table",
+            scope=self.scope,
             perturbs=True,
             in_part=True,
             reveals="All values and their frequencies; rows that did not exchange show their own value, and by rank the others one near it.",
         )
 
     @property
-    def reads(self) -> Sequence[str]:
+    def alike(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.within
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups that exchange values: they are shown, though not whose they are, and so is what they add up to."""
-        groups, _ = row_groups(columns, self.within)
+        groups, _ = self.groups(columns)
         return Told(context.column, groups.astype(np.int64), 1, np.zeros(len(groups), bool))
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the values, some of them exchanged."""
         values = columns.column(context.column)
-        groups, number = row_groups(columns, self.within)
+        groups, number = self.groups(columns)
         source = np.arange(len(values))
-        for group in range(number):
-            rows = np.flatnonzero(groups == group) if number > 1 else source.copy()
+        order = np.argsort(groups, kind="stable")
+        for rows in np.split(order, np.cumsum(np.bincount(groups, minlength=number))[:-1]):
             first, second = self._pairs(rows, values)
             source[first], source[second] = second, first
-        return values.take(pa.array(source))
+        return dealt(values, source)
 
     def _pairs(self, rows: NDArray[np.int64], values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the rows that exchange, and with whom."""

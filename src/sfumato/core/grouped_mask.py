@@ -1,0 +1,56 @@
+"""What masks have in common that look at groups of rows: those alike in some columns, or in one window of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from sfumato.core.canonical import ValueType
+from sfumato.core.mask import Operation, Scope
+from sfumato.core.row_groups import row_groups
+from sfumato.core.windows import Length, divides
+
+
+class GroupedMask(Operation):
+    """A mask within groups of rows, or within the whole table where no columns make groups."""
+
+    every: Annotated[
+        dict[str, Length],
+        Field(description="the length of the windows into which a column of these is divided, rows of one window being alike: {day: 1w}, {age: 10}"),
+    ] = {}
+
+    @property
+    @abstractmethod
+    def alike(self) -> Sequence[str]:
+        """The columns in which rows of a group are alike."""
+
+    @model_validator(mode="after")
+    def _known_columns(self) -> GroupedMask:
+        if not set(self.every) <= set(self.alike):
+            raise ValueError("divides a column into windows that makes no groups; name it with those that do")
+        return self
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The columns that make groups."""
+        return self.alike
+
+    @property
+    def scope(self) -> Scope:
+        """How many rows it looks at."""
+        return "group" if self.alike else "table"
+
+    def window_misfit(self, types: Mapping[str, ValueType | None]) -> str | None:
+        """Return what is wrong with windows of columns whose types are known, as a clause; None where nothing is."""
+        wrong = (name for name, length in self.every.items() if (kind := types.get(name)) is not None and not divides(kind, length))
+        return next((f"makes windows of {self.every[name]} of the column {name}, which is of type {types[name]}" for name in wrong), None)
+
+    def groups(self, columns: pa.RecordBatch) -> tuple[NDArray[np.int32], int]:
+        """Return the group of each row, and how many there are."""
+        return row_groups(columns, self.alike, self.every)
