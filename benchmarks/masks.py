@@ -29,6 +29,7 @@ def columns(rows: int) -> dict[str, pa.Array]:
     return {
         "digits": pa.array(numbers.astype(str)),
         "names": pa.array([f"person {number}" for number in range(rows)]),
+        "codes": pa.array([f"P{number:08}" for number in range(rows)]),
         "few": pa.array(np.array([f"person {number}" for number in range(2000)])[chance.integers(0, 2000, rows)]),
         "mail": pa.array([f"person.{number}@mail{number % 97}.example.org" for number in range(rows)]),
         "notes": pa.array([_note(number) for number in range(rows)]),
@@ -54,7 +55,8 @@ GOALS: list[tuple[str, str, dict[str, Any], str, float | None]] = [
     ("bucket labels", "generalise", {"size": 10}, "ages", 50.0),
     ("fake names", "fake", {"kind": "name"}, "names", 1.0),
     ("shuffle, numbers", "shuffle", {}, "pay", 20.0),
-    ("shuffle, texts", "shuffle", {}, "names", 20.0),
+    ("shuffle, texts of up to 12 bytes", "shuffle", {}, "codes", 20.0),
+    ("shuffle, longer texts", "shuffle", {}, "names", 20.0),
     ("noise", "noise", {"amount": 100.0}, "pay", None),
     ("e-mail", "email_mask", {}, "mail", None),
     ("encrypt", "encrypt", {"key": "main"}, "names", None),
