@@ -113,6 +113,15 @@ class Identified(Protocol):
 
 
 @runtime_checkable
+class BegunSource(Protocol):
+    """A source whose first rows can be had without the others."""
+
+    def beginning(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Read some columns of about so many rows."""
+        ...
+
+
+@runtime_checkable
 class ChoosySink(Protocol):
     """A sink that cannot take every release."""
 
@@ -257,8 +266,8 @@ class Attached(Protocol):
         """Return the distinct values of one of the columns to be coded."""
         ...
 
-    def first_row(self, column: str, values: NDArray[np.bool_]) -> int:
-        """Return the first row, counted from 1, that has one of these values of the column's dictionary."""
+    def first_row(self, column: str, values: NDArray[np.bool_]) -> int | None:
+        """Return the first row, counted from 1, that has one of these values of the column's dictionary; None where rows have no order."""
         ...
 
     def occurrences(self, column: str) -> tuple[int, int]:
@@ -266,7 +275,11 @@ class Attached(Protocol):
         ...
 
     def release(self) -> None:
-        """Give back what the store holds for it."""
+        """Give back what the store holds for it and nobody needs any more."""
+        ...
+
+    def abandon(self) -> None:
+        """Leave nothing behind: nothing will be published."""
         ...
 
 

@@ -201,6 +201,15 @@ class Publication:
         return known
 
 
+def labels_of(recoding: Recoding, publications: Sequence[Publication]) -> dict[str, pa.Array]:
+    """Return what each class shows in each published column."""
+    return {
+        name: array.dictionary_decode()
+        for place, publication in enumerate(publications)
+        for name, array in zip(publication.columns, publication.render(recoding, place), strict=True)
+    }
+
+
 def in_published_order(recoding: Recoding, publications: Sequence[Publication]) -> Recoding:
     """Return the recoding with its classes numbered by what they publish, and those that publish the same as one.
 

@@ -35,8 +35,16 @@ class Connection(Protocol):
         """Return about how many rows a table has, as far as the server knows without counting."""
         ...
 
-    def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
-        """Read some columns of all rows, as the table is in one moment; in the order of a column on request."""
+    def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Read some columns, as the table is in one moment; in the order of a column, and not more than some rows, on request."""
+        ...
+
+    def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
+        """Return what a query gives, as columns of these types."""
+        ...
+
+    def do(self, statement: str) -> None:
+        """Let the server do something."""
         ...
 
     def staged_name(self, table: TableName) -> TableName:

@@ -83,7 +83,7 @@ class MysqlConnection:
                 connect_timeout=int(options.pop("connect_timeout", _SECONDS)),
                 **options,
             )
-            self._do(f"SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {_SECONDS}")
+            self.do(f"SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {_SECONDS}")
 
     def __enter__(self) -> MysqlConnection:
         """Begin."""
@@ -93,7 +93,7 @@ class MysqlConnection:
         """Remove what was staged and not published, and close."""
         with suppress(Exception):
             for table in self._staged:
-                self._do(f"DROP TABLE IF EXISTS {quoted(table)}")
+                self.do(f"DROP TABLE IF EXISTS {quoted(table)}")
         with suppress(Exception):
             self._connection.close()
         if self._workplace is not None:
@@ -129,16 +129,24 @@ class MysqlConnection:
         _refuse_names([table.name])
         return TableName(f"sfumato_{secrets.token_hex(8)}", STAGING)
 
+    def placed(self, table: TableName) -> TableName:
+        """Return the name of a table with that of its database."""
+        return TableName(table.name, self._schema_of(table))
+
     def _schema_of(self, table: TableName) -> str:
         return table.schema or self._address.database
 
-    def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
+    def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns by one statement, some rows at a time."""
         names = ", ".join(selected(column) for column in columns) or "NULL"
-        query = f"SELECT {names} FROM {quoted(TableName(table.name, self._schema_of(table)))}"  # noqa: S608 - names are quoted
+        ordered = f" ORDER BY {quoted_name(order)}" if order else ""
+        yield from self.select(f"SELECT {names} FROM {quoted(self.placed(table))}{ordered}{f' LIMIT {limit}' if limit is not None else ''}", columns)
+
+    def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
+        """Return what a query gives, as columns of these types."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
         with self._errors(), self._connection.cursor(self._driver.cursors.SSCursor) as cursor:
-            cursor.execute(query + (f" ORDER BY {quoted_name(order)}" if order else ""))
+            cursor.execute(query)
             while rows := cursor.fetchmany(_ROWS):
                 yield typed(rows, wanted, columns)
 
@@ -148,19 +156,23 @@ class MysqlConnection:
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table in the database for what is staged."""
-        _refuse_names(schema.names)
-        self._do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        columns = ", ".join(f"{quoted_name(field.name)} {called(field)}" for field in schema)
+        self.reserve(table, schema.names)
+        self.do(f"CREATE TABLE {quoted(table)} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+
+    def reserve(self, table: TableName, columns: Sequence[str]) -> None:
+        """Hold the lock of a table that will be staged, so that nobody takes it for what a dead process left behind; such tables are removed."""
+        _refuse_names(columns)
+        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
         self._clear_dead()
         self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
-        columns = ", ".join(f"{quoted_name(field.name)} {called(field)}" for field in schema)
         self._staged.append(table)
-        self._do(f"CREATE TABLE {quoted(table)} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
 
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Put further rows into a private file; the server takes them all at once."""
         del table
         if self._file is None:
-            self._workplace = Workplace()
+            self._workplace = self._workplace or Workplace()
             self._file = self._workplace.folder / f"{secrets.token_hex(4)}.txt"
         with file_errors(self._file, "written"), self._file.open("ab") as file:
             file.write(bulk_text(batch))
@@ -175,11 +187,11 @@ class MysqlConnection:
 
     def without(self, table: TableName, column: str) -> None:
         """Take a column away from a table."""
-        self._do(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted_name(column)}")
+        self.do(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted_name(column)}")
 
     def publish(self, staged: TableName, table: TableName) -> None:
         """Rename the staged table to its place, and what was there out of it, in one step; indexes are made before, grants go by name."""
-        target = TableName(table.name, self._schema_of(table))
+        target = self.placed(table)
         names = [target.schema, target.name]
         old = self._rows("SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", names)
         moves = [(staged, target)]
@@ -191,11 +203,11 @@ class MysqlConnection:
                 words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
                 raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
             for statement in self._indexes(target, staged):
-                self._do(statement)
+                self.do(statement)
             away = TableName(f"{staged.name}_old", STAGING)
             self._staged.append(away)
             moves.insert(0, (target, away))
-        self._do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
+        self.do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
 
     def commit(self) -> None:
         """Do nothing: every statement lasts."""
@@ -221,14 +233,15 @@ class MysqlConnection:
         for (name,) in self._rows(query, [STAGING]):
             ((free,),) = self._rows("SELECT IS_FREE_LOCK(%s)", [_lock(TableName(name.removesuffix("_old")))])
             if free:
-                self._do(f"DROP TABLE IF EXISTS {quoted(TableName(name, STAGING))}")
+                self.do(f"DROP TABLE IF EXISTS {quoted(TableName(name, STAGING))}")
 
     def _rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(query, values)
             return list(cursor.fetchall())
 
-    def _do(self, statement: str) -> None:
+    def do(self, statement: str) -> None:
+        """Let the server do something."""
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(statement)
 

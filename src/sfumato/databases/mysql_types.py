@@ -57,9 +57,9 @@ def column_of(name: str, called: str, kind: str, digits: int | None, scale: int 
     return TableColumn(text_of(name), called, _WORDS.get(kind))
 
 
-def selected(column: TableColumn) -> str:
-    """Return a column as a query selects it."""
-    name = quoted_name(column.name)
+def selected(column: TableColumn, name: str | None = None) -> str:
+    """Return a column as a query selects it, where it goes by another name than its own by that."""
+    name = name or quoted_name(column.name)
     return f"CAST({name} AS CHAR)" if column.as_text else name
 
 

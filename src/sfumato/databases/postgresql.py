@@ -120,10 +120,14 @@ class PostgresqlConnection:
         ((number,),) = self._rows("SELECT reltuples::bigint FROM pg_class WHERE oid = %s", [found])
         return number if number >= 0 else None
 
-    def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None) -> Iterator[pa.RecordBatch]:
+    def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns by one statement, which sees the table in one state."""
         names = ", ".join(selected(column) for column in columns) or "NULL"
-        query = f"SELECT {names} FROM {quoted(table)}{f' ORDER BY {quoted_name(order)}' if order else ''}"  # noqa: S608 - names are quoted
+        ordered = f" ORDER BY {quoted_name(order)}" if order else ""
+        yield from self.select(f"SELECT {names} FROM {quoted(table)}{ordered}{f' LIMIT {limit}' if limit is not None else ''}", columns)
+
+    def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
+        """Return what a query gives, as columns of these types."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(query)
@@ -155,7 +159,7 @@ class PostgresqlConnection:
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table, which nobody sees before it is committed."""
         columns = ", ".join(f"{quoted_name(field.name)} {called(field)}" for field in schema)
-        self._do(f"CREATE TABLE {quoted(table)} ({columns})")
+        self.do(f"CREATE TABLE {quoted(table)} ({columns})")
 
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Copy further rows into a table."""
@@ -169,7 +173,7 @@ class PostgresqlConnection:
 
     def without(self, table: TableName, column: str) -> None:
         """Take a column away from a table."""
-        self._do(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted_name(column)}")
+        self.do(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted_name(column)}")
 
     def publish(self, staged: TableName, table: TableName) -> None:
         """Let the staged table take the place of another, with its grants, comments and indexes; all of it is seen at once."""
@@ -185,10 +189,10 @@ class PostgresqlConnection:
                 words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
                 raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
             restored = self._restoring(oid, TableName(table.name, schema))
-            self._do(f"DROP TABLE {quoted(TableName(table.name, schema))}")
-        self._do(f"ALTER TABLE {quoted(staged)} RENAME TO {quoted_name(table.name)}")
+            self.do(f"DROP TABLE {quoted(TableName(table.name, schema))}")
+        self.do(f"ALTER TABLE {quoted(staged)} RENAME TO {quoted_name(table.name)}")
         for statement in restored:
-            self._do(statement)
+            self.do(statement)
 
     def commit(self) -> None:
         """Let what was done last."""
@@ -234,7 +238,8 @@ class PostgresqlConnection:
             rows: list[tuple[Any, ...]] = self._catalogue.execute(query, values).fetchall()
         return rows
 
-    def _do(self, statement: str) -> None:
+    def do(self, statement: str) -> None:
+        """Let the server do something."""
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(statement)
 

@@ -59,9 +59,9 @@ def column_of(name: str, called: str, kind: str, sort: str, modifier: int) -> Ta
     return TableColumn(name, called, _WORDS.get(kind))
 
 
-def selected(column: TableColumn) -> str:
-    """Return a column as a query selects it."""
-    name = quoted_name(column.name)
+def selected(column: TableColumn, name: str | None = None) -> str:
+    """Return a column as a query selects it, where it goes by another name than its own by that."""
+    name = name or quoted_name(column.name)
     if not column.as_text:
         return name
     # the text of an address alone would end in /32

@@ -140,7 +140,7 @@ def _strangers(name: str, column: Column, hierarchy: Hierarchy, dictionary: Dict
 
 
 def build_hierarchy(
-    plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray, first_row: Callable[[NDArray[np.bool_]], int] | None = None
+    plan: Plan, name: str, column: Column, values: pa.Array, counts: np.ndarray, first_row: Callable[[NDArray[np.bool_]], int | None] | None = None
 ) -> Hierarchy:
     """Return the ladder of a column for its distinct values as they were read, and how many rows have each.
 
@@ -174,11 +174,13 @@ def build_hierarchy(
     return hierarchy
 
 
-def _first(first_row: Callable[[NDArray[np.bool_]], int] | None, values: pa.Array, kind: canonical.ValueType, column: Column, strangers: int) -> str:
+def _first(
+    first_row: Callable[[NDArray[np.bool_]], int | None] | None, values: pa.Array, kind: canonical.ValueType, column: Column, strangers: int
+) -> str:
     """Return in words which row is the first with a value that is not of a type."""
-    if first_row is None:
+    number = first_row(not_of_type(values, kind, column.missing)) if first_row is not None else None
+    if number is None:
         return ""
-    number = first_row(not_of_type(values, kind, column.missing))
     return f", the first in row {number}" if strangers > 1 else f", row {number}"
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sfumato.core.canonical import as_text
 from sfumato.core.entities import Kind, entities_in
-from sfumato.core.interfaces import Source
+from sfumato.core.interfaces import BegunSource, Source
 from sfumato.core.nested_types import is_readable, nested_type
 from sfumato.engine.plan import Plan
 from sfumato.errors import DataError
@@ -33,7 +33,7 @@ _SAY_WHO: dict[Kind, str] = {
 def first_rows(source: Source, columns: Sequence[str], rows: int) -> tuple[list[pa.RecordBatch], int]:
     """Return batches that hold the first rows of a source, and how many rows these are; more than asked for where there are more."""
     found, number = [], 0
-    for batch in source.batches(columns):
+    for batch in source.beginning(columns, rows + 1) if isinstance(source, BegunSource) else source.batches(columns):
         found.append(batch)
         number += batch.num_rows
         if number > rows:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from sfumato.core.examined import Examining
 from sfumato.core.files import source_changed
 from sfumato.core.interfaces import Attached, AttachPlan, MaskPlan, Progress, Published, Source, Staged
 from sfumato.core.mask import WIDE
 from sfumato.core.problem import Problem
-from sfumato.core.publication import Publication, in_published_order
+from sfumato.core.publication import Publication, in_published_order, labels_of
 from sfumato.core.quiet import Quiet
 from sfumato.core.recoding import Recoding, nothing_to_recode
 from sfumato.core.record import RunRecord, Together
@@ -23,6 +24,7 @@ from sfumato.engine.documents import nested_in_release
 from sfumato.engine.first_rows import first_rows_notes
 from sfumato.engine.frames import kind_of_frame
 from sfumato.engine.in_view import in_view
+from sfumato.engine.inside import inside
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.publish import private_part, publish
 from sfumato.engine.record import make_record
@@ -30,6 +32,7 @@ from sfumato.engine.release import Release, Releases
 from sfumato.engine.together import Seen, check_together, originals_for
 from sfumato.engine.totals_together import MaskedView
 from sfumato.engine.verify import read_again, verify
+from sfumato.engine.verify_inside import verify_inside
 
 
 class Timings:
@@ -74,6 +77,7 @@ def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -
     timings = Timings()
     with timings.stage("plan"):
         plans = with_keys(make_plans(policy, data))
+        plans = replace(plans, views=inside(plans.views))
     with Workplace() as workplace:
         releases = _run(plans, workplace, progress or Quiet(), timings, kind_of_frame(data))
     return releases[""] if "" in releases else Releases(releases)
@@ -110,11 +114,15 @@ def staged_views(plans: Plans, workplace: Workplace, progress: Progress, timings
         progress.stage("reading", plans.source.about())
         attached = first.store.attach(plans.source, _attach_plan(plans), workplace, progress)
     finers: dict[str, Finer] = {}
-    for name, plan in plans.views.items():
-        with in_view(name, plan.resolved.own):
-            view = _stage_view(plan, attached, finers.get(plans.derived_from.get(name, "")), workplace, progress, Timings(timings.seconds))
-        finers[name] = Finer(name, view.counted, view.recoding)
-        yield view
+    try:
+        for name, plan in plans.views.items():
+            with in_view(name, plan.resolved.own):
+                view = _stage_view(plan, attached, finers.get(plans.derived_from.get(name, "")), workplace, progress, Timings(timings.seconds))
+            finers[name] = Finer(name, view.counted, view.recoding)
+            yield view
+    except BaseException:
+        attached.abandon()
+        raise
     attached.release()
 
 
@@ -139,6 +147,9 @@ def _stage_view(plan: Plan, attached: Attached, finer: Finer | None, workplace: 
 
 def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progress: Progress) -> dict[str, RunRecord]:
     """Verify every view and what is learnt from several, before any is published, and return their records."""
+    examining = {name: view.staged for name, view in views.items() if isinstance(view.staged, Examining)}
+    if examining:
+        return {name: _verified_inside(views[name], staged, progress) for name, staged in examining.items()}
     with timings.stage("verify"):
         rows = next(iter(views.values())).counted.rows
         further = [name for view in views.values() for name in originals_for(view.plan, plans.identifying)] if len(views) > 1 else []
@@ -173,6 +184,16 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
             told["notes"] = [*record.notes, words]
         records[name] = record.model_copy(update=told) if name else record
     return records
+
+
+def _verified_inside(view: View, staged: Examining, progress: Progress) -> RunRecord:
+    """Verify a view where it is staged, and return its record."""
+    plan = view.plan
+    with view.timings.stage("verify"):
+        labels = list(labels_of(view.recoding, view.masks.publications).values())
+        verified = verify_inside(plan, view.counted, view.masks, labels, staged.examined(progress), view.suppressed, view.recoding.levels)
+    record = make_record(plan, view.counted, view.recoding, verified, view.suppressed, view.timings.seconds, {})
+    return record.model_copy(update={"notes": [*record.notes, *first_rows_notes([plan]).get(plan.view, ())]})
 
 
 def _attach_plan(plans: Plans) -> AttachPlan:

@@ -28,6 +28,7 @@ from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.broken_release import broken
 from sfumato.engine.count import Counted
+from sfumato.engine.covered import Extents, Shown, covered, levels_of
 from sfumato.engine.masked_values import check_masked, check_perturbed, measured_columns, perturbed_columns
 from sfumato.engine.masks_again import MasksAgain, masked_group
 from sfumato.engine.plan import Plan
@@ -42,7 +43,7 @@ class Verified:
 
     promises: list[PromiseResult]
     classes: Classes
-    columns: list[tuple[str, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], int]]
+    columns: list[Extents]
     fingerprints: dict[str, str]
 
 
@@ -94,9 +95,10 @@ def verify(
     found = staged.text_classes(progress)
     # the source rows in the order of the written classes: what follows is checked class by class
     members = link[found.order]
+    sizes = np.diff(np.append(found.starts, len(members)))
     columns = [
-        _covers(plan, publication, original, written, members, found, levels[place] if levels is not None else None)
-        for place, publication in enumerate(masks.publications)
+        covered(publication, _shown(plan, publication, original, written, members, found), sizes, level, len(members) < original.rows)
+        for publication, level in zip(masks.publications, levels_of(masks, levels), strict=True)
     ]
     results = [result_of(promise, classes) for promise in plan.resolved.promises]
     if not all(result.holds for result in results):
@@ -159,81 +161,19 @@ def reference_of(codes: NDArray[np.int32], size: int, people: NDArray[np.int32] 
     return np.bincount(codes[firsts], minlength=size).astype(np.int64)
 
 
-def _covers(
-    plan: Plan,
-    publication: Publication,
-    original: Reading,
-    written: Reading,
-    members: NDArray[np.int64],
-    classes: TextClasses,
-    level: int | None,
-) -> tuple[str, NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], int]:
-    """Check that the value of every class covers its members' originals, and that it is no wider than it needs to be.
+def _shown(plan: Plan, publication: Publication, original: Reading, written: Reading, members: NDArray[np.int64], classes: TextClasses) -> Shown:
+    """Return what the classes show in a column, and their members' originals.
 
     All rows of a class have the same text, and what a text covers is an interval: its smallest and its largest original decide.
     """
-    hierarchy = publication.hierarchy
     policy = plan.resolved.policy.columns[publication.column]
     column = original.columns[publication.column]
-    encoding = encode(hierarchy, plan.as_counted(publication.column, column.values), policy.missing)
+    encoding = encode(publication.hierarchy, plan.as_counted(publication.column, column.values), policy.missing)
     leaves = np.append(encoding.codes, encoding.null_code)[column.codes[members]]
     smallest = np.minimum.reduceat(leaves, classes.starts).astype(np.int64)
     largest = np.maximum.reduceat(leaves, classes.starts).astype(np.int64)
-    first = classes.order[classes.starts]
-    distinct, places = _distinct([written.columns[name] for name in publication.columns], first)
-    lows, highs = publication.read(*distinct)
-    low, high = lows[places], highs[places]
-    if ((low < 0) | (smallest < low) | (largest > high)).any():
-        raise broken(f"publishes in column {publication.column} a value that does not cover its original", code="verify-covers")
-    wanted = _wanted(publication, level, smallest, largest)
-    if any(shown.take(pa.array(places)) != text for shown, text in zip(distinct, wanted, strict=True)):
-        raise broken(f"publishes in column {publication.column} a wider value than was decided", code="verify-width")
-    shares, spans = publication.extents(*distinct)
-    sizes = np.diff(np.append(classes.starts, len(members)))
-    rows = np.bincount(places, sizes, minlength=len(lows)).astype(np.int64)
-    if hierarchy.ordered and len(members) < original.rows:
-        return publication.column, *_among_published(hierarchy, leaves, shares, spans, rows)
-    return publication.column, shares, spans, rows, hierarchy.size
-
-
-def _among_published(
-    hierarchy: Hierarchy, leaves: NDArray[np.int32], shares: NDArray[np.float64], spans: NDArray[np.float64], rows: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], int]:
-    """Measure against the leaves and the range of published rows: the extremes of suppressed people must not show in the record."""
-    known = np.unique(leaves[leaves < hierarchy.size])
-    if len(known) < 2:
-        return np.where(shares < 1, 1 / max(1, len(known)), 1.0), np.where(spans < 1, 0.0, 1.0), rows, len(known)
-    positions = hierarchy.positions
-    # halves: the range may be more than a float holds; where numbers are too close for one, leaves are counted
-    whole, part = (positions[last] / 2 - positions[first] / 2 for first, last in ((0, -1), (known[0], known[-1])))
-    wider = whole / part if part > 0 else hierarchy.size / len(known)
-    return np.minimum(1.0, shares * hierarchy.size / len(known)), np.minimum(1.0, spans * wider), rows, len(known)
-
-
-def _wanted(publication: Publication, level: int | None, smallest: NDArray[np.int64], largest: NDArray[np.int64]) -> tuple[pa.Array, ...]:
-    """Return the text that each class must show: anything wider was not decided by the search.
-
-    A full-domain release shows the node of its level; boxes show the smallest value that holds the class, on the least level or above.
-    """
-    hierarchy = publication.hierarchy
-    if level == hierarchy.height:
-        whole = hierarchy.outside if largest.max(initial=0) >= hierarchy.size else hierarchy.size - 1
-        lows, highs = np.zeros_like(smallest), np.full_like(largest, whole)
-    else:
-        lows, highs = _nodes_that_hold(hierarchy, publication.least if level is None else level, smallest, largest)
-    span = hierarchy.size + 2
-    pairs, places = np.unique(lows * span + highs, return_inverse=True)
-    return tuple(text.take(places) for text in publication.texts(*np.divmod(pairs, span), level))
-
-
-def _nodes_that_hold(
-    hierarchy: Hierarchy, level: int, lows: NDArray[np.int64], highs: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where the nodes of a level begin and end in which the ends of intervals lie."""
-    firsts, lasts = hierarchy.nodes(level)
-    special = np.array([hierarchy.missing, hierarchy.outside])
-    groups = hierarchy.groups(level)
-    return np.append(firsts[groups], special)[lows], np.append(lasts[groups], special)[highs]
+    distinct, places = _distinct([written.columns[name] for name in publication.columns], classes.order[classes.starts])
+    return Shown(distinct, places, smallest, largest, leaves)
 
 
 def _distinct(columns: list[CodedColumn], rows: NDArray[np.int64]) -> tuple[list[pa.Array], NDArray[np.int64]]:

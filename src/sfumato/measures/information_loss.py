@@ -8,6 +8,7 @@ number, the width of its interval over that of the column; of a category, the le
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,11 +28,12 @@ def information_loss(
     loss, ncp, granularity_parts = {}, {}, []
     for name, shares, spans, rows, leaves in columns:
         total = max(1, int(rows.sum()) + suppressed)
-        share = (float((shares * rows).sum()) + suppressed) / total
+        # added up so that the order of the values does not matter
+        share = (math.fsum((shares * rows).tolist()) + suppressed) / total
         least = 1 / max(1, leaves)
         # shares that add up to the least may miss it by a hair
         loss[name] = max(0.0, (share - least) / (1 - least)) if leaves > 1 else 0.0
-        ncp[name] = (float((spans * rows).sum()) + suppressed) / total
+        ncp[name] = (math.fsum((spans * rows).tolist()) + suppressed) / total
         granularity_parts.append((share, least))
     mean = float(np.mean(list(loss.values()))) if loss else 0.0
     return {

@@ -17,6 +17,7 @@ from sfumato.databases.connection import Connection, connected
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.password import Password
 from sfumato.databases.table import TableName
+from sfumato.registry import find
 
 _ROW = "sfumato_row"
 
@@ -39,24 +40,36 @@ class Sql(Settings):
         return value
 
     @property
-    def _address(self) -> Address:
+    def address(self) -> Address:
+        """Where the database is, and as whom one goes there."""
         return parsed(self.url)
 
     def places(self) -> Sequence[str]:
         """Return the table."""
-        return (f"table {TableName(self.table, self.schema_)} of {self._address.shown}",)
+        return (f"table {self.table_name} of {self.address.shown}",)
 
     def identity(self) -> str | None:
         """Return which table it is, whatever it is called; None where it is new."""
-        with self._connected() as connection:
-            return connection.identity(TableName(self.table, self.schema_))
+        with self.connected() as connection:
+            return connection.identity(self.table_name)
 
     def open(self, schema: pa.Schema) -> SqlWriter:
         """Begin a table that nobody sees."""
-        return SqlWriter(self._connected(), TableName(self.table, self.schema_), schema, self.places())
+        return SqlWriter(self.connected(), self.table_name, schema, self.places())
 
-    def _connected(self) -> Connection:
-        return connected(self._address, None if self.password is None else self.password.text())
+    @property
+    def table_name(self) -> TableName:
+        """What the table is called."""
+        return TableName(self.table, self.schema_)
+
+    def as_source(self) -> Source:
+        """Return the source that reads the table."""
+        source: Source = find("sources", "sql")(url=self.url, table=self.table, schema=self.schema_, password=self.password)
+        return source
+
+    def connected(self) -> Connection:
+        """Open a connection to the database."""
+        return connected(self.address, None if self.password is None else self.password.text())
 
 
 class SqlWriter:

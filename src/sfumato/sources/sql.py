@@ -16,7 +16,7 @@ from sfumato.core.interfaces import Scan, Source
 from sfumato.core.nested_types import is_readable, refuse_unreadable
 from sfumato.core.settings import Settings
 from sfumato.databases.address import Address, parsed
-from sfumato.databases.connection import connected
+from sfumato.databases.connection import Connection, connected
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.password import Password
 from sfumato.databases.table import TableColumn, TableName
@@ -45,48 +45,61 @@ class Sql(Settings):
 
     def identity(self) -> str | None:
         """Return which table it is, whatever it is called."""
-        with connected(self._address, self._secret()) as connection:
-            return connection.identity(self._name)
+        with self.connected() as connection:
+            return connection.identity(self.table_name)
 
     def state(self) -> str:
         """Return a token that stays: what was read does not change."""
-        return str(self._name)
+        return str(self.table_name)
 
     def about(self) -> int | None:
         """Return about how many rows there are, as far as the server knows."""
-        with connected(self._address, self._secret()) as connection:
-            return connection.about(self._name)
+        with self.connected() as connection:
+            return connection.about(self.table_name)
 
     def scan(self) -> Scan:
         """Return the table, of which nothing is read yet."""
-        return Scan("sql", (f"table {self._name} of {self._address.shown}",))
+        return Scan("sql", (f"table {self.table_name} of {self.address.shown}",))
 
     def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Read some columns of the copy, which is made the first time."""
-        refuse_unreadable(self.describe(), columns, str(self._name))
+        refuse_unreadable(self.describe(), columns, str(self.table_name))
         yield from self._copied().batches(columns, coded)
 
+    def beginning(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Ask the server for some rows; of the copy, where there is one."""
+        if self._copy is not None:
+            yield from self.batches(columns)
+            return
+        wanted = [column for name in columns for column in self._described() if column.name == name]
+        refuse_unreadable(self.describe(), columns, str(self.table_name))
+        with self.connected() as connection:
+            yield from connection.read(self.table_name, wanted, limit=rows)
+
     @property
-    def _address(self) -> Address:
+    def address(self) -> Address:
+        """Where the database is, and as whom one goes there."""
         return parsed(self.url)
 
     @property
-    def _name(self) -> TableName:
+    def table_name(self) -> TableName:
+        """What the table is called."""
         return TableName(self.table, self.schema_)
 
-    def _secret(self) -> str | None:
-        return None if self.password is None else self.password.text()
+    def connected(self) -> Connection:
+        """Open a connection to the database."""
+        return connected(self.address, None if self.password is None else self.password.text())
 
     def _described(self) -> list[TableColumn]:
         if self._columns is None:
-            with connected(self._address, self._secret()) as connection:
-                self._columns = connection.columns(self._name)
+            with self.connected() as connection:
+                self._columns = connection.columns(self.table_name)
         return self._columns
 
     def _copied(self) -> Source:
         if self._copy is None:
             columns = [column for column in self._described() if is_readable(column.field)]
-            with connected(self._address, self._secret()) as connection:
+            with self.connected() as connection:
                 schema = pa.schema([column.field for column in columns])
-                self._copy = LocalCopy(schema, connection.read(self._name, columns))
+                self._copy = LocalCopy(schema, connection.read(self.table_name, columns))
         return self._copy.source

@@ -36,6 +36,7 @@ from sfumato.core.kernels.fingerprint import value_prints
 from sfumato.core.kernels.grouping import group_columns, group_keys
 from sfumato.core.mask_effect import Effect, refuse
 from sfumato.core.masked_column import MaskedColumn
+from sfumato.core.publication import labels_of
 from sfumato.core.reading import Reading, read, repeating, take_text
 from sfumato.core.recoding import Recoding
 from sfumato.core.settings import Settings
@@ -85,7 +86,7 @@ class Duckdb(Settings):
         effects: dict[str, Effect] = {}
         made = _of_all_rows(attached, masks, link, size, self, workplace, effects)
         batches = attached.spill.ordered(link, attached.rows, size, self, workplace)
-        labels = _labels(recoding, masks)
+        labels = labels_of(recoding, masks.publications)
         schema = _schema(attached, masks)
         progress.stage("writing", len(link))
         writer = sink.open(schema)
@@ -265,6 +266,10 @@ class EmbeddedTable:
         """Give back the memory."""
         self._reading = Reading(0, {}, {})
 
+    def abandon(self) -> None:
+        """Give back the memory."""
+        self.release()
+
     def _encoded(self, column: str, codes: NDArray[np.int32], null_code: int) -> NDArray[Any]:
         size = int(max(codes.max(initial=0), null_code))
         kind = np.uint8 if size < 256 else np.uint16 if size < 65536 else np.int32
@@ -331,15 +336,6 @@ def _reference(codes: NDArray[Any], size: int, subject: NDArray[np.int32] | None
         return np.bincount(codes, minlength=size).astype(np.int64)
     _, firsts = group_columns([codes, subject], [size, int(subject.max(initial=0)) + 1])
     return np.bincount(codes[firsts], minlength=size).astype(np.int64)
-
-
-def _labels(recoding: Recoding, masks: MaskPlan) -> Mapping[str, pa.Array]:
-    """Return what each class shows in each recoded column."""
-    return {
-        name: array.dictionary_decode()
-        for place, publication in enumerate(masks.publications)
-        for name, array in zip(publication.columns, publication.render(recoding, place), strict=True)
-    }
 
 
 def _classes_of_batch(labels: Mapping[str, pa.Array], classes: NDArray[np.int32]) -> Mapping[str, pa.DictionaryArray]:

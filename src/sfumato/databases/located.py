@@ -1,0 +1,54 @@
+"""Sources and sinks that are tables of a database."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from sfumato.core.interfaces import Source
+from sfumato.databases.address import Address
+from sfumato.databases.connection import Connection
+from sfumato.databases.inside import Inside, Layout
+from sfumato.databases.table import TableName
+
+
+@runtime_checkable
+class Located(Protocol):
+    """A table, and how to reach it."""
+
+    @property
+    def address(self) -> Address:
+        """Where the database is, and as whom one goes there."""
+        ...
+
+    @property
+    def table_name(self) -> TableName:
+        """What the table is called."""
+        ...
+
+    def connected(self) -> Connection:
+        """Open a connection to the database."""
+        ...
+
+
+@runtime_checkable
+class LocatedSink(Located, Protocol):
+    """A table that a release goes to."""
+
+    def as_source(self) -> Source:
+        """Return the source that reads the table."""
+        ...
+
+
+def work_inside(connection: Connection, layout: Layout, target: TableName) -> Inside:
+    """Begin to work on a table where it is; what is made meanwhile is made beside ``target``."""
+    from sfumato.databases.mysql import MysqlConnection
+
+    if isinstance(connection, MysqlConnection):
+        from sfumato.databases.mysql_inside import MysqlInside
+
+        return MysqlInside(connection, layout, target)
+    from sfumato.databases.postgresql import PostgresqlConnection
+    from sfumato.databases.postgresql_inside import PostgresqlInside
+
+    assert isinstance(connection, PostgresqlConnection)  # noqa: S101 - there are two kinds of connections
+    return PostgresqlInside(connection, layout, target)

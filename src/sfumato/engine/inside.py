@@ -1,0 +1,42 @@
+"""Whether a run can be done inside the database in which its data are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from sfumato.databases.located import Located, LocatedSink
+from sfumato.engine.plan import Plan
+from sfumato.stores._inside import InsideStore
+
+
+def inside(views: Mapping[str, Plan]) -> Mapping[str, Plan]:
+    """Return the plans, worked on in the database where that can be; else as they are, in this process."""
+    if any(not_inside(plan, len(views)) for plan in views.values()):
+        return views
+    return {name: replace(plan, store=_store(plan.source, plan.sink)) for name, plan in views.items()}
+
+
+def _store(source: Any, sink: Any) -> Any:
+    return InsideStore(source, sink)
+
+
+def not_inside(plan: Plan, views: int = 1) -> str | None:
+    """Return why a run is done in this process and not in the database, as a clause; None where it is done there."""
+    if not isinstance(plan.source, Located) or not isinstance(plan.sink, LocatedSink):
+        return "source and sink are not both tables of a database"
+    if plan.source.address != plan.sink.address:
+        return "source and sink are not in one database, or not reached as one user"
+    if views > 1:
+        return "several views are made of one source"
+    if plan.resolved.policy.subject is not None:
+        return "people are counted by a subject"
+    if not plan.quasi_identifiers:
+        return "no column is generalised"
+    masked = [name for name in plan.masked if name not in plan.quasi_identifiers]
+    if masked:
+        return f"{', '.join(masked)} {'is' if len(masked) == 1 else 'are'} masked"
+    if plan.nested:
+        return "columns hold documents"
+    return None

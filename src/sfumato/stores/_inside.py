@@ -1,0 +1,207 @@
+"""The store that is a database: counts and codes are ours, rows stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.examined import Cells, Examined
+from sfumato.core.frequencies import Frequencies
+from sfumato.core.interfaces import AttachPlan, CountPlan, Dictionary, Encoding, MaskPlan, Progress, Published, Sink, Source
+from sfumato.core.kernels.grouping import group_columns
+from sfumato.core.mask_effect import Effect
+from sfumato.core.nested_types import refuse_unreadable
+from sfumato.core.publication import labels_of
+from sfumato.core.recoding import Recoding
+from sfumato.core.workplace import Workplace
+from sfumato.databases.inside import KEY, PRINT, ROWS, Inside, Layout
+from sfumato.databases.located import Located, LocatedSink, work_inside
+from sfumato.databases.table import TableName
+
+
+class InsideStore:
+    """Works in the database in which both the source and the sink are."""
+
+    def __init__(self, source: Located, sink: LocatedSink) -> None:
+        self._source, self._sink = source, sink
+
+    def attach(self, source: Source, plan: AttachPlan, workplace: Workplace, progress: Progress) -> InsideTable:
+        """Let the database copy what is published and count cells; these are all that is read."""
+        del workplace, progress
+        refuse_unreadable(source.describe(), [*plan.coded, *plan.kept], str(self._source.table_name))
+        connection = self._sink.connected()
+        try:
+            columns = {column.name: column for column in connection.columns(self._source.table_name)}
+            layout = Layout(self._source.table_name, [columns[name] for name in plan.coded], [columns[name] for name in plan.kept])
+            inside = work_inside(connection, layout, self._sink.table_name)
+        except BaseException:
+            connection.__exit__(None, None, None)
+            raise
+        try:
+            inside.take()
+            return InsideTable(inside, layout)
+        except BaseException:
+            inside.close()
+            raise
+
+    def frequencies(self, attached: InsideTable, plan: CountPlan) -> Frequencies:
+        """Count the combinations of leaf codes among the cells."""
+        return attached.count(plan)
+
+    def stage(
+        self, attached: InsideTable, recoding: Recoding, masks: MaskPlan, sink: Sink, workplace: Workplace, progress: Progress
+    ) -> InsideRelease:
+        """Let the database write the release where nobody sees it."""
+        del sink, workplace
+        progress.stage("writing")
+        class_of = np.append(recoding.class_of, np.int32(-1))[attached.combination_of_cell]
+        labels = labels_of(recoding, masks.publications)
+        target = self._sink.table_name
+        attached.decide(class_of, labels)
+        recoded = {publication.column: publication.columns for publication in masks.publications}
+        columns = [(shown, name if name in recoded else None) for name in masks.order for shown in recoded.get(name, (name,))]
+        staged = attached.inside.stage(target, [(name, list(labels).index(name) if of is not None else None) for name, of in columns])
+        written = int(attached.cells.rows[class_of >= 0].sum())
+        return InsideRelease(attached, staged, self._sink, class_of, list(labels), written)
+
+    def publish(self, staged: InsideRelease, sink: Sink) -> Published:
+        """Let the staged table take its place."""
+        staged.publish()
+        return Published(tuple(sink.places()), staged.rows)
+
+    def discard(self, staged: InsideRelease) -> None:
+        """Leave nothing behind."""
+        staged.inside.close()
+
+
+class InsideTable:
+    """A table of a database in one state: its cells in memory, its rows in a private copy there."""
+
+    def __init__(self, inside: Inside, layout: Layout) -> None:
+        self.inside, self._layout = inside, layout
+        names = [KEY, ROWS, *(column.name for column in layout.counted)]
+        read = pa.Table.from_batches(inside.cells()).rename_columns(names)
+        self.keys: pa.Array = read.column(0).combine_chunks()
+        columns = {name: _coded(column) for name, column in zip(names[2:], read.columns[2:], strict=True)}
+        self.cells = Cells(columns, read.column(1).combine_chunks().to_numpy())
+        self.combination_of_cell: NDArray[np.int32] = np.empty(0, np.int32)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return int(self.cells.rows.sum())
+
+    def dictionary(self, column: str) -> Dictionary:
+        """Return the distinct values of a counted column."""
+        values, codes = self.cells.columns[column]
+        counts = np.bincount(codes + 1, self.cells.rows, minlength=len(values) + 1).astype(np.int64)
+        return Dictionary(values, counts[1:], int(counts[0]))
+
+    def first_row(self, column: str, values: NDArray[np.bool_]) -> None:
+        """Return nothing: rows of a table have no order."""
+        del column, values
+
+    def occurrences(self, column: str) -> tuple[int, int]:
+        """Return how many distinct values a column has, and how many of them one row alone has."""
+        if column in self.cells.columns:
+            counts = self.dictionary(column).counts
+            return len(counts), int((counts == 1).sum())
+        (found,) = [each for each in self._layout.kept if each.name == column]
+        return self.inside.occurrences(found)
+
+    def count(self, plan: CountPlan) -> Frequencies:
+        """Count the combinations, and within them sensitive values."""
+        codes = [self._encoded(encoding) for encoding in plan.quasi_identifiers]
+        refused = np.zeros(len(self.cells.rows), bool)
+        for encoding, column in zip(plan.quasi_identifiers, codes, strict=True):
+            if encoding.column in plan.refused:
+                refused |= column == plan.refused[encoding.column]
+        kept = np.flatnonzero(~refused)
+        picked = [column[kept] for column in codes]
+        groups, firsts = group_columns(picked, [encoding.size for encoding in plan.quasi_identifiers])
+        combinations = np.stack([column[firsts] for column in picked], axis=1)
+        self.combination_of_cell = np.full(len(refused), len(firsts), np.int32)
+        self.combination_of_cell[kept] = groups
+        sensitive = {encoding.called: self._encoded(encoding) for encoding in plan.sensitive}
+        references = {e.called: np.bincount(sensitive[e.called], self.cells.rows, minlength=e.size).astype(np.int64) for e in plan.sensitive}
+        columns = [groups, *(column[kept] for column in sensitive.values())]
+        rows, entries = group_columns(columns, [len(combinations), *(encoding.size for encoding in plan.sensitive)])
+        return Frequencies(
+            combinations,
+            groups[entries],
+            np.bincount(rows, self.cells.rows[kept], minlength=len(entries)).astype(np.int64),
+            {name: column[entries].astype(np.int32) for name, column in zip(sensitive, columns[1:], strict=True)},
+            None,
+            references,
+        )
+
+    def decide(self, class_of: NDArray[np.int32], labels: Mapping[str, pa.Array]) -> None:
+        """Tell the database which class each published cell is in, and what each class shows."""
+        published = np.flatnonzero(class_of >= 0)
+        classes = pa.RecordBatch.from_arrays([self.keys.take(pa.array(published)), pa.array(class_of[published])], names=[KEY, "class"])
+        self.inside.decide(classes, pa.RecordBatch.from_arrays(list(labels.values()), names=list(labels)))
+
+    def release(self) -> None:
+        """Keep what verification needs."""
+
+    def abandon(self) -> None:
+        """Close the session, with which all goes that it made."""
+        self.inside.close()
+
+    def _encoded(self, encoding: Encoding) -> NDArray[np.int32]:
+        # null is -1: it picks the last entry of the table
+        return np.append(encoding.codes, np.int32(encoding.null_code)).astype(np.int32)[self.cells.columns[encoding.column][1]]
+
+
+class InsideRelease:
+    """A staged table that the database looks at itself."""
+
+    def __init__(
+        self, attached: InsideTable, staged: TableName, sink: LocatedSink, class_of: NDArray[np.int32], texts: Sequence[str], rows: int
+    ) -> None:
+        self._attached, self._staged, self._sink = attached, staged, sink
+        self._class_of, self._texts = class_of, texts
+        self.rows = rows
+        self.effects: Mapping[str, Effect] = {}
+        self.staging: Sequence[str] = ()
+
+    @property
+    def inside(self) -> Inside:
+        """Where it is."""
+        return self._attached.inside
+
+    @property
+    def written(self) -> Source:
+        """The source that reads what was published."""
+        return self._sink.as_source()
+
+    def examined(self, progress: Progress) -> Examined:
+        """Let the database group what was written, and the copy of the source once more."""
+        progress.stage("verifying")
+        shown = pa.Table.from_batches(self.inside.shown(self._staged, self._texts))
+        again = pa.Table.from_batches(self.inside.counted_again())
+        places = pc.index_in(again.column(KEY).combine_chunks(), value_set=self._attached.keys)
+        rows, prints = np.zeros(len(self._attached.keys), np.int64), [0] * len(self._attached.keys)
+        if places.null_count == 0:
+            order = places.to_numpy()
+            rows[order] = again.column(ROWS).to_numpy()
+            for place, text in zip(order.tolist(), again.column(PRINT).to_pylist(), strict=True):
+                prints[place] = int(text)
+        told = [int(text) for text in shown.column(PRINT).to_pylist()]
+        texts = shown.drop_columns([ROWS, PRINT])
+        return Examined(texts, shown.column(ROWS).to_numpy(), told, self._attached.cells, rows, prints, self._class_of)
+
+    def publish(self) -> None:
+        """Let the table take its place."""
+        self.inside.publish(self._staged, self._sink.table_name)
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[Any]]:
+    """Return the distinct values of a column and the place of each entry's among them, -1 where it is missing."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return encoded.dictionary, encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
