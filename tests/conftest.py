@@ -15,6 +15,7 @@ import pytest
 from tests.servers import (  # noqa: F401  fixtures and hooks are found by their names here
     mariadb_server,
     mariadb_url,
+    mysql_url,
     postgresql18_server,
     postgresql18_url,
     postgresql_server,

@@ -107,6 +107,18 @@ def mariadb_url(mariadb_server: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def mysql_url() -> Iterator[str]:
+    """Return the address of a database of this test module in MySQL, where that is asked for."""
+    if not os.environ.get("SFUMATO_TEST_MYSQL"):
+        pytest.skip("MySQL takes 60 MB of packages; run: SFUMATO_TEST_MYSQL=1 make test")
+    with _database(address("mysql")) as url:
+        yield url
+
+
+SERVER_FIXTURES = {"postgresql": "postgresql_url", "postgresql18": "postgresql18_url", "mariadb": "mariadb_url", "mysql": "mysql_url"}
+
+
 def component(url: str, table: str) -> dict[str, Any]:
     """Return the settings of a source or a sink for a table; the password of the address goes into the environment."""
     parts = urlsplit(url)

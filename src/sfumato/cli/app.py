@@ -72,11 +72,15 @@ def check(
 
 
 @app.command()
-def plan(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
-    """Say in words what a run would do. Writes nothing."""
+def plan(
+    policy: PolicyArgument,
+    sql: Annotated[bool, typer.Option("--sql", help="print the statements that a database would be asked to do, in place of words")] = False,
+    format: FormatOption = Format.text,
+) -> None:
+    """Say in words, or in SQL, what a run would do. Writes nothing."""
     from sfumato.cli.plan import plan as command
 
-    command(policy, format.value)
+    command(policy, sql, format.value)
 
 
 @app.command()

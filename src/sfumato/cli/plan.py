@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.yaml_text import yaml_text
+from sfumato.errors import UsageError
 
 _LONGEST = 400
 _STYLES = {
@@ -19,8 +20,11 @@ _STYLES = {
 }
 
 
-def plan(policy: Path, format: str) -> None:
+def plan(policy: Path, sql: bool, format: str) -> None:
     """Hold the policy against its source's columns and say what would happen."""
+    if sql:
+        _statements(policy, format)
+        return
     from sfumato.engine.plan_view import plan as make_plan
     from sfumato.policy.load import load
     from sfumato.policy.views import resolve_views
@@ -37,6 +41,24 @@ def plan(policy: Path, format: str) -> None:
         lines += [f"View {name}:", ""] if name else []
         lines += [*each.numbered(), "", "With these settings:", *_lines(each.settings), ""]
     sys.stdout.write("\n".join([*lines, *made.together, "Nothing has been written.\n"]))
+
+
+def _statements(policy: Path, format: str) -> None:
+    """Print what a database would be asked to do."""
+    from sfumato.engine.inside import not_inside, statements
+    from sfumato.engine.plan import make_plans
+
+    views = make_plans(policy).views
+    plan = next(iter(views.values()))
+    reason = not_inside(plan, len(views))
+    if reason is not None:
+        hint = "sfumato plan without --sql says what is done instead"
+        raise UsageError(f"the run is not done inside a database: {reason}", code="plan-not-inside", hint=hint)
+    told = statements(plan)
+    if format == "json":
+        sys.stdout.write(json.dumps({"statements": told}, indent=1, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write("".join(f"{statement}{'' if statement.startswith('--') else ';'}\n" for statement in told))
 
 
 def _lines(settings: Mapping[str, Any]) -> Iterator[str]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from sfumato.core.interfaces import Source
-from sfumato.databases.address import Address
+from sfumato.databases.address import Address, Kind
 from sfumato.databases.connection import Connection
 from sfumato.databases.inside import Inside, Layout
 from sfumato.databases.table import TableName
@@ -39,16 +39,12 @@ class LocatedSink(Located, Protocol):
         ...
 
 
-def work_inside(connection: Connection, layout: Layout, target: TableName) -> Inside:
+def inside_of(connection: Any, kind: Kind, layout: Layout, target: TableName) -> Inside:
     """Begin to work on a table where it is; what is made meanwhile is made beside ``target``."""
-    from sfumato.databases.mysql import MysqlConnection
-
-    if isinstance(connection, MysqlConnection):
+    if kind == "mysql":
         from sfumato.databases.mysql_inside import MysqlInside
 
         return MysqlInside(connection, layout, target)
-    from sfumato.databases.postgresql import PostgresqlConnection
     from sfumato.databases.postgresql_inside import PostgresqlInside
 
-    assert isinstance(connection, PostgresqlConnection)  # noqa: S101 - there are two kinds of connections
     return PostgresqlInside(connection, layout, target)

@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.databases.inside import KEY, PRINT, ROWS, Layout, labels_named, listed
 from sfumato.databases.mysql import MysqlConnection
-from sfumato.databases.mysql_types import called, quoted, quoted_name, selected
+from sfumato.databases.mysql_types import quoted, quoted_name, selected
 from sfumato.databases.table import TableColumn, TableName
 
 _DIGITS = 24
 _KEY = f"{KEY} CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
+_ROW = "sfumato_row BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY"
+_MEMORY = 128 << 20
+_SHORT = 255
 
 
 class MysqlInside:
@@ -26,12 +30,13 @@ class MysqlInside:
     def __init__(self, connection: MysqlConnection, layout: Layout, target: TableName) -> None:
         self._connection, self._layout = connection, layout
         names = [column.name for column in (*layout.counted, *layout.kept)]
-        self._rows, self._classes, self._labels = (connection.staged_name(target) for _ in range(3))
+        self._rows, self._cells, self._classes, self._labels = (connection.staged_name(target) for _ in range(4))
         connection.reserve(self._rows, names)
         self._counted = {column.name: f"c{place}" for place, column in enumerate(layout.counted)}
         self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.kept)}
         # reads what was written before the statement began, and locks nothing
         connection.do("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        connection.do(f"SET SESSION tmp_table_size = {_MEMORY}, max_heap_table_size = {_MEMORY}")
 
     def take(self) -> None:
         """Copy the columns, with the key of each row's cell."""
@@ -39,12 +44,15 @@ class MysqlInside:
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = _digest([_part(column, quoted_name(column.name)) for column in self._layout.counted])
         select = f"SELECT {listed([f'{key} AS {KEY}', *counted, *kept])} FROM {quoted(self._connection.placed(self._layout.table))}"
-        self._connection.do(f"CREATE TEMPORARY TABLE {quoted(self._rows)} ({_KEY}) {select} ORDER BY RAND()")
+        self._connection.do(f"CREATE TEMPORARY TABLE {quoted(self._rows)} ({_ROW}, {_KEY}) {select} ORDER BY RAND()")
 
     def cells(self) -> Iterator[pa.RecordBatch]:
-        """Group the copy by its keys; all rows of a cell have the same values."""
-        values = [f"MIN({selected(column, self._counted[column.name])})" for column in self._layout.counted]
-        query = f"SELECT {listed([KEY, 'COUNT(*)', *values])} FROM {quoted(self._rows)} GROUP BY {KEY}"
+        """Group the copy by its keys; all rows of a cell have the same values, and one of them tells them."""
+        grouped = f"SELECT {KEY}, COUNT(*) AS {ROWS}, MIN(sfumato_row) AS sfumato_row FROM {quoted(self._rows)} GROUP BY {KEY}"
+        self._connection.do(f"CREATE TEMPORARY TABLE {quoted(self._cells)} {grouped}")
+        values = [selected(column, f"r.{self._counted[column.name]}") for column in self._layout.counted]
+        joined = f"{quoted(self._cells)} c JOIN {quoted(self._rows)} r ON r.sfumato_row = c.sfumato_row"
+        query = f"SELECT STRAIGHT_JOIN {listed([f'c.{KEY}', f'c.{ROWS}', *values])} FROM {joined}"
         return self._connection.select(query, [_text(KEY), _rows(), *self._layout.counted])
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
@@ -59,10 +67,10 @@ class MysqlInside:
     def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
         """Load both tables."""
         named = labels_named(labels)
-        texts = [f"{quoted_name(field.name)} {called(field)}" for field in named.schema]
+        texts = [f"t{place} {_type(column)}" for place, column in enumerate(labels.columns)]
         for table, batch, columns in (
             (self._classes, classes, [_KEY, "class INT NOT NULL", f"PRIMARY KEY ({KEY})"]),
-            (self._labels, named, [*texts, "PRIMARY KEY (class)"]),
+            (self._labels, named, ["class INT NOT NULL PRIMARY KEY", *texts]),
         ):
             made = f"CREATE TEMPORARY TABLE {quoted(table)} ({listed(columns)}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
             self._connection.do(made)
@@ -110,6 +118,12 @@ class MysqlInside:
             return "'0'"
         parts = [_part(column, name) for column, name in zip(self._layout.printed, names, strict=True)]
         return f"CAST(SUM(CAST(CONV(LEFT({_digest(parts)}, 15), 16, 10) AS UNSIGNED)) AS CHAR)"
+
+
+def _type(texts: pa.Array) -> str:
+    """Return the type of a column of texts: what is long must be put on the disk wherever it is grouped."""
+    longest = pc.max(pc.utf8_length(texts)).as_py() or 0
+    return f"varchar({_SHORT})" if longest <= _SHORT else "longtext"
 
 
 def _digest(parts: Sequence[str]) -> str:

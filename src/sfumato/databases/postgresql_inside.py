@@ -25,7 +25,9 @@ class PostgresqlInside:
         self._rows, self._classes, self._labels = (connection.staged_name(target) for _ in range(3))
         self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.kept)}
         connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        connection.do(f"SET LOCAL work_mem = '{_MEMORY}'")
+        # the server cannot guess how many cells there are, and would rather sort all rows than group them
+        for setting in (f"work_mem = '{_MEMORY}'", "enable_sort = off"):
+            connection.do(f"SET LOCAL {setting}")
 
     def take(self) -> None:
         """Copy what is published as it is, with the key of each row's cell."""

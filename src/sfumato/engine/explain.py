@@ -10,6 +10,8 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.record import record_of
 from sfumato.core.standard_streams import in_words
 from sfumato.core.undoing import not_undone
+from sfumato.databases.located import Located
+from sfumato.engine.inside import not_inside
 from sfumato.engine.plan import Plan, Plans
 
 _INFERRED = "whole numbers, decimals, dates, timestamps or IP addresses where all values of the column are such, else for text"
@@ -47,7 +49,7 @@ def explain(plan: Plan) -> list[str]:
     for promise in plan.resolved.promises:
         settings = ", ".join(f"{key} {value}" for key, value in promise.model_dump(exclude_defaults=True).items())
         steps.append(f"Keep {promise.component_name()} ({settings}) in every class, or publish nothing.")
-    steps.append("Write the release under a private name, read it back, and measure every promise on its text.")
+    steps.append(_where(plan))
     places = plan.sink.places()
     if places:
         record = record_of(plan.sink) or "the private folder"
@@ -72,7 +74,22 @@ def explain_together(plans: Plans) -> list[str]:
     return steps
 
 
+def _where(plan: Plan) -> str:
+    """Return where the release is made and verified."""
+    reason = not_inside(plan)
+    if reason is None:
+        place = plan.source.address.shown if isinstance(plan.source, Located) else ""
+        return (
+            f"Do all of this inside {place}: copy the columns into a private table, count which values occur together, which is all that is read, "
+            "write the release under a private name, and measure every promise on its text."
+        )
+    here = "Write the release under a private name, read it back, and measure every promise on its text."
+    return f"Work in this process, on a private copy of the rows, because {reason}. {here}" if isinstance(plan.source, Located) else here
+
+
 def _order(plan: Plan) -> str:
+    if not_inside(plan) is None:
+        return "in random order"
     if all(name in plan.quasi_identifiers for name in plan.masked):
         return "sorted by what is published"
     return "sorted by class, in random order within it" if plan.quasi_identifiers else "in random order"

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sfumato.databases.inside import Layout
 from sfumato.databases.located import Located, LocatedSink
+from sfumato.databases.script import script
 from sfumato.engine.plan import Plan
 from sfumato.stores._inside import InsideStore
 
@@ -20,6 +22,19 @@ def inside(views: Mapping[str, Plan]) -> Mapping[str, Plan]:
 
 def _store(source: Any, sink: Any) -> Any:
     return InsideStore(source, sink)
+
+
+def statements(plan: Plan) -> list[str]:
+    """Return what a run would let the database do, in its own language and without secrets; nothing where it is not done there."""
+    if not isinstance(plan.source, Located) or not isinstance(plan.sink, LocatedSink) or not_inside(plan):
+        return []
+    with plan.source.connected() as connection:
+        known = {column.name: column for column in connection.columns(plan.source.table_name)}
+    coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched])
+    layout = Layout(plan.source.table_name, [known[name] for name in coded], [known[name] for name in plan.kept])
+    texts = iter(range(2 * len(known)))
+    columns = [(shown, next(texts) if name in plan.quasi_identifiers else None) for name in plan.published for shown in plan.shown_as(name)]
+    return script(plan.sink.address, layout, plan.sink.table_name, columns)
 
 
 def not_inside(plan: Plan, views: int = 1) -> str | None:

@@ -205,7 +205,8 @@ def _attach_plan(plans: Plans) -> AttachPlan:
     read_by_masks = [name for mask in masks for name in mask.reads]
     if subject is not None and any(mask.card.scope in WIDE for mask in masks):
         read_by_masks.append(subject)
-    kept = dict.fromkeys([*(name for plan in views for name in [*plan.kept, *plan.masked]), *read_by_masks])
+    masked = [name for plan in views for name in plan.masked if name not in plan.quasi_identifiers]
+    kept = dict.fromkeys([*(name for plan in views for name in plan.kept), *masked, *read_by_masks])
     return AttachPlan(list(coded), list(kept), subject)
 
 

@@ -20,7 +20,7 @@ from sfumato.core.publication import labels_of
 from sfumato.core.recoding import Recoding
 from sfumato.core.workplace import Workplace
 from sfumato.databases.inside import KEY, PRINT, ROWS, Inside, Layout
-from sfumato.databases.located import Located, LocatedSink, work_inside
+from sfumato.databases.located import Located, LocatedSink, inside_of
 from sfumato.databases.table import TableName
 
 
@@ -38,7 +38,7 @@ class InsideStore:
         try:
             columns = {column.name: column for column in connection.columns(self._source.table_name)}
             layout = Layout(self._source.table_name, [columns[name] for name in plan.coded], [columns[name] for name in plan.kept])
-            inside = work_inside(connection, layout, self._sink.table_name)
+            inside = inside_of(connection, self._sink.address.kind, layout, self._sink.table_name)
         except BaseException:
             connection.__exit__(None, None, None)
             raise
@@ -85,7 +85,9 @@ class InsideTable:
     def __init__(self, inside: Inside, layout: Layout) -> None:
         self.inside, self._layout = inside, layout
         names = [KEY, ROWS, *(column.name for column in layout.counted)]
-        read = pa.Table.from_batches(inside.cells()).rename_columns(names)
+        kinds = [column.kind for column in layout.counted]
+        batches = list(inside.cells())
+        read = pa.Table.from_batches(batches).rename_columns(names) if batches else _nothing(names, kinds)
         self.keys: pa.Array = read.column(0).combine_chunks()
         columns = {name: _coded(column) for name, column in zip(names[2:], read.columns[2:], strict=True)}
         self.cells = Cells(columns, read.column(1).combine_chunks().to_numpy())
@@ -199,6 +201,11 @@ class InsideRelease:
     def publish(self) -> None:
         """Let the table take its place."""
         self.inside.publish(self._staged, self._sink.table_name)
+
+
+def _nothing(names: Sequence[str], kinds: Sequence[pa.DataType | None]) -> pa.Table:
+    """Return no cells."""
+    return pa.schema(list(zip(names, [pa.int64(), pa.int64(), *kinds], strict=True))).empty_table()
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[Any]]:
