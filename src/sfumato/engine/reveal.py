@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from sfumato.core.interfaces import Sink, Source
 from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
-from sfumato.core.undoing import not_undone, undo, undone_operations
+from sfumato.core.undoing import keys_to_undo, not_undone, silent_operations, undo, undone_operations
 from sfumato.core.workplace import Workplace
 from sfumato.engine.plan import AnyPolicy, named_view
 from sfumato.errors import DataError, SfumatoError, UsageError, number_of, suggestion
@@ -43,12 +43,15 @@ class Revealed:
 
 @dataclass(frozen=True)
 class Request:
-    """What somebody wants to be revealed, and what for; ``key_id`` is the key to use where the values do not say which."""
+    """What somebody wants to be revealed, and what for.
+
+    ``key_ids`` are the keys to use where the values do not say which: the id of each, with the name of the key and = before it where names share ids.
+    """
 
     column: str
     purpose: str
     view: str | None = None
-    key_id: str | None = None
+    key_ids: Sequence[str] = ()
 
 
 def reveal(policy: AnyPolicy, request: Request, input: Path, output: Path) -> Revealed:
@@ -99,12 +102,12 @@ class _Revealing:
         self._column = request.column
         self._mask = _reversible(resolved, request.column)
         self._operations = undone_operations(self._mask)
-        keys = resolved.keys([name for step in self._operations for name in step.keys])
-        if request.key_id is not None:
-            keys = keys.preferring(request.key_id)
-        else:
-            _refuse_several_keys(self._operations, keys, request.column)
-        self._context = MaskContext(request.column, own_domain(resolved.identity, view), keys, resolved.policy.columns[request.column].type)
+        keys = resolved.keys(keys_to_undo(self._mask))
+        _refuse_irreversible(request.column, not_undone(self._mask, keys))
+        chosen = _chosen(request, keys)
+        _refuse_several_keys(silent_operations(self._mask), keys, chosen, request.column)
+        kind = resolved.policy.columns[request.column].type
+        self._context = MaskContext(request.column, own_domain(resolved.identity, view), keys.preferring(chosen), kind)
 
     def written(self, source: Source, sink: Sink, event: dict[str, str], workplace: Workplace) -> Revealed:
         """Write all rows, then the audit, then show the file. Before the first row the audit says that it begins: a process may be killed."""
@@ -152,26 +155,55 @@ def _reversible(resolved: Resolved, column: str) -> MaskedColumn:
         known = [name for name, other in resolved.masks.items() if other.changes and not_undone(other) is None]
         hint = suggestion(column, known) if known else "the policy masks no column in a way that can be undone"
         raise UsageError(f"the policy does not mask the column {column}", code="reveal-column", hint=hint)
-    words = not_undone(mask)
-    if words is None:
-        return mask
-    raise UsageError(
-        f"column {column}: {words}",
-        code="reveal-irreversible",
-        hint="encrypt, deterministic_encrypt, format_preserving_encrypt and tokenise can be undone",
-    )
+    _refuse_irreversible(column, not_undone(mask))
+    return mask
 
 
-def _refuse_several_keys(operations: Sequence[Operation], keys: Keys, column: str) -> None:
+def _refuse_irreversible(column: str, words: str | None) -> None:
+    if words is not None:
+        raise UsageError(
+            f"column {column}: {words}",
+            code="reveal-irreversible",
+            hint="encrypt, deterministic_encrypt, format_preserving_encrypt and tokenise can be undone",
+        )
+
+
+def _chosen(request: Request, keys: Keys) -> dict[str, str]:
+    """Return the id of the key that is asked for, by the names of keys; an id without a name is meant of all names that have it."""
+    asked = [one.rpartition("=") for one in request.key_ids]
+    named = [(name, key_id) for name, _, key_id in asked if name]
+    for name, key_id in named:
+        if name not in keys.known:
+            raise UsageError(f"column {request.column}: its mask needs no key {name}", code="key-id", hint=suggestion(name, keys.known))
+        keys.of_id(name, key_id)
+    bare = [(name, key_id) for before, _, key_id in asked if not before for name in _names_with(key_id, request.column, keys)]
+    for pairs in (bare, named):
+        if len(dict(pairs)) < len(set(pairs)):
+            raise UsageError(f"column {request.column}: two ids are given for one key", code="key-id", hint="--key-id once for each name of a key")
+    return {**dict(bare), **dict(named)}
+
+
+def _names_with(key_id: str, column: str, keys: Keys) -> list[str]:
+    found = [name for name, known in keys.known.items() if any(key.id == key_id for key in known)]
+    if not found and len(keys.known) == 1:
+        keys.of_id(*keys.known, key_id)
+    if not found:
+        known = [key.id for several in keys.known.values() for key in several]
+        hint = suggestion(key_id, known) if known else "leave it out: the mask of the column has no key"
+        raise UsageError(f"column {column}: no key of its mask has the id {key_id}", code="key-id", hint=hint)
+    return found
+
+
+def _refuse_several_keys(silent: Sequence[tuple[Operation, str]], keys: Keys, chosen: Mapping[str, str], column: str) -> None:
     """Refuse to guess under which of several keys values were made that do not say it: a wrong one would make other values of them, unnoticed."""
-    for step in operations:
-        several = [name for name in step.keys if len(keys.every(name)) > 1]
-        if not step.tells_key and several:
-            ids = ", ".join(key.id for key in keys.every(several[0]))
+    for step, name in silent:
+        if name not in chosen and len(keys.every(name)) > 1:
+            ids = ", ".join(key.id for key in keys.every(name))
+            named = f"{name}=" if len(keys.known) > 1 else ""
             raise UsageError(
-                f"column {column}: {step.component_name()} does not say under which key values were made, and {several[0]} has several: {ids}",
+                f"column {column}: {step.component_name()} does not say under which key values were made, and {name} has several: {ids}",
                 code="key-id",
-                hint=f"--key-id {keys.current(several[0]).id}, or the one that was current when they were made",
+                hint=f"--key-id {named}{keys.current(name).id}, or the one that was current when they were made",
             )
 
 

@@ -98,9 +98,9 @@ class Nested(Operation):
         ]
 
     @property
-    def undone(self) -> Sequence[Mask]:
+    def undone(self) -> Sequence[Sequence[Mask]]:
         """The masks along the paths whose values can be told again."""
-        return [mask for masks in self.paths.values() if is_undone(masks) for mask in masks]
+        return list(self._undone_paths.values())
 
     def reveal_within(self, values: pa.Array, context: MaskContext) -> pa.Array:
         """Return the documents with what can be undone as it was, texts where masks made texts of numbers; null for one that was not masked so."""
