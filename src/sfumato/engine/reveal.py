@@ -71,6 +71,7 @@ def reveal(policy: AnyPolicy, request: Request, input: Path, output: Path) -> Re
 
 def _revealed(policy: AnyPolicy, request: Request, files: tuple[Path, Path], event: dict[str, str]) -> Revealed:
     """Reveal a column; what is known of it is put into the event as soon as it is known."""
+    _refuse_other_than_text(request, *files)
     if not request.purpose.strip():
         raise UsageError("nothing says what the values are for", code="reveal-purpose", hint="--purpose 'recall of a device, case 17'")
     loaded = load(policy)
@@ -82,6 +83,15 @@ def _revealed(policy: AnyPolicy, request: Request, files: tuple[Path, Path], eve
     source, sink = _opened(*files)
     with _private_files(), Workplace() as workplace:
         return _Revealing(resolved, view, request).written(source, sink, event, workplace)
+
+
+def _refuse_other_than_text(request: Request, input: Path, output: Path) -> None:
+    """Refuse arguments with bytes that are no UTF-8: nobody could read them in the audit, or print them."""
+    given = {"purpose": request.purpose, "column": request.column, "view": request.view or "", "input": str(input), "output": str(output)}
+    for name, text in given.items():
+        if any("\ud800" <= sign <= "\udfff" for sign in text):
+            hint = "rename the file" if name in ("input", "output") else "write it in UTF-8"
+            raise UsageError(f"--{name} holds bytes that are no UTF-8 text", code="argument-encoding", hint=hint)
 
 
 def _opened(input: Path, output: Path) -> tuple[Source, Sink]:
@@ -185,8 +195,8 @@ def _chosen(request: Request, keys: Keys) -> dict[str, str]:
 
 def _names_with(key_id: str, column: str, keys: Keys) -> list[str]:
     found = [name for name, known in keys.known.items() if any(key.id == key_id for key in known)]
-    if not found and len(keys.known) == 1:
-        keys.of_id(*keys.known, key_id)
+    for only in keys.known if not found and len(keys.known) == 1 else ():
+        keys.of_id(only, key_id)
     if not found:
         known = [key.id for several in keys.known.values() for key in several]
         hint = suggestion(key_id, known) if known else "leave it out: the mask of the column has no key"
