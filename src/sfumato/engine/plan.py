@@ -100,6 +100,12 @@ class Plan:
         gone = {name for name in self.resolved.columns("identifier") if name not in masks} | {name for name, mask in masks.items() if mask.drops}
         return [name for name in self.schema.names if name not in gone]
 
+    @property
+    def released(self) -> list[str]:
+        """The columns of the release as they are written: two for one whose bounds are."""
+        bounds = {name for name in self.quasi_identifiers if self.resolved.policy.columns[name].publish == "bounds"}
+        return [column for name in self.published for column in ((f"{name}_from", f"{name}_to") if name in bounds else (name,))]
+
     @cached_property
     def nested(self) -> dict[str, pa.DataType]:
         """The columns of the source whose values are lists, structures or maps, which are read as text in JSON, and their types."""
@@ -205,9 +211,7 @@ def _refuse_the_source(plan: Plan, origin: Source) -> None:
 
 def _refuse_columns(plan: Plan) -> None:
     """Refuse a release whose columns its sink cannot take."""
-    columns, resolved = plan.resolved.policy.columns, plan.resolved
-    bounds = {name: (f"{name}_from", f"{name}_to") for name in plan.quasi_identifiers if columns[name].publish == "bounds"}
-    released = [column for name in plan.published for column in bounds.get(name, (name,))]
+    resolved, released = plan.resolved, plan.released
     wrong = plan.sink.refuse_columns(released) if isinstance(plan.sink, ChoosySink) else None
     if wrong is not None:
         hint = f"name some of {', '.join(released)}" if 1 < len(released) < _FEW else "another sink, such as release.csv"

@@ -19,13 +19,12 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.undoing import keys_to_undo, not_undone, silent_operations, undo, undone_operations
 from sfumato.core.workplace import Workplace
 from sfumato.engine.plan import AnyPolicy, named_view
+from sfumato.engine.released_file import new_file, released_file
 from sfumato.errors import DataError, SfumatoError, UsageError, number_of, suggestion
 from sfumato.policy.identity import own_domain, policy_hash
 from sfumato.policy.load import load
-from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
 from sfumato.policy.views import resolve_views
-from sfumato.registry import find
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def _revealed(policy: AnyPolicy, request: Request, files: tuple[Path, Path], eve
     name = named_view(found, request.view)
     resolved, view = found.views[name], name or "default"
     event |= {"policy": policy_hash(resolved.policy), "view": view}
-    source, sink = _opened(*files)
+    source, sink = _opened(*files, resolved.sink)
     with _private_files(), Workplace() as workplace:
         return _Revealing(resolved, view, request).written(source, sink, event, workplace)
 
@@ -94,15 +93,12 @@ def _refuse_other_than_text(request: Request, input: Path, output: Path) -> None
             raise UsageError(f"--{name} holds bytes that are no UTF-8 text", code="argument-encoding", hint=hint)
 
 
-def _opened(input: Path, output: Path) -> tuple[Source, Sink]:
+def _opened(input: Path, output: Path, released: Sink | None) -> tuple[Source, Sink]:
     if str(output) == "-":
         raise UsageError("what is revealed goes into a file that only you may read", code="reveal-output", hint="--output names.csv")
     if output.exists():
         raise UsageError(f"{output} is there already", code="output-exists", hint="name another file")
-    files = Policy(source=str(input), sink=str(output), columns={})  # type: ignore[arg-type]  # a path becomes a component
-    if files.source is None or files.sink is None:
-        raise AssertionError("a policy keeps the source and the sink that it was given")
-    return find("sources", files.source.name)(**files.source.settings), find("sinks", files.sink.name)(**files.sink.settings)
+    return released_file(input, released), new_file(output)
 
 
 class _Revealing:
@@ -110,6 +106,7 @@ class _Revealing:
 
     def __init__(self, resolved: Resolved, view: str, request: Request) -> None:
         self._column = request.column
+        self._named = frozenset(resolved.policy.columns)
         self._mask = _reversible(resolved, request.column)
         self._operations = undone_operations(self._mask)
         keys = resolved.keys(keys_to_undo(self._mask))
@@ -123,7 +120,7 @@ class _Revealing:
         """Write all rows, then the audit, then show the file. Before the first row the audit says that it begins: a process may be killed."""
         schema = source.describe()
         if self._column not in schema.names:
-            raise UsageError(f"the input has no column {self._column}", code="column-unknown", hint=suggestion(self._column, schema.names))
+            raise _column_unknown(self._column, [name for name in schema.names if name in self._named])
         place = schema.get_field_index(self._column)
         audit.append(**event, rows=0, keys=[], outcome="begun")
         writer = sink.open(schema.set(place, pa.field(self._column, pa.string())))
@@ -156,6 +153,12 @@ class _Revealing:
             code="reveal-invalid",
             hint="the file, the column, the view and the domain as they were when it was masked",
         )
+
+
+def _column_unknown(column: str, known: Sequence[str]) -> UsageError:
+    """Return the error for a file without the column; it tells none but names of the policy: what stands in the first line may be cells."""
+    hint = suggestion(column, known) if known else "the file that the policy's sink has written, or one whose first line names its columns"
+    return UsageError(f"the input has no column {column}", code="column-unknown", hint=hint)
 
 
 def _reversible(resolved: Resolved, column: str) -> MaskedColumn:
