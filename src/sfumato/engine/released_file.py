@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from sfumato.core.file_set import is_several
 from sfumato.core.files import file_errors
 from sfumato.core.formats import FORMATS, format_of
 from sfumato.core.interfaces import ReadableSink, Sink, Source
@@ -20,12 +21,14 @@ def released_file(path: Path, sink: Sink | None) -> Source:
     if str(path) == "-":
         stream: Source = find("sources", "standard_input")()
         return stream
-    if not isinstance(sink, ReadableSink):
-        return _old_file(path)
-    own = any(Path(place).resolve() == path.resolve() for place in sink.places())
-    kind, *_ = format_of(str(path)) or ("",)
-    alike = kind == _format(sink) and all(format_of(place) in (None, format_of(str(path))) for place in sink.places())
-    return sink.reader(str(path), _names(path, sink)) if own or alike else _old_file(path)
+    own = sink is not None and any(Path(place).resolve() == path.resolve() for place in sink.places())
+    if not own and is_several(str(path)):
+        # what is said of files that differ could tell cells, where one has no header
+        raise UsageError(f"{path} stands for several files", code="reveal-input", hint="one file at a time")
+    if isinstance(sink, ReadableSink) and (own or _is_alike(path, sink)):
+        return sink.reader(str(path), _names(path, sink))
+    source: Source = _by_ending("sources", path)
+    return source
 
 
 def new_file(path: Path) -> Sink:
@@ -34,14 +37,11 @@ def new_file(path: Path) -> Sink:
     return sink
 
 
-def _old_file(path: Path) -> Source:
-    source: Source = _by_ending("sources", path)
-    return source
-
-
-def _format(sink: Any) -> str:
-    """Return the format of a sink's files; that of a stream is a setting."""
-    return str(getattr(sink, "format", sink.component_name()))
+def _is_alike(path: Path, sink: Any) -> bool:
+    """Return whether a file is of the kind that a sink writes: of its format, and with no other ending where that says more."""
+    kind = format_of(str(path))
+    own = getattr(sink, "format", sink.component_name())
+    return kind is not None and kind[0] == own and all(format_of(place) in (None, kind) for place in sink.places())
 
 
 def _by_ending(kind: Literal["sources", "sinks"], path: Path) -> Any:
