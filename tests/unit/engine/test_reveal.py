@@ -222,6 +222,16 @@ def test_digits_of_numbers_come_back_to_the_last_one(case: Case) -> None:
     assert sorted(str(json.loads(document)["at"]) for document in case.revealed) == numbers
 
 
+def test_digits_of_numbers_outlive_a_program_that_writes_them_anew(case: Case) -> None:
+    numbers = sorted(f"{10 + row % 80}.{row * 7919 % 100000:05}{1 + row % 9}" for row in range(300))
+    mask = {"nested": {"paths": {"$[*]": {"format_preserving_encrypt": {"key": "a", "keep": "."}}}}}
+    case.run({"mask": mask}, [f"[{number}]" for number in numbers], {"json_lines": {"path": "release.jsonl", "lists": ["value"]}})
+    release = case.folder / "release.jsonl"
+    release.write_text("".join(json.dumps(json.loads(line)) + "\n" for line in release.read_text().splitlines()))
+    case.reveal(release="release.jsonl")
+    assert sorted(str(json.loads(document)[0]) for document in case.revealed) == numbers
+
+
 @pytest.mark.parametrize("masks", [(DIGITS_A, DIGITS_B), (ENCRYPT_A, ENCRYPT_B), (TOKENS, ENCRYPT_A), (ENCRYPT_A, "keep")])
 def test_paths_that_lead_to_one_value_are_undone_from_the_last_to_the_first(case: Case, masks: tuple[Any, Any]) -> None:
     case.run(nested({"$.l[*]": masks[0], "$.l[0]": masks[1]}), ['{"l":["1234567","7654321"]}'])
