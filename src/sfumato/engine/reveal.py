@@ -198,8 +198,6 @@ def _chosen(request: Request, keys: Keys) -> dict[str, str]:
 
 def _names_with(key_id: str, column: str, keys: Keys) -> list[str]:
     found = [name for name, known in keys.known.items() if any(key.id == key_id for key in known)]
-    for only in keys.known if not found and len(keys.known) == 1 else ():
-        keys.of_id(only, key_id)
     if not found:
         known = [key.id for several in keys.known.values() for key in several]
         hint = suggestion(key_id, known) if known else "leave it out: the mask of the column has no key"
