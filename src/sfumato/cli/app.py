@@ -244,13 +244,16 @@ def reveal(
     output: Annotated[Path, typer.Option("--output", "-o", help="the file to write", show_default=False)],
     purpose: Annotated[str, typer.Option(help="what the values are for; it goes into the audit", show_default=False)],
     view: ViewOption = None,
-    key_id: Annotated[str | None, typer.Option("--key-id", help="the key to use, where values do not name theirs; the one in use else")] = None,
+    key_id: Annotated[
+        list[str] | None,
+        typer.Option("--key-id", help="the key to use where values do not name theirs: its id, or name=id; repeat it for keys of other names"),
+    ] = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Undo the mask of a column, for those who have its key or vault. Every time is written into an audit."""
     from sfumato.cli.reveal import reveal as command
 
-    command(policy, column, input, output, purpose, view, key_id, format.value)
+    command(policy, column, input, output, purpose, view, key_id or [], format.value)
 
 
 secrets = typer.Typer(help="Make keys for masks.", no_args_is_help=True)

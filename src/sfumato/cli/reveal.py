@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from sfumato.errors import number_of
 
 
-def reveal(policy: Path, column: str, input: Path, output: Path, purpose: str, view: str | None, key_id: str | None, format: str) -> None:
+def reveal(policy: Path, column: str, input: Path, output: Path, purpose: str, view: str | None, key_ids: Sequence[str], format: str) -> None:
     """Write a file with the column's values as they were, and say so in the audit."""
     from sfumato.core.audit import audit_file
     from sfumato.engine.reveal import Request
     from sfumato.engine.reveal import reveal as undo
 
-    found = undo(policy, Request(column, purpose, view, key_id), input, output)
+    found = undo(policy, Request(column, purpose, view, key_ids), input, output)
     if format == "json":
         answer = {
             "file": str(output),
@@ -23,6 +24,7 @@ def reveal(policy: Path, column: str, input: Path, output: Path, purpose: str, v
             "rows": found.rows,
             "left": found.left,
             "keys": list(found.key_ids),
+            "certain": found.certain,
             "audit": str(audit_file()),
         }
         sys.stdout.write(json.dumps(answer, ensure_ascii=False) + "\n")

@@ -6,9 +6,9 @@ One line of JSON an event, only ever appended to. It holds no value and no key.
 from __future__ import annotations
 
 import fcntl
-import getpass
 import json
 import os
+import pwd
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,14 +28,16 @@ def append(**event: Any) -> None:
     path = audit_file()
     with file_errors(path, "written"), os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        file.write(line.encode())
+        # a byte of an argument that is no text becomes an escape, which JSON has too
+        file.write(line.encode(errors="backslashreplace"))
         file.flush()
         os.fsync(file.fileno())
 
 
 def _user() -> str:
+    """Return who runs the process, as the operating system knows it: anybody may change the environment."""
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
         # a user without a name, as in some containers
         return str(os.getuid())

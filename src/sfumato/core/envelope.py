@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import binascii
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -29,9 +30,9 @@ def sealed(key_id: str, ciphertexts: Sequence[bytes]) -> pa.Array:
 
 
 def opened(texts: pa.Array) -> Iterator[tuple[str, bytes] | None]:
-    """Yield the id of the key and the ciphertext of each text; None for a text that is no envelope."""
+    """Yield the id of the key and the ciphertext of each text; None for a text that is no envelope, and for a missing one."""
     for text in texts.to_pylist():
-        head, _, body = text.rpartition(".")
+        head, _, body = (text or "").rpartition(".")
         version, _, key_id = head.partition(".")
         found = _decoded(body) if version == VERSION and is_key_id(key_id) else None
         yield None if found is None else (key_id, found)
@@ -39,7 +40,18 @@ def opened(texts: pa.Array) -> Iterator[tuple[str, bytes] | None]:
 
 def key_ids(texts: pa.Array) -> list[str]:
     """Return the ids of the keys under which values were made, each once."""
-    return sorted({one[0] for one in opened(texts.drop_null()) if one is not None})
+    return sorted({one[0] for one in opened(texts) if one is not None})
+
+
+def seem_sealed(texts: pa.Array, known: Collection[str]) -> list[bool]:
+    """Return for each text whether it is an envelope under a key of a known id, or was one before somebody damaged it.
+
+    >>> seem_sealed(pa.array(["s1.k1.AAAA", "s1.k1.A*", "s2.k1.AAAA", "s1.k2.AAAA", "s3.example.org", None]), ["k1"])
+    [True, True, True, False, False, False]
+    """
+    damaged = re.compile(rf"\s*s[0-9]+\.({'|'.join(map(re.escape, known))})(\.|$)")
+    pairs = zip(opened(texts), texts.to_pylist(), strict=True)
+    return [one[0] in known if one is not None else damaged.match(text or "") is not None for one, text in pairs]
 
 
 def _decoded(text: str) -> bytes | None:

@@ -131,6 +131,15 @@ class ChoosySink(Protocol):
 
 
 @runtime_checkable
+class ReadableSink(Protocol):
+    """A sink whose files can be read again, by the same settings as they were written."""
+
+    def reader(self, path: str, names: Sequence[str] | None) -> Source:
+        """Return the source that reads a file of the sink; ``names`` are those of its columns, where it has no header."""
+        ...
+
+
+@runtime_checkable
 class NestingSink(Protocol):
     """A sink that has types for lists, structures and maps; any other gets them as text in JSON."""
 

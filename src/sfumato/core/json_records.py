@@ -69,6 +69,19 @@ def document_as_written(text: str) -> Any:
     return value
 
 
+def scalar_as_written(text: str) -> bool | int | float | WrittenNumber | None:
+    """Return the number or the truth value that a text is in JSON, written in the same way; None where it is none.
+
+    >>> scalar_as_written("5"), scalar_as_written("1.50"), scalar_as_written("NaN"), scalar_as_written(" 5"), scalar_as_written("[5]")
+    (5, WrittenNumber(text='1.50'), None, None, None)
+    """
+    try:
+        value = document_as_written(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, int | float | WrittenNumber) and json_text(value) == text else None
+
+
 def _flatten(value: Mapping[str, Any], prefix: str, separator: str, found: dict[str, Any]) -> None:
     for key, inner in value.items():
         path = prefix + key
@@ -114,7 +127,7 @@ def _as_written(text: str) -> float | WrittenNumber:
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite)
 _WRITTEN_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_as_written)
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class Shape:
@@ -199,7 +212,7 @@ def column(values: list[Any], kind: Kind) -> pa.Array:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON, in the one form in which lists are held as text.
+    """Return a value as JSON, in the one form in which lists are held as text; raise a ValueError for a number that is not finite.
 
     >>> json_text([{"a": 1}, "ö"])
     '[{"a":1},"ö"]'

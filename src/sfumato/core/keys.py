@@ -115,9 +115,10 @@ class Keys:
             f"key {name}: there is none with the id {wanted}, only {known}", code="key-id", hint="add the older key below the current one"
         )
 
-    def preferring(self, wanted: str) -> Keys:
-        """Return the keys with the one that has an id as the current one, of every name."""
-        return Keys({name: (chosen := self.of_id(name, wanted), *(key for key in keys if key != chosen)) for name, keys in self.known.items()})
+    def preferring(self, wanted: Mapping[str, str]) -> Keys:
+        """Return the keys with others as the current ones: by their names, the ids of those that are."""
+        chosen = {name: self.of_id(name, key_id) for name, key_id in wanted.items()}
+        return Keys({**self.known, **{name: (one, *(key for key in self.known[name] if key != one)) for name, one in chosen.items()}})
 
     def derived(self, name: str, purpose: str) -> bytes:
         """Return what the current key of a name derives for a purpose."""

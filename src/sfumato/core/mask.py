@@ -148,19 +148,23 @@ class Reversible(Protocol):
 
 
 @runtime_checkable
-class Marking(Protocol):
-    """A mask that can be undone and whose values can be told from all others."""
+class Marking(Mask, Reversible, Protocol):
+    """A mask that can be undone and whose values can be told from all others: whatever it reveals it has made."""
 
     def marked(self, values: pa.Array, context: MaskContext) -> NDArray[np.bool_]:
-        """Return for each value whether it looks like one of this mask under a key that is known; a missing one does not."""
+        """Return for each value whether it looks like one of this mask under a key that is known, be it a damaged one; a missing one does not."""
+        ...
+
+    def key_ids(self, values: pa.Array) -> Sequence[str | None]:
+        """Return the id of the key that each value names; None for one that is none of this mask."""
         ...
 
     def refuse_strangers(self, values: pa.Array, context: MaskContext) -> None:
         """Refuse values that look like some of this mask and are of none of its keys."""
         ...
 
-    def is_like(self, other: Mask) -> bool:
-        """Return whether values of another mask look like those of this one."""
+    def is_like(self, other: Mask, keys: Keys | None) -> bool:
+        """Return whether this mask would reveal values of another one; where keys are not given, two of different names are taken for two."""
         ...
 
 
@@ -212,8 +216,8 @@ class OfDocuments(Protocol):
         ...
 
     @property
-    def undone(self) -> Sequence[Mask]:
-        """Those of them that can be undone."""
+    def undone(self) -> Sequence[Sequence[Mask]]:
+        """Those of them that can be undone, each with those that follow it."""
         ...
 
     def reveal_within(self, values: pa.Array, context: MaskContext) -> pa.Array:

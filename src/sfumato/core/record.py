@@ -78,6 +78,7 @@ class RunRecord(_Part):
     columns: dict[str, Any]
     timings: dict[str, float]
     files: list[str]
+    release_columns: list[str] = []
     fingerprints: dict[str, str]
     notes: list[str] = []
     view: str | None = None

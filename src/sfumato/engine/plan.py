@@ -105,6 +105,11 @@ class Plan:
         bounds = column in self.quasi_identifiers and self.resolved.policy.columns[column].publish == "bounds"
         return (f"{column}_from", f"{column}_to") if bounds else (column,)
 
+    @property
+    def released(self) -> list[str]:
+        """The columns of the release as they are written."""
+        return [column for name in self.published for column in self.shown_as(name)]
+
     @cached_property
     def nested(self) -> dict[str, pa.DataType]:
         """The columns of the source whose values are lists, structures or maps, which are read as text in JSON, and their types."""
@@ -210,8 +215,7 @@ def _refuse_the_source(plan: Plan, origin: Source) -> None:
 
 def _refuse_columns(plan: Plan) -> None:
     """Refuse a release whose columns its sink cannot take."""
-    resolved = plan.resolved
-    released = [column for name in plan.published for column in plan.shown_as(name)]
+    resolved, released = plan.resolved, plan.released
     wrong = plan.sink.refuse_columns(released) if isinstance(plan.sink, ChoosySink) else None
     if wrong is not None:
         hint = f"name some of {', '.join(released)}" if 1 < len(released) < _FEW else "another sink, such as release.csv"

@@ -63,6 +63,7 @@ def make_record(
         columns=_columns(plan, counted, k, effects),
         timings=dict(timings),
         files=[str(place) for place in plan.sink.places()],
+        release_columns=plan.released,
         fingerprints=verified.fingerprints,
         notes=[*_notes(plan, counted, recoding), *mask_notes(plan, effects)],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +16,15 @@ from sfumato.core.interfaces import Sink, Source
 from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
-from sfumato.core.undoing import not_undone, undo, undone_operations
+from sfumato.core.undoing import keys_to_undo, not_undone, silent_operations, undo, undone_operations
 from sfumato.core.workplace import Workplace
 from sfumato.engine.plan import AnyPolicy, named_view
+from sfumato.engine.released_file import new_file, released_file
 from sfumato.errors import DataError, SfumatoError, UsageError, number_of, suggestion
 from sfumato.policy.identity import own_domain, policy_hash
 from sfumato.policy.load import load
-from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
 from sfumato.policy.views import resolve_views
-from sfumato.registry import find
 
 
 @dataclass(frozen=True)
@@ -43,12 +42,15 @@ class Revealed:
 
 @dataclass(frozen=True)
 class Request:
-    """What somebody wants to be revealed, and what for; ``key_id`` is the key to use where the values do not say which."""
+    """What somebody wants to be revealed, and what for.
+
+    ``key_ids`` are the keys to use where the values do not say which: the id of each, with the name of the key and = before it where names share ids.
+    """
 
     column: str
     purpose: str
     view: str | None = None
-    key_id: str | None = None
+    key_ids: Sequence[str] = ()
 
 
 def reveal(policy: AnyPolicy, request: Request, input: Path, output: Path) -> Revealed:
@@ -68,6 +70,7 @@ def reveal(policy: AnyPolicy, request: Request, input: Path, output: Path) -> Re
 
 def _revealed(policy: AnyPolicy, request: Request, files: tuple[Path, Path], event: dict[str, str]) -> Revealed:
     """Reveal a column; what is known of it is put into the event as soon as it is known."""
+    _refuse_other_than_text(request, *files)
     if not request.purpose.strip():
         raise UsageError("nothing says what the values are for", code="reveal-purpose", hint="--purpose 'recall of a device, case 17'")
     loaded = load(policy)
@@ -76,20 +79,26 @@ def _revealed(policy: AnyPolicy, request: Request, files: tuple[Path, Path], eve
     name = named_view(found, request.view)
     resolved, view = found.views[name], name or "default"
     event |= {"policy": policy_hash(resolved.policy), "view": view}
-    source, sink = _opened(*files)
+    source, sink = _opened(*files, resolved.sink)
     with _private_files(), Workplace() as workplace:
         return _Revealing(resolved, view, request).written(source, sink, event, workplace)
 
 
-def _opened(input: Path, output: Path) -> tuple[Source, Sink]:
+def _refuse_other_than_text(request: Request, input: Path, output: Path) -> None:
+    """Refuse arguments with bytes that are no UTF-8: nobody could read them in the audit, or print them."""
+    given = {"purpose": request.purpose, "column": request.column, "view": request.view or "", "input": str(input), "output": str(output)}
+    for name, text in given.items():
+        if any("\ud800" <= sign <= "\udfff" for sign in text):
+            hint = "rename the file" if name in ("input", "output") else "write it in UTF-8"
+            raise UsageError(f"--{name} holds bytes that are no UTF-8 text", code="argument-encoding", hint=hint)
+
+
+def _opened(input: Path, output: Path, released: Sink | None) -> tuple[Source, Sink]:
     if str(output) == "-":
         raise UsageError("what is revealed goes into a file that only you may read", code="reveal-output", hint="--output names.csv")
     if output.exists():
         raise UsageError(f"{output} is there already", code="output-exists", hint="name another file")
-    files = Policy(source=str(input), sink=str(output), columns={})  # type: ignore[arg-type]  # a path becomes a component
-    if files.source is None or files.sink is None:
-        raise AssertionError("a policy keeps the source and the sink that it was given")
-    return find("sources", files.source.name)(**files.source.settings), find("sinks", files.sink.name)(**files.sink.settings)
+    return released_file(input, released), new_file(output)
 
 
 class _Revealing:
@@ -97,20 +106,21 @@ class _Revealing:
 
     def __init__(self, resolved: Resolved, view: str, request: Request) -> None:
         self._column = request.column
+        self._named = frozenset(resolved.policy.columns)
         self._mask = _reversible(resolved, request.column)
         self._operations = undone_operations(self._mask)
-        keys = resolved.keys([name for step in self._operations for name in step.keys])
-        if request.key_id is not None:
-            keys = keys.preferring(request.key_id)
-        else:
-            _refuse_several_keys(self._operations, keys, request.column)
-        self._context = MaskContext(request.column, own_domain(resolved.identity, view), keys, resolved.policy.columns[request.column].type)
+        keys = resolved.keys(keys_to_undo(self._mask))
+        _refuse_irreversible(request.column, not_undone(self._mask, keys))
+        chosen = _chosen(request, keys)
+        _refuse_several_keys(silent_operations(self._mask), keys, chosen, request.column)
+        kind = resolved.policy.columns[request.column].type
+        self._context = MaskContext(request.column, own_domain(resolved.identity, view), keys.preferring(chosen), kind)
 
     def written(self, source: Source, sink: Sink, event: dict[str, str], workplace: Workplace) -> Revealed:
         """Write all rows, then the audit, then show the file. Before the first row the audit says that it begins: a process may be killed."""
         schema = source.describe()
         if self._column not in schema.names:
-            raise UsageError(f"the input has no column {self._column}", code="column-unknown", hint=suggestion(self._column, schema.names))
+            raise _column_unknown(self._column, [name for name in schema.names if name in self._named])
         place = schema.get_field_index(self._column)
         audit.append(**event, rows=0, keys=[], outcome="begun")
         writer = sink.open(schema.set(place, pa.field(self._column, pa.string())))
@@ -145,6 +155,12 @@ class _Revealing:
         )
 
 
+def _column_unknown(column: str, known: Sequence[str]) -> UsageError:
+    """Return the error for a file without the column; it tells none but names of the policy: what stands in the first line may be cells."""
+    hint = suggestion(column, known) if known else "the file that the policy's sink has written, or one whose first line names its columns"
+    return UsageError(f"the input has no column {column}", code="column-unknown", hint=hint)
+
+
 def _reversible(resolved: Resolved, column: str) -> MaskedColumn:
     """Return the mask of a column; refuse one that cannot be undone."""
     mask = resolved.masks.get(column)
@@ -152,26 +168,53 @@ def _reversible(resolved: Resolved, column: str) -> MaskedColumn:
         known = [name for name, other in resolved.masks.items() if other.changes and not_undone(other) is None]
         hint = suggestion(column, known) if known else "the policy masks no column in a way that can be undone"
         raise UsageError(f"the policy does not mask the column {column}", code="reveal-column", hint=hint)
-    words = not_undone(mask)
-    if words is None:
-        return mask
-    raise UsageError(
-        f"column {column}: {words}",
-        code="reveal-irreversible",
-        hint="encrypt, deterministic_encrypt, format_preserving_encrypt and tokenise can be undone",
-    )
+    _refuse_irreversible(column, not_undone(mask))
+    return mask
 
 
-def _refuse_several_keys(operations: Sequence[Operation], keys: Keys, column: str) -> None:
+def _refuse_irreversible(column: str, words: str | None) -> None:
+    if words is not None:
+        raise UsageError(
+            f"column {column}: {words}",
+            code="reveal-irreversible",
+            hint="encrypt, deterministic_encrypt, format_preserving_encrypt and tokenise can be undone",
+        )
+
+
+def _chosen(request: Request, keys: Keys) -> dict[str, str]:
+    """Return the id of the key that is asked for, by the names of keys; an id without a name is meant of all names that have it."""
+    asked = [one.rpartition("=") for one in request.key_ids]
+    named = [(name, key_id) for name, _, key_id in asked if name]
+    for name, key_id in named:
+        if name not in keys.known:
+            raise UsageError(f"column {request.column}: its mask needs no key {name}", code="key-id", hint=suggestion(name, keys.known))
+        keys.of_id(name, key_id)
+    bare = [(name, key_id) for before, _, key_id in asked if not before for name in _names_with(key_id, request.column, keys)]
+    for pairs in (bare, named):
+        if len(dict(pairs)) < len(set(pairs)):
+            raise UsageError(f"column {request.column}: two ids are given for one key", code="key-id", hint="--key-id once for each name of a key")
+    return {**dict(bare), **dict(named)}
+
+
+def _names_with(key_id: str, column: str, keys: Keys) -> list[str]:
+    found = [name for name, known in keys.known.items() if any(key.id == key_id for key in known)]
+    if not found:
+        known = [key.id for several in keys.known.values() for key in several]
+        hint = suggestion(key_id, known) if known else "leave it out: the mask of the column has no key"
+        raise UsageError(f"column {column}: no key of its mask has the id {key_id}", code="key-id", hint=hint)
+    return found
+
+
+def _refuse_several_keys(silent: Sequence[tuple[Operation, str]], keys: Keys, chosen: Mapping[str, str], column: str) -> None:
     """Refuse to guess under which of several keys values were made that do not say it: a wrong one would make other values of them, unnoticed."""
-    for step in operations:
-        several = [name for name in step.keys if len(keys.every(name)) > 1]
-        if not step.tells_key and several:
-            ids = ", ".join(key.id for key in keys.every(several[0]))
+    for step, name in silent:
+        if name not in chosen and len(keys.every(name)) > 1:
+            ids = ", ".join(key.id for key in keys.every(name))
+            named = f"{name}=" if len(keys.known) > 1 else ""
             raise UsageError(
-                f"column {column}: {step.component_name()} does not say under which key values were made, and {several[0]} has several: {ids}",
+                f"column {column}: {step.component_name()} does not say under which key values were made, and {name} has several: {ids}",
                 code="key-id",
-                hint=f"--key-id {keys.current(several[0]).id}, or the one that was current when they were made",
+                hint=f"--key-id {named}{keys.current(name).id}, or the one that was current when they were made",
             )
 
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from sfumato.core import envelope
 from sfumato.core.canonical import ValueType
 from sfumato.core.cipher_library import refuse_missing_library
-from sfumato.core.keys import Key, derived_key
+from sfumato.core.keys import Key, Keys, derived_key
 from sfumato.core.mask import Mask, MaskContext, Operation
 from sfumato.core.rows import on_present
 from sfumato.core.value_bytes import value_text
@@ -57,21 +57,23 @@ class Sealed(Operation):
         return on_present(value_text(values), lambda present: self._opened(present, context))
 
     def marked(self, values: pa.Array, context: MaskContext) -> NDArray[np.bool_]:
-        """Return which values are envelopes under one of the keys."""
-        known = {key.id for key in context.keys.every(self.key)}
-        found = np.zeros(len(values), bool)
-        present = values.is_valid().to_numpy(zero_copy_only=False)
-        found[present] = [one is not None and one[0] in known for one in envelope.opened(value_text(values).drop_null())]
-        return found
+        """Return which values are envelopes under one of the keys, or were."""
+        return np.array(envelope.seem_sealed(value_text(values), {key.id for key in context.keys.every(self.key)}), bool)
+
+    def key_ids(self, values: pa.Array) -> Sequence[str | None]:
+        """Return the id of the key on each envelope."""
+        return [None if one is None else one[0] for one in envelope.opened(value_text(values))]
 
     def refuse_strangers(self, values: pa.Array, context: MaskContext) -> None:
         """Refuse envelopes under a key that nobody has named."""
-        for key_id in envelope.key_ids(value_text(values).drop_null()):
+        for key_id in envelope.key_ids(value_text(values)):
             context.keys.of_id(self.key, key_id)
 
-    def is_like(self, other: Mask) -> bool:
-        """Return whether the other makes envelopes under the same key for the same domain."""
-        return isinstance(other, Sealed) and (self.key, self.domain) == (other.key, other.domain)
+    def is_like(self, other: Mask, keys: Keys | None) -> bool:
+        """Return whether the other encrypts by the same cipher, for the same domain and under the same key, whatever the policy calls it."""
+        if not isinstance(other, Sealed) or type(self) is not type(other) or self.domain != other.domain:
+            return False
+        return self.key == other.key or (keys is not None and not set(keys.every(self.key)).isdisjoint(keys.every(other.key)))
 
     @abstractmethod
     def encrypted(self, values: Sequence[bytes], secret: bytes, associated: bytes) -> list[bytes]:

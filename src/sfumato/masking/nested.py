@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -15,13 +14,14 @@ from pydantic import Field, ValidationError, ValidationInfo, field_serializer, f
 
 from sfumato.core.canonical import as_text
 from sfumato.core.json_paths import Place, leads_somewhere, leads_to, places_of, steps_of
-from sfumato.core.json_records import WrittenNumber, document_as_written, json_text
+from sfumato.core.json_records import WrittenNumber, document_as_written, json_text, scalar_as_written
 from sfumato.core.mask import Card, Cautious, Mask, MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import Place as Key
 from sfumato.core.mistakes import passed_on, placed_mistakes
 from sfumato.core.nested_types import Leaf, leaves_of
-from sfumato.core.undoing import is_undone, undo_chain
+from sfumato.core.undoing import is_undone, loses, undo_chain
+from sfumato.core.value_bytes import value_text
 from sfumato.errors import Mistake, UsageError
 from sfumato.registry import find
 
@@ -98,16 +98,19 @@ class Nested(Operation):
         ]
 
     @property
-    def undone(self) -> Sequence[Mask]:
+    def undone(self) -> Sequence[Sequence[Mask]]:
         """The masks along the paths whose values can be told again."""
-        return [mask for masks in self.paths.values() if is_undone(masks) for mask in masks]
+        return list(self._undone_paths.values())
 
     def reveal_within(self, values: pa.Array, context: MaskContext) -> pa.Array:
-        """Return the documents with what can be undone as it was, texts where masks made texts of numbers; null for one that was not masked so."""
+        """Return the documents with what can be undone as it was, texts where masks made texts of numbers; null for one that was not masked so.
+
+        Where two paths lead to one value, the later one is undone first.
+        """
         documents = [_parsed(text) for text in as_text(values).to_pylist()]
         found: list[Any] = ["" if document is None else self._undone_places(document) for document in documents]
-        for path, masks in self._undone_paths.items():
-            _replace(path, found, partial(_undone, masks, context))
+        for path, masks in reversed(self._undone_paths.items()):
+            _replace(path, found, _written, partial(_undone, masks, context), partial(_as_it_was, _tells_type(masks)))
         return _told(documents, found)
 
     @property
@@ -115,8 +118,10 @@ class Nested(Operation):
         return {path: masks for path, masks in self.paths.items() if is_undone(masks)}
 
     def _undone_places(self, document: _Document) -> dict[str, list[Place]]:
-        ends = {path: places_of(document, steps_of(path)) for path in self._undone_paths}
-        return {path: [place for place in places if not isinstance(place.value, dict | list)] for path, places in ends.items()}
+        """Return where the paths that are undone lead; not to values of which another path has lost something."""
+        ends = {path: [place for place in places_of(document, steps_of(path)) if not isinstance(place.value, dict | list)] for path in self.paths}
+        lost = {(id(place.holder), place.step) for path, places in ends.items() if loses(self.paths[path]) for place in places}
+        return {path: [place for place in ends[path] if (id(place.holder), place.step) not in lost] for path in self._undone_paths}
 
     def read_files(self) -> None:
         """Read the files that the masks name."""
@@ -161,7 +166,7 @@ class Nested(Operation):
         documents = [_parsed(text) for text in as_text(columns.column(context.column)).to_pylist()]
         found: list[Any] = [self._found_in(document) for document in documents]
         for path, masks in self.paths.items():
-            if _replace(path, found, partial(_masked, masks, context)):
+            if _replace(path, found, _known, partial(_masked, masks, context), partial(_as_kind, is_undone(masks))):
                 context.met.add(path)
         told = _told(documents, found)
         reasons = np.array([where if isinstance(where, str) else "" for where in found], object)
@@ -217,24 +222,57 @@ def _undone(masks: Sequence[Mask], context: MaskContext, values: pa.Array) -> tu
     return found, pc.and_(found.is_null(), values.is_valid()).to_numpy(zero_copy_only=False)
 
 
-def _replace(path: str, found: list[Any], made: Callable[[pa.Array], tuple[pa.Array, NDArray[np.bool_]]]) -> bool:
+def _replace(
+    path: str,
+    found: list[Any],
+    told: Callable[[Sequence[Any]], list[str | None]],
+    made: Callable[[pa.Array], tuple[pa.Array, NDArray[np.bool_]]],
+    put: Callable[[Any, str | None, Any], Any],
+) -> bool:
     """Put what is made of the values at the end of a path in their places, and return whether there are any.
 
-    A document with a value of which nothing could be made is no longer among those found, but the path at which it was.
+    ``told`` says as which texts values go in, ``put`` what stands in the place of one: of the value, its text, and what became of that. A document
+    with a value of which nothing could be made is no longer among those found, but the path at which it was.
     """
     places = [(row, place) for row, where in enumerate(found) if isinstance(where, dict) for place in where[path]]
     values = [place.value for _, place in places]
     if not values:
         return False
-    plain = [_plain(value) for value in values]
-    new_values, wrong = made(pa.array(plain, pa.string()))
-    for (row, place), old, text, new, refused in zip(places, values, plain, new_values.to_pylist(), wrong.tolist(), strict=True):
+    texts = told(values)
+    new_values, wrong = made(pa.array(texts, pa.string()))
+    for (row, place), old, text, new, refused in zip(places, values, texts, new_values.to_pylist(), wrong.tolist(), strict=True):
         if refused:
             found[row] = f", for what is at {path},"
-        # a number that stays what it is stays as it was written
-        if new != text:
-            place.put(new if isinstance(old, str) or new is None else _as(type(old), new))
+        place.put(put(old, text, new))
     return True
+
+
+def _as_kind(exactly: bool, old: Any, text: str | None, new: Any) -> Any:
+    """Return what a mask has made of a value as a number or a truth value, where it was one and still is.
+
+    One that is to be undone is written ``exactly`` as it was made: as a text where other programs would write the number in another way.
+    """
+    if new == text and not exactly:
+        # what stays what it is stays as it was written
+        return old
+    if isinstance(old, str) or not isinstance(new, str):
+        return new
+    value = scalar_as_written(new)
+    return new if value is None or (exactly and isinstance(value, WrittenNumber)) else value
+
+
+def _as_it_was(tells_type: bool, old: Any, text: str | None, new: str | None) -> Any:
+    """Return what a value was before it was masked, as a number or a truth value where what stands in its place says that it was one."""
+    del text
+    if new is None or isinstance(old, str) or not tells_type:
+        return new
+    value = scalar_as_written(new)
+    return new if value is None else value
+
+
+def _tells_type(masks: Sequence[Mask]) -> bool:
+    """Return whether what masks make of a number is one, and what they make of a text is none."""
+    return bool(MaskedColumn("", masks).output_type(pa.string()) == pa.string())
 
 
 def _told(documents: Sequence[_Document | None], found: Sequence[Any]) -> pa.Array:
@@ -245,18 +283,25 @@ def _told(documents: Sequence[_Document | None], found: Sequence[Any]) -> pa.Arr
 def _text(document: _Document | None) -> str | None:
     try:
         return json_text(document)
-    except RecursionError:
+    except (RecursionError, ValueError):
+        # a mask has made a number that JSON does not have
         return None
 
 
-def _plain(value: Any) -> str | None:
-    """Return a value as the text by which it is known everywhere: 5.0 is 5."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, WrittenNumber):
-        value = float(value.text)
-    text: str | None = as_text(pa.array([value])).to_pylist()[0] if isinstance(value, float) else json.dumps(value)
-    return text
+def _written(values: Sequence[Any]) -> list[str | None]:
+    """Return values as the texts that stand in documents."""
+    return [value if value is None or isinstance(value, str) else json_text(value) for value in values]
+
+
+def _known(values: Sequence[Any]) -> list[str | None]:
+    """Return values as the texts by which they are known everywhere: 5.0 is 5. No digit is lost."""
+    texts = _written(values)
+    fractions = [place for place, value in enumerate(values) if isinstance(value, float | WrittenNumber)]
+    known = value_text(pa.array([texts[place] for place in fractions], pa.string()), "decimal").to_pylist()
+    for place, text in zip(fractions, known, strict=True):
+        # one whose exponent has more than three digits is known as it is written
+        texts[place] = texts[place] if text is None else text
+    return texts
 
 
 def _operations(path: str, given: Any, context: Any, mistakes: _Mistakes) -> tuple[Mask, ...]:
@@ -345,14 +390,3 @@ def _without_empty(document: _Document) -> None:
             _without_empty(place.value)
             if place.value == {} and isinstance(document, dict):
                 place.remove()
-
-
-def _as(kind: type, text: Any) -> Any:
-    """Return a masked number or truth value as what it was, where it still is one."""
-    if kind in (int, float, bool, WrittenNumber):
-        try:
-            value = json.loads(text)
-        except (ValueError, TypeError):
-            return text
-        return value if isinstance(value, int | float) else text
-    return text

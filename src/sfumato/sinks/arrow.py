@@ -30,6 +30,12 @@ class Arrow(Settings):
         del name
         return True
 
+    def reader(self, path: str, names: Sequence[str] | None) -> Source:
+        """Return the source that reads a file as it is written here."""
+        del names
+        source: Source = find("sources", "arrow")(path=path)
+        return source
+
     def open(self, schema: pa.Schema) -> ArrowWriter:
         """Begin a file under a private name."""
         return ArrowWriter(self, schema)

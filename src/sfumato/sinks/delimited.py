@@ -48,6 +48,18 @@ class Delimited(Settings):
         """Return the file."""
         return (self.path,)
 
+    def reader(self, path: str, names: Sequence[str] | None) -> Source:
+        """Return the source that reads a file as it is written here."""
+        source: Source = find("sources", "delimited")(
+            path=path,
+            delimiter=self.delimiter,
+            quote=self.quote,
+            header=self.header,
+            columns=None if self.header or names is None else list(names),
+            compression=self.compression,
+        )
+        return source
+
     def open(self, schema: pa.Schema) -> DelimitedWriter:
         """Begin a file under a private name."""
         return DelimitedWriter(self, schema)
@@ -74,16 +86,8 @@ class DelimitedWriter(TextWriter):
     def finish(self) -> Source:
         """Sync the file and return the source that reads it back."""
         self._end()
-        delimited = find("sources", "delimited")
-        source: Source = delimited(
-            path=str(self._file.path),
-            delimiter=self._sink.delimiter,
-            quote=self._sink.quote,
-            header=self._sink.header,
-            columns=None if self._sink.header else self._names,
-            compression=self._compression,
-        )
-        return source
+        # the private name has not the ending that says how it is compressed
+        return self._sink.model_copy(update={"compression": self._compression}).reader(str(self._file.path), self._names)
 
     def _write(self, columns: Sequence[pa.Array]) -> None:
         if not columns or not len(columns[0]):

@@ -76,6 +76,12 @@ class Excel(Settings):
                 hint="write CSV or Parquet: sink: release.csv",
             )
 
+    def reader(self, path: str, names: Sequence[str] | None) -> Source:
+        """Return the source that reads a file as it is written here."""
+        columns = None if self.header or names is None else list(names)
+        source: Source = find("sources", "excel")(path=path, sheet=self.sheet, header=self.header, columns=columns)
+        return source
+
     def open(self, schema: pa.Schema) -> ExcelWriter:
         """Begin a file under a private name."""
         # it could not be read back: better to know before anything is written
@@ -132,9 +138,7 @@ class ExcelWriter(FileWriter):
             self._add("xl/workbook.xml", self._workbook())
             self._archive.close()
         self._file.sync()
-        names = None if self._sink.header else self._names
-        source: Source = find("sources", "excel")(path=str(self._file.path), sheet=self._sink.sheet, header=self._sink.header, columns=names)
-        return source
+        return self._sink.reader(str(self._file.path), self._names)
 
     def abort(self) -> None:
         """Remove the file."""

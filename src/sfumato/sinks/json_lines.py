@@ -33,6 +33,12 @@ class JsonLines(Settings):
         """Return the file."""
         return (self.path,)
 
+    def reader(self, path: str, names: Sequence[str] | None) -> Source:
+        """Return the source that reads a file as it is written here; its lists become texts again."""
+        del names
+        source: Source = find("sources", "json_lines")(path=path, separator=self.separator, lists="text", compression=self.compression)
+        return source
+
     def open(self, schema: pa.Schema) -> JsonLinesWriter:
         """Begin a file under a private name."""
         return JsonLinesWriter(self, schema)

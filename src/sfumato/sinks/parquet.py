@@ -44,6 +44,12 @@ class Parquet(Settings):
         """Return whether a column is not one whose values are folders: these are text."""
         return name not in self.partition_by
 
+    def reader(self, path: str, names: Sequence[str] | None) -> Source:
+        """Return the source that reads a file or a folder as it is written here."""
+        del names
+        source: Source = find("sources", "parquet")(path=path)
+        return source
+
     def open(self, schema: pa.Schema) -> Writer:
         """Begin a file or a folder under a private name."""
         if self.partition_by:

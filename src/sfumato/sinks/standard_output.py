@@ -42,6 +42,11 @@ class StandardOutput(Settings):
         """Return the stream: it may be led into a file that the run reads."""
         return (OUTPUT,)
 
+    def reader(self, path: str, names: Sequence[str] | None) -> Source:
+        """Return the source that reads a file into which the stream was led."""
+        source: Source = self._sink("").reader(path, names)
+        return source
+
     def open(self, schema: pa.Schema) -> Writer:
         """Begin a private file."""
         refuse_closed_output()

@@ -191,6 +191,25 @@ def test_the_record_names_paths_that_no_row_has() -> None:
     assert told == ["column doc: no row has a value at the path $.b[*], so that its mask did nothing"]
 
 
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", " 5", "[5]", "null", "05"])
+def test_what_is_no_number_of_json_stands_as_a_text_in_place_of_one(value: str) -> None:
+    found = masked({"a": 1, "b": True, "c": 1.50}, paths={f"$.{name}": {"constant": {"value": value}} for name in "abc"})
+    assert found == [{"a": value, "b": value, "c": value}]
+
+
+def test_numbers_stay_numbers_as_their_mask_writes_them() -> None:
+    texts = pa.array(['{"a":1234.50,"b":7,"c":1e-9999}'])
+    nested = Nested(paths={"$.a": {"constant": {"value": "12.50"}}, "$.b": {"shorten": {"length": 5}}, "$.c": {"constant": {"value": "0"}}})
+    assert nested.apply(pa.RecordBatch.from_pydict({"doc": texts}), MaskContext("doc")).to_pylist() == ['{"a":12.50,"b":7,"c":0}']
+
+
+@pytest.mark.parametrize("number", [5.0, 1e22, 1e-7, -0.0, 1234.5])
+def test_a_number_within_a_document_has_the_pseudonym_that_it_has_in_a_column(number: float) -> None:
+    hashed = {"hash": {"unkeyed": "sha256"}}
+    column = find("masking", "hash")(unkeyed="sha256").apply(pa.RecordBatch.from_pydict({"doc": [number]}), MaskContext("doc")).to_pylist()
+    assert masked({"a": number}, paths={"$.a": hashed}) == [{"a": column[0]}]
+
+
 def test_missing_elements_and_what_would_be_within_them_stay_missing() -> None:
     assert masked([None, "x"], paths={"$[*]": "constant"}) == [[None, "*"]]
     assert masked([None, {"a": "x"}], {"b": None}, paths={"$[*].a": "constant"}, absent="keep") == [[None, {"a": "*"}], None]
