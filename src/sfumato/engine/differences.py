@@ -55,6 +55,8 @@ def few_in_common(kinds: Sequence[Groups], people: NDArray[np.int32], least: int
     '1 person'
     """
     rows = np.flatnonzero(np.logical_or.reduce([kind >= 0 for kind in kinds]))
+    if not len(rows):
+        return None
     groups = [kind[rows] for kind in kinds]
     cells, firsts = group_columns([kind + 1 for kind in groups], [int(kind.max()) + 2 for kind in groups])
     cell_sizes = np.bincount(cells, minlength=len(firsts))
