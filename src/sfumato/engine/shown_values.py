@@ -57,7 +57,7 @@ class MaskedView:
         if any(publication.column == column for publication in self.masks.publications):
             written = self._written(column)
             prints[link], plain[link] = _prints(written), True
-            if column in self.ends:
+            if column in self.ends & of:
                 ends[link] = _is_end(written, numbers_of(table.column(column))[link])
             return Shown(prints, plain, ends, [])
         branches = [(steps, held) for steps, held in self._branches(column, table) if column in of or of & taken_in(steps)]

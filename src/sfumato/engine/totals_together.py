@@ -93,6 +93,7 @@ class AllTold:
     def __init__(self, views: Sequence[MaskedView], totals: Sequence[ToldInView], table: pa.RecordBatch, people: NDArray[np.int32]) -> None:
         self._views, self._totals, self._table, self._people = views, totals, table, people
         self._shown: dict[tuple[str, str, frozenset[str]], Shown] = {}
+        self._own: dict[str, _Prints] = {}
 
     def of_few(self, seen: Collection[str]) -> Iterator[str]:
         """Yield what tells of few people to whoever sees some views: the first thing for all totals of the same columns."""
@@ -101,16 +102,17 @@ class AllTold:
                 yield from islice(self._found(_Family.of(totals), seen), 1)
 
     def _found(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
-        known = self._known(family, seen)
-        for surely in known.guesses():
-            yield from self._few_of_sets(family, surely, family.places, known.by)
-            if len(family.layers) > 1:
-                # what a mask has made of values before they are added up may be so near to them that it is the same
-                alike = np.broadcast_to(surely.any(axis=0), surely.shape)
-                yield from self._few_of_sets(family, alike, [np.zeros_like(place) for place in family.places], known.by)
-        for each in family.totals:
-            if each.told.mixed:
-                yield from self._left_of_mixed(family, each, self._known(family, {*seen} - {each.view}))
+        mixed = [each for each in family.totals if each.told.mixed]
+        if len(family.totals) > 1 or not mixed:
+            known = self._known(family, seen)
+            for surely in known.guesses():
+                yield from self._few_of_sets(family, surely, family.places, known.by)
+                if len(family.layers) > 1:
+                    # what a mask has made of values before they are added up may be so near to them that it is the same
+                    alike = np.broadcast_to(surely.any(axis=0), surely.shape)
+                    yield from self._few_of_sets(family, alike, [np.zeros_like(place) for place in family.places], known.by)
+        for each in mixed:
+            yield from self._left_of_mixed(family, each, self._known(family, {*seen} - {each.view}))
 
     def _known(self, family: _Family, seen: Collection[str]) -> _Known:
         """Return the values that some views show, surely and perhaps, and what shows them."""
@@ -123,7 +125,7 @@ class AllTold:
             for column in view.telling_of(family.columns) if view.name in seen else ():
                 shown = self._shown_in(view, column, family.columns)
                 for name in own:
-                    same = (shown.plain & (shown.prints == added_prints(self._table.column(name)))) | (shown.ends & (name == column))
+                    same = (shown.plain & (shown.prints == self._prints_of(name))) | (shown.ends & (name == column))
                     known |= same
                     own[name] |= same
                 for layer, (_, prints) in enumerate(family.layers):
@@ -147,6 +149,11 @@ class AllTold:
         if (view.name, column, of) not in self._shown:
             self._shown[view.name, column, of] = view.shown(column, of, self._table)
         return self._shown[view.name, column, of]
+
+    def _prints_of(self, column: str) -> _Prints:
+        if column not in self._own:
+            self._own[column] = added_prints(self._table.column(column))
+        return self._own[column]
 
     def _few_of_sets(self, family: _Family, known: Rows, places: Sequence[Groups], by: Sequence[str]) -> Iterator[str]:
         """Yield what some totals tell of few people, together and beside values that are known."""
