@@ -140,6 +140,13 @@ def test_the_total_of_changed_values_beside_that_of_the_values_tells_what_was_ch
     assert refused(total("ward"), SUM_OF_TOP, FIVE) == words
 
 
+def test_who_is_known_to_be_beyond_a_limit_is_taken_from_the_total_of_limits() -> None:
+    # four earn more than 2000, and the fifth is what is left
+    data = pa.table({"region": ["X"] * 5, "ward": ["A"] * 5, "pay": [1500, 2600, 2700, 2800, 3900]})
+    assert refused({"mask": {"generalise": {"size": 2000}}}, SUM_OF_TOP, data) == ALL_BUT_ONE
+    assert len(read_by_one({"mask": {"generalise": {"size": 2000}}}, total("ward"), data)) == 2
+
+
 @pytest.mark.parametrize("shown", [{"mask": TOP}, {}], ids=["as they are added up", "as they are"])
 def test_the_total_of_changed_values_may_be_read_beside_all_of_them(shown: Any) -> None:
     assert len(read_by_one(shown, SUM_OF_TOP, FIVE)) == 2

@@ -36,6 +36,14 @@ class Shown:
     ends: Rows
     perhaps: Sequence[Rows]
 
+    def settles(self, added: NDArray[np.uint64], originals: NDArray[np.uint64]) -> Rows:
+        """Return the rows where what stands there says what is added up, such as a limit, but not what was there."""
+        rows = np.flatnonzero(self.plain)
+        _, codes = np.unique(self.prints[rows], return_inverse=True)
+        found = np.zeros(len(self.plain), bool)
+        found[rows] = ((_values_of(codes, added[rows]) == 1) & (_values_of(codes, originals[rows]) > 1))[codes]
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class MaskedView:

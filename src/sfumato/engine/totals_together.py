@@ -128,11 +128,15 @@ class AllTold:
                     same = (shown.plain & (shown.prints == self._prints_of(name))) | (shown.ends & (name == column))
                     known |= same
                     own[name] |= same
-                for layer, (_, prints) in enumerate(family.layers):
+                for layer, (of, prints) in enumerate(family.layers):
                     same = shown.plain & (shown.prints == prints)
                     known |= same
                     surely[layer] |= same
-                perhaps += shown.perhaps
+                    settled = np.zeros_like(surely)
+                    for name in of & {column}:
+                        settled[layer] = shown.settles(prints, self._prints_of(name))
+                    perhaps += [settled] if settled.any() else []
+                perhaps += [np.broadcast_to(rows, surely.shape) for rows in shown.perhaps]
             by += [f"the view {view.name}" if view.name else "the release"] if known.any() or len(perhaps) > before else []
         for layer, (of, _) in enumerate(family.layers):
             if of:
