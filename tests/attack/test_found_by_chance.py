@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,31 @@ def test_a_mask_that_moves_too_little_is_refused_unless_it_is_accepted(column: s
 @pytest.mark.parametrize(("column", "mask"), [("income", {"noise": {"amount": 20_000}}), ("seen", {"date_jitter": {"days": 900}})], ids=str)
 def test_a_mask_that_moves_enough_is_not(column: str, mask: Any) -> None:
     assert run(column, mask).table.num_rows == ROWS
+
+
+@pytest.mark.parametrize("role", ["other", "identifier"])
+@pytest.mark.parametrize(
+    ("mask", "odd"),
+    [
+        ({"noise": {"amount": 0.5}}, "n/a"),
+        ({"noise": {"amount": 0.5}}, "1e400"),
+        ({"date_jitter": {"days": 2}}, "unknown"),
+        ({"date_jitter": {"days": 2}}, "1961-05-05T10:00:00"),
+    ],
+    ids=str,
+)
+def test_one_odd_value_does_not_hide_that_the_others_moved_too_little(mask: Any, odd: str, role: str) -> None:
+    values = [str(date(1950, 1, 1) + timedelta(days=97 * row)) if "date_jitter" in mask else str(1000.5 + 37.25 * row) for row in range(40)]
+    columns = {"region": {"role": "quasi_identifier"}, "value": {"role": role, "mask": mask, "on_invalid": "remove"}}
+    with pytest.raises(PromiseError, match="most values of column value are moved so little that whoever knows one finds its row"):
+        sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 3}}]}, pa.table({"region": ["X"] * 40, "value": [*values[:-1], odd]}))
+
+
+def test_most_odd_values_do_not_hide_that_the_others_moved_too_little() -> None:
+    values = [str(date(1950, 1, 1) + timedelta(days=97 * row)) if row % 3 == 0 else str(row) for row in range(40)]
+    columns = {"region": {"role": "quasi_identifier"}, "value": {"role": "other", "mask": {"date_jitter": {"days": 2}}, "on_invalid": "remove"}}
+    with pytest.raises(PromiseError, match="are moved so little"):
+        sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 3}}]}, pa.table({"region": ["X"] * 40, "value": values}))
 
 
 @pytest.mark.parametrize("values", [[1e308, 1.0, 2.0, 3.0], [1e160, 1.0, 2.0, 3.0], [1e200, 2e200], [-1.7e308, 1.7e308]], ids=str)

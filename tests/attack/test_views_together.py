@@ -255,3 +255,14 @@ def test_sums_of_wards_tell_a_reader_of_rows_nothing_but_wards() -> None:
     by_age = {"role": "other", "mask": {"aggregate": {"function": "sum", "by": ["age"], "k": 2, "dominance": 1.0}}, "on_invalid": "remove"}
     ages = {"columns": {**sums["columns"], "cost": by_age}, "promises": []}
     assert "what research promises" in refused({"research": {"columns": {"age": QUASI}}, "ages": ages}, data, columns=columns)
+
+
+@pytest.mark.parametrize("function", ["max", "mode", "average"])
+def test_an_aggregate_by_its_own_values_shows_them(function: str) -> None:
+    people = pa.table({"zip": [str(10_000 + row % 6) for row in range(36)], "age": [20 + row // 6 for row in range(36)], "region": ["X"] * 36})
+    columns = {"zip": REMOVED, "age": REMOVED, "region": QUASI}
+    by_itself = {**KEPT, "mask": {"aggregate": {"function": function, "by": ["zip"]}}}
+    views = {"ages": {"columns": {"age": QUASI}}, "places": {"columns": {"zip": by_itself}}}
+    message = refused(views, people, columns=columns, promises=[{"k_anonymity": {"k": 3}}])
+
+    assert message.startswith("one would learn more from ages and places together than from one of them: their joint classes do not keep what ages ")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.core.mask import Mask
+from sfumato.core.mask import NOTHING, WIDE, Mask, Totals
 
 
 def is_keyed(steps: Sequence[Mask]) -> bool:
@@ -25,6 +25,22 @@ def moves(steps: Sequence[Mask]) -> bool:
         step.card.perturbs and step.card.scope != "table" and not any(later.card.keyed for later in steps[number + 1 :])
         for number, step in enumerate(steps)
     )
+
+
+def leaves_some(steps: Sequence[Mask]) -> bool:
+    """Return whether a chain may leave values as they are, and that can be seen; an aggregate is one by chance alone."""
+    wide = any(step.card.scope in WIDE for step in steps) and not any(step.card.in_part for step in steps)
+    return not steps or (is_plain(steps) and not wide)
+
+
+def may_be_undone(steps: Sequence[Mask]) -> bool:
+    """Return whether what a chain makes of a value can be seen, and may tell what it was: no key, no chance, and the value is looked at."""
+    return bool(steps) and is_plain(steps) and not any(step.card.reveals == NOTHING for step in steps)
+
+
+def taken_in(steps: Sequence[Mask]) -> frozenset[str]:
+    """Return the other columns of which a chain puts something into the value; those that only make groups are none of them."""
+    return frozenset(name for step in steps if not isinstance(step, Totals) for name in step.reads)
 
 
 def shows(step: Mask) -> bool:

@@ -251,19 +251,23 @@ class Cautious(Protocol):
 class Told:
     """Groups of rows of each of which one total is told: who takes one total from another learns of those in whom they differ.
 
-    ``of`` is what is added up, a column or, where rows are counted, nothing; ``groups`` has the group of each row, -1 where nothing is told of it;
-    ``people`` is the number below which nothing may be told. ``known`` are rows whose own value is told, though not whose it is.
+    ``of`` are the columns of which something is added up, none where rows are counted; ``added`` are fingerprints of what goes into it of each row,
+    the value itself or something else (see ``added_prints``). ``groups`` has the group of each row, -1 where nothing is told of it; ``people`` is the
+    number below which nothing may be told. ``known`` are rows whose own value is told, though not whose it is. What is ``mixed`` shows all values of
+    a group, in another order.
     """
 
-    of: str
+    of: frozenset[str]
+    added: NDArray[np.uint64]
     groups: NDArray[np.int64]
     people: int
     known: NDArray[np.bool_]
+    mixed: bool = False
 
 
 @runtime_checkable
 class Totals(Protocol):
-    """A mask that tells sums, means, counts or extremes of groups, or lets them be worked out: what rows exchange adds up to what it did."""
+    """A mask that tells sums, means, counts, extremes or modes of groups, or lets them be worked out: what rows exchange adds up to what it did."""
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return of which rows it tells totals, or values; None where it tells nothing that could be taken from another total."""

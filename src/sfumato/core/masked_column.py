@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
-from sfumato.core.chains import is_keyed, is_plain, moves
+from sfumato.core.chains import is_keyed, is_plain, moves, taken_in
 from sfumato.core.condition import Condition
 from sfumato.core.mask import (
-    NOTHING,
     WIDE,
     Advising,
     Card,
@@ -55,7 +54,7 @@ OnInvalid = Literal["error", "remove"]
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
 _LOOKED_AT = 4096
-_Watch = Callable[[Mask, pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
+_Watch = Callable[[Mask, Sequence[Mask], pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,14 +158,16 @@ class MaskedColumn:
 
     @property
     def tells_of(self) -> frozenset[str]:
-        """The columns whose values may be told from what it makes: not its own where all rows of a group become the same."""
-        own = not all(any(step.card.of_groups for step in steps) for steps in self.branches)
-        return frozenset([*self.reads, *([self.column] if own else [])])
+        """The columns whose values may be told from what it makes: not its own where all rows of a group become the same, unless it makes groups."""
+        hidden = all(any(step.card.of_groups and self.column not in step.reads for step in steps) for steps in self.branches)
+        asked = self.when is not None and self.column in self.when.reads
+        return frozenset([*self.reads, *([self.column] if asked or not hidden else [])])
 
     @property
-    def may_be_undone_by_anybody(self) -> bool:
-        """Whether what a value becomes can be seen in some branch, and may tell what it was: no key, no chance, and the value is looked at."""
-        return any(is_plain(steps) and not any(step.card.reveals == NOTHING for step in steps) for steps in self.branches if steps)
+    def added_up(self) -> frozenset[str]:
+        """The columns of which it may tell totals."""
+        found = ({self.column} | taken_in(steps[:number]) for steps in self.branches for number, step in enumerate(steps) if isinstance(step, Totals))
+        return frozenset().union(*found)
 
     @property
     def moves(self) -> bool:
@@ -297,15 +298,19 @@ class MaskedColumn:
         return Effect(removes=removes, may_remove=may_remove, everywhere=everywhere, refusals=refusals)
 
     def totals(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, list[Told]]:
-        """Return the masked column, and the groups of rows of which its operations tell totals."""
+        """Return the masked column, and the groups of rows of which its operations tell totals.
+
+        What an operation adds up is what those before it have made, also of other columns.
+        """
         found: list[Told] = []
 
-        def watch(step: Mask, seen: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> None:
+        def watch(step: Mask, before: Sequence[Mask], seen: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> None:
             told = step.told(seen.filter(pa.array(rows)), context) if isinstance(step, Totals) else None
             if told is not None:
-                groups, known = np.full(len(rows), -1, np.int64), np.zeros(len(rows), bool)
-                groups[rows], known[rows] = told.groups, told.known
-                found.append(replace(told, groups=groups, known=known))
+                groups, known, added = np.full(len(rows), -1, np.int64), np.zeros(len(rows), bool), np.zeros(len(rows), np.uint64)
+                groups[rows], known[rows], added[rows] = told.groups, told.known, told.added
+                of = told.of | taken_in(before) if told.of else told.of
+                found.append(replace(told, of=of, added=added, groups=groups, known=known))
 
         return self._masked(columns, context, watch).values, found
 
@@ -358,7 +363,7 @@ class MaskedColumn:
             applies = rows if self._masks_missing(step, number) else rows & values.is_valid().to_numpy(zero_copy_only=False)
             masked, wrong = _on_rows(step, columns, applies, context)
             if watch is not None:
-                watch(step, columns, applies, context)
+                watch(step, steps[:number], columns, applies, context)
             there = values.is_valid().to_numpy(zero_copy_only=False)
             told = found.removed if _removes(step) else found.invalid
             for name, refused in wrong.items():

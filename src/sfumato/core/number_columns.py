@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core import canonical
+from sfumato.core.kernels.fingerprint import fingerprints
 
 _MOST = 15
 
@@ -21,6 +22,21 @@ def numbers_of(column: pa.Array) -> NDArray[np.float64]:
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return canonical.positions(canonical.parse(column, "decimal"))
+
+
+def added_prints(column: pa.Array, shares: NDArray[np.float64] | float = 1.0) -> NDArray[np.uint64]:
+    """Return a fingerprint of what each row adds to a total, ``shares`` of its number; the text's where it is none.
+
+    Numbers that are equal have equal ones, however they are written.
+
+    >>> one, same, half = added_prints(pa.array(["1.5", "1.50", "3"]), np.array([1, 1, 0.25])).tolist()
+    >>> one == same, one == half
+    (True, False)
+    """
+    # adding zero takes the sign of minus zero away
+    numbers = numbers_of(column) * shares + 0.0
+    gone = np.isnan(numbers)
+    return np.where(gone, fingerprints([column], len(column)), numbers.view(np.uint64)) if gone.any() else numbers.view(np.uint64)
 
 
 def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None = None) -> pa.Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +46,16 @@ def people_of(columns: pa.RecordBatch, subject: str | None) -> NDArray[np.int32]
     if subject is None:
         return np.arange(columns.num_rows, dtype=np.int32)
     return row_groups(columns, [subject])[0]
+
+
+def parts_of_people(groups: NDArray[np.integer[Any]], whose: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return which part of its person's rows in its group each row is: what it adds where people's means are added up.
+
+    >>> parts_of_people(np.array([0, 0, 0, 1]), np.array([0, 0, 1, 1])).tolist()
+    [0.5, 0.5, 1.0, 1.0]
+    """
+    pairs, _ = group_columns([groups + 1, whose], [int(groups.max(initial=0)) + 2, int(whose.max(initial=0)) + 1])
+    return 1 / np.bincount(pairs)[pairs] if len(pairs) else np.empty(0)
 
 
 def rows_among_few(groups: NDArray[np.int32], whose: NDArray[np.int32], people: int) -> int:

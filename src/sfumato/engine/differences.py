@@ -3,8 +3,9 @@
 Sums, means and counts of groups are told of k people each. Any of them can be added up and subtracted from others: what is left must be
 nobody's, or that of k people again. Of two kinds of groups the smallest such difference is a cut: groups are the nodes of a graph, rows that
 are in a group of each kind the edges between these, and rows that are in one of one kind only lead to the ground. Whoever adds up some
-groups of one kind and subtracts some of the other is left with the rows on the edges between these groups and all others. Of more kinds the
-smallest difference is hard to find, and it is shown instead that none can be small.
+groups of one kind and subtracts some of the other is left with the rows on the edges between these groups and all others. A row that adds another
+number to one total than to the other is left wherever one of its groups is. Of more kinds the smallest difference is hard to find, and it is shown
+instead that none can be small.
 """
 
 from __future__ import annotations
@@ -21,24 +22,64 @@ _NOTHING = 1e-9
 Groups = NDArray[np.int64]
 
 
-def few_people(kinds: Sequence[Groups], people: NDArray[np.int32], least: int) -> str | None:
+def few_people(kinds: Sequence[Groups], people: NDArray[np.int32], least: int, layers: Sequence[Groups] | None = None) -> str | None:
     """Return of how few people something follows from the totals of groups of some kinds, in words; None where they are enough.
 
-    ``kinds`` have the group of each row, -1 where it is in none.
+    ``kinds`` have the group of each row, -1 where it is in none; ``layers`` say which of its values it adds there, where it has several.
 
     >>> wards, everybody = np.array([0, 0, 0, 1, 1, -1]), np.zeros(6, np.int64)
     >>> few_people([wards, everybody], np.arange(6, dtype=np.int32), 2)
     '1 person'
     """
-    told = [kind for kind in kinds if (kind >= 0).any()]
+    told = [place for place, kind in enumerate(kinds) if (kind >= 0).any()]
     if not told:
         return None
-    if len(told) > 2 or sum(len(np.unique(kind)) for kind in told) > _MOST_CUT:
-        return f"fewer than {least} people, or it cannot be shown that they do not" if may_tell_of_few(told, people, least) else None
-    number = smallest_group(told[0], people) if len(told) == 1 else fewest_people(told[0], told[1], people)
+    rows = np.flatnonzero(np.logical_or.reduce([kinds[place] >= 0 for place in told]))
+    groups, people = [kinds[place][rows] for place in told], people[rows]
+    added = [layers[place][rows] if layers is not None else np.zeros(len(rows), np.int64) for place in told]
+    if len(told) > 2 or sum(len(np.unique(kind)) for kind in groups) > _MOST_CUT:
+        may = may_tell_of_few(*_value_by_value(groups, added, people), least)
+        return f"fewer than {least} people, or it cannot be shown that they do not" if may else None
+    number = smallest_group(groups[0], people) if len(told) == 1 else fewest_people(groups[0], groups[1], people, added[0] != added[1])
+    return _in_words(number, least)
+
+
+def few_in_common(kinds: Sequence[Groups], people: NDArray[np.int32], least: int) -> str | None:
+    """Return of how few people groups of several kinds that show their values in any order tell which are theirs, in words; None where of none.
+
+    A value that overlapping groups show is that of somebody whom they have in common; one that only one of them shows, of somebody else. A group that
+    lies within others tells no more than it does alone.
+
+    >>> wards, sexes = np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 0, 1, 1])
+    >>> few_in_common([wards, sexes], np.arange(6, dtype=np.int32), 2)
+    '1 person'
+    """
+    rows = np.flatnonzero(np.logical_or.reduce([kind >= 0 for kind in kinds]))
+    if not len(rows):
+        return None
+    groups = [kind[rows] for kind in kinds]
+    cells, firsts = group_columns([kind + 1 for kind in groups], [int(kind.max()) + 2 for kind in groups])
+    cell_sizes = np.bincount(cells, minlength=len(firsts))
+    alone = np.zeros(len(firsts), bool)
+    for kind in groups:
+        sizes = np.append(np.bincount(kind[kind >= 0], minlength=int(kind.max()) + 1), 0)
+        alone |= sizes[kind[firsts]] == cell_sizes
+    together = np.where(alone[cells], -1, cells).astype(np.int64)
+    return _in_words(smallest_group(together, people[rows]), least) if (together >= 0).any() else None
+
+
+def _in_words(number: int | None, least: int) -> str | None:
     if number is None or number >= least:
         return None
     return "1 person" if number == 1 else f"{number} people"
+
+
+def _value_by_value(kinds: Sequence[Groups], layers: Sequence[Groups], people: NDArray[np.int32]) -> tuple[list[Groups], NDArray[np.int32]]:
+    """Return the group of every value, and whose it is, where rows have several."""
+    numbers = range(max(int(layer.max()) for layer in layers) + 1)
+    spread = [np.concatenate([np.where(layer == number, kind, -1) for number in numbers]) for kind, layer in zip(kinds, layers, strict=True)]
+    told = np.logical_or.reduce([kind >= 0 for kind in spread])
+    return [kind[told] for kind in spread], np.tile(people, len(numbers))[told]
 
 
 def smallest_group(groups: Groups, people: NDArray[np.int32]) -> int:
@@ -88,10 +129,11 @@ def _leverage(places: Sequence[Groups]) -> NDArray[np.float64]:
     return found
 
 
-def fewest_people(one: NDArray[np.int64], other: NDArray[np.int64], people: NDArray[np.int32]) -> int | None:
+def fewest_people(one: Groups, other: Groups, people: NDArray[np.int32], apart: NDArray[np.bool_] | None = None) -> int | None:
     """Return how many people the smallest difference between groups of two kinds has, unions of them included; None where there is none.
 
-    Somebody whose rows are on several edges counts in part on each, so that a cut never seems to have more people than it has.
+    Rows that are ``apart`` add another number to one total than to the other. Somebody whose rows are on several edges counts in part on each, so
+    that a cut never seems to have more people than it has.
 
     >>> wards, everybody = np.array([0, 0, 1, 1, -1]), np.zeros(5, np.int64)
     >>> fewest_people(wards, everybody, np.arange(5, dtype=np.int32))
@@ -101,12 +143,19 @@ def fewest_people(one: NDArray[np.int64], other: NDArray[np.int64], people: NDAr
     if not len(rows):
         return None
     left, right, whose = one[rows] + 1, other[rows] + 1, people[rows]
-    cells, firsts = group_columns([left, right], [int(left.max()) + 1, int(right.max()) + 1])
+    split = np.zeros(len(rows), np.int64) if apart is None else (apart[rows] & (left > 0) & (right > 0)).astype(np.int64)
+    cells, firsts = group_columns([left, right, split], [int(left.max()) + 1, int(right.max()) + 1, 2])
     _, member = _alike(cells.astype(np.int64), whose)
     shares = 1 / np.bincount(whose[member])[whose[member]]
     weights = np.bincount(cells[member], shares, minlength=len(firsts)).astype(float)
     # the ground is node 0 for both kinds
-    cut = smallest_cut(left[firsts], np.where(right[firsts] > 0, right[firsts] + int(left.max()), 0), weights)
+    first, second = left[firsts], np.where(right[firsts] > 0, right[firsts] + int(left.max()), 0)
+    # what is left of a row that is apart unless both of its groups stay with the ground: of the edges between the three, a cut has none or two
+    halves = split[firsts] > 0
+    weights[halves] /= 2
+    ground = np.zeros(int(halves.sum()), np.int64)
+    ends = np.concatenate([first, first[halves], ground]), np.concatenate([second, ground, second[halves]])
+    cut = smallest_cut(*ends, np.concatenate([weights, weights[halves], weights[halves]]))
     return None if cut is None else int(np.ceil(cut - _NOTHING))
 
 

@@ -20,14 +20,19 @@ from sfumato.errors import DataError
 _LOOKED_AT = 20_000
 _DISTINCT = 500
 _MANY, _DIFFERENT = 1 / 3, 1 / 10
+_MOST, _SOME, _NEARLY_ALL = 1 / 2, 1 / 5, 0.95
 _SAY_WHO: dict[Kind, str] = {
     "email": "e-mail addresses",
     "phone": "telephone numbers",
     "iban": "accounts",
     "card": "card numbers",
-    "us_ssn": "social security numbers",
+    "us_ssn": "numbers in the form of social security numbers",
     "national_id": "national numbers",
 }
+# nothing else looks like these, so that some of them say enough
+_SURE: tuple[Kind, ...] = ("email", "iban")
+# other numbers look like these, but for some of them that nobody has: where many are such, they are other numbers
+_LIKE_OTHERS: tuple[Kind, ...] = ("us_ssn",)
 
 
 def first_rows(source: Source, columns: Sequence[str], rows: int) -> tuple[list[pa.RecordBatch], int]:
@@ -94,12 +99,15 @@ class _Looked:
         return bool(several > _MANY * max(1, len(values)) and len(counts) > _DIFFERENT * len(values))
 
     def says_who(self, name: str) -> str | None:
-        """Return a note where most values of a column are identifiers of one kind; None where they are not, and for free text."""
+        """Return a note where most values of a column are identifiers of one kind, or many of one that nothing else looks like; else None."""
         distinct = as_text(self._table.column(name).unique().drop_null().slice(0, _DISTINCT))
         found = entities_in(distinct, list(_SAY_WHO)) if len(distinct) else {}
         for kind, words in _SAY_WHO.items():
-            if sum(any(entity.kind == kind for entity in entities) for entities in found.values()) * 2 > len(distinct):
+            share = sum(any(entity.kind == kind for entity in entities) for entities in found.values()) / max(1, len(distinct))
+            if share > (_NEARLY_ALL if kind in _LIKE_OTHERS else _MOST):
                 return f"most values of column {name} are {words}, and they are published as they are"
+            if share > _SOME and kind in _SURE:
+                return f"many values of column {name} are {words}, and they are published as they are"
         return None
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core import canonical
 from sfumato.core.interfaces import MaskPlan, Staged
 from sfumato.core.masked_column import MaskedColumn
+from sfumato.core.number_columns import numbers_of
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
+from sfumato.core.typed_column import Times
 from sfumato.engine.plan import Plan
 from sfumato.engine.singling_out import refuse_found, refuse_linking, refuse_rows_of_one, refuse_unless_accepted
 from sfumato.errors import DataError
@@ -92,24 +94,28 @@ def check_perturbed(plan: Plan, staged: Staged, originals: Mapping[str, CodedCol
     if not names or not staged.rows:
         return
     for name, column in read(staged.written, names, {}, Quiet()).columns.items():
-        before, after = (_places(each) for each in (originals[name], column))
-        before = before[staged.link]
-        known = ~(np.isnan(before) | np.isnan(after))
-        if known.any() and float(_is_found(before[known], after[known]).mean()) > _MOST:
+        known, found = np.zeros((2, staged.rows), bool)
+        # a column may hold both: a value that is of another type than the others does not change what these are
+        for places in (numbers_of, _moments):
+            before, after = (np.append(places(each.values), np.nan)[each.codes] for each in (originals[name], column))
+            before = before[staged.link]
+            compared = ~(np.isnan(before) | np.isnan(after))
+            known |= compared
+            found[compared] |= _is_found(before[compared], after[compared])
+        if known.any() and float(found[known].mean()) > _MOST:
             refuse_found(plan, name)
 
 
-def _places(column: CodedColumn) -> NDArray[np.float64]:
-    """Return where each row's value stands among numbers or days; NaN where it is none."""
-    kind = canonical.infer(column.values)
-    if kind not in ("integer", "decimal", "date", "timestamp"):
-        return np.full(len(column.codes), np.nan)
-    places: NDArray[np.float64] = np.append(canonical.positions(canonical.parse(column.values, kind)), np.nan)[column.codes]
-    return places
+def _moments(values: pa.Array) -> NDArray[np.float64]:
+    """Return the days and instants of a column on one line; NaN where there is none."""
+    times = Times.of(values)
+    return np.where(times.valid, times.microseconds.astype(np.float64), np.nan)
 
 
 def _is_found(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return whether the published value nearest to an original is its own row's, and only that row's."""
+    if not len(after):
+        return np.zeros(0, bool)
     distinct, places, counts = np.unique(after, return_inverse=True, return_counts=True)
     above = np.searchsorted(distinct, before).clip(0, len(distinct) - 1)
     nearest = np.minimum(np.abs(distinct[above] - before), np.abs(distinct[(above - 1).clip(0)] - before))

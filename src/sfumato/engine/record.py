@@ -19,6 +19,7 @@ from sfumato.core.mask_effect import Effect
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import PromiseResult, Recoded, Rows, RunRecord, people
 from sfumato.engine.count import Counted
+from sfumato.engine.interval_ends import telling_columns, tight_columns
 from sfumato.engine.mask_effects import mask_notes
 from sfumato.engine.plan import Plan
 from sfumato.engine.translated import Translated
@@ -187,12 +188,10 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     if plan.unnamed:
         notes.append(f"columns that the policy does not name were removed: {', '.join(plan.unnamed)}")
     names = plan.quasi_identifiers
-    ordered = [name for name in names if counted.hierarchies[name].ordered]
-    tight = [name for name in ordered if recoding.levels is None and not plan.resolved.policy.columns[name].level.minimum]
+    tight = tight_columns(plan, counted, recoding)
     if tight:
         notes.append(f"bounds are tight: an interval shows the true smallest and largest value of its class ({', '.join(tight)})")
-    at_root = [name for name, level in zip(names, recoding.levels or (), strict=False) if level == counted.hierarchies[name].height]
-    telling = [name for name in ordered if name not in (*tight, *at_root) and counted.hierarchies[name].tells_values]
+    telling = telling_columns(plan, counted, recoding)
     if telling:
         others = ", those of suppressed rows included" if counted.refused_rows or (recoding.class_of < 0).any() else ""
         notes.append(f"intervals are named after values of the table as read{others} ({', '.join(telling)})")

@@ -25,12 +25,13 @@ from sfumato.engine.first_rows import first_rows_notes
 from sfumato.engine.frames import kind_of_frame
 from sfumato.engine.in_view import in_view
 from sfumato.engine.inside import inside
+from sfumato.engine.interval_ends import telling_columns, tight_columns
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.publish import private_part, publish
 from sfumato.engine.record import make_record
 from sfumato.engine.release import Release, Releases
+from sfumato.engine.shown_values import MaskedView
 from sfumato.engine.together import Seen, check_together, originals_for
-from sfumato.engine.totals_together import MaskedView
 from sfumato.engine.verify import read_again, verify
 from sfumato.engine.verify_inside import verify_inside
 
@@ -64,6 +65,12 @@ class View:
     def suppressed(self) -> int:
         """How many rows were decided to be left out."""
         return self.counted.refused_rows + int(self.counted.frequencies.combination_rows[self.recoding.class_of < 0].sum())
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """The columns whose intervals end with values of the table."""
+        found = (columns(self.plan, self.counted, self.recoding) for columns in (tight_columns, telling_columns))
+        return frozenset(name for names in found for name in names)
 
 
 def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -> Release | Releases:
@@ -158,7 +165,7 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     for name, view in views.items():
         with in_view(name, view.plan.resolved.own), view.timings.stage("verify"):
             verified[name] = verify(view.plan, view.counted, view.masks, view.staged, view.suppressed, view.recoding.levels, original, progress)
-    masked = [MaskedView(name, view.masks, view.staged) for name, view in views.items()]
+    masked = [MaskedView(name, view.masks, view.staged, view.ends) for name, view in views.items()]
     between = wide.check(masked, plans.readers)
     together: list[Together] = []
     if len(views) > 1:

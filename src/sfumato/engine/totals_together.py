@@ -5,74 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.interfaces import MaskPlan, Staged
-from sfumato.core.kernels.fingerprint import fingerprints
-from sfumato.core.mask import WIDE, Told
-from sfumato.core.masked_column import MaskedColumn
-from sfumato.core.number_columns import numbers_of
-from sfumato.core.quiet import Quiet
-from sfumato.core.reading import read
-from sfumato.engine.differences import few_people
+from sfumato.core.mask import Told
+from sfumato.core.number_columns import added_prints
+from sfumato.engine.differences import Groups, few_in_common, few_people, smallest_group
+from sfumato.engine.shown_values import MaskedView, Rows, Shown
 
-_Rows = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class MaskedView:
-    """A view whose masks are done again: its name, its masks, and what was written."""
-
-    name: str
-    masks: MaskPlan
-    staged: Staged
-
-    def known(self, column: str, original: pa.Array) -> tuple[_Rows, _Rows]:
-        """Return the rows of the source whose value it shows as it was, and those whose value can perhaps be told from what it shows.
-
-        An interval shows its ends, which are values of its class. What chance has moved is perhaps near enough, and what a mask that anybody could
-        follow makes of one value alone may be undone.
-        """
-        surely, perhaps = np.zeros((2, len(original)), bool)
-        link, mask = self.staged.link, self.masks.masks.get(column)
-        if any(publication.column == column for publication in self.masks.publications):
-            surely[link] = _is_end(numbers_of(original)[link], self.staged.text_classes(Quiet()).class_of)
-        elif column in self.masks.kept or (isinstance(mask, MaskedColumn) and (mask.moves or _leaves_some(mask))):
-            written = read(self.staged.written, [column], {column: [column]}, Quiet())
-            shown, prints = written.columns[column], fingerprints([original], len(original))[link]
-            if isinstance(mask, MaskedColumn) and mask.moves:
-                perhaps[link] = ~np.isnan(np.append(numbers_of(shown.values), np.nan)[shown.codes])
-            else:
-                surely[link] = written.prints[column] == prints
-                if isinstance(mask, MaskedColumn) and mask.may_be_undone_by_anybody:
-                    perhaps[link] = np.append(_values_of(shown.codes, prints) == 1, False)[shown.codes]
-        return surely, perhaps
-
-
-def _is_end(numbers: NDArray[np.float64], class_of: NDArray[np.int32]) -> _Rows:
-    """Return which values are the smallest or the largest of their class."""
-    least, most = np.full(int(class_of.max(initial=-1)) + 1, np.inf), np.full(int(class_of.max(initial=-1)) + 1, -np.inf)
-    np.fmin.at(least, class_of, numbers)
-    np.fmax.at(most, class_of, numbers)
-    found: _Rows = (numbers == least[class_of]) | (numbers == most[class_of])
-    return found
-
-
-def _values_of(codes: NDArray[Any], prints: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return how many originals each published value has."""
-    there = codes >= 0
-    _, values = np.unique(prints[there], return_inverse=True)
-    pairs = np.unique(np.stack([codes[there].astype(np.int64), values], axis=1), axis=0)
-    return np.bincount(pairs[:, 0], minlength=int(codes.max(initial=-1)) + 1)
-
-
-def _leaves_some(mask: MaskedColumn) -> bool:
-    """Return whether a mask may leave values as they are, and that can be seen; an aggregate is one by chance alone."""
-    return mask.is_plain_to_see and (mask.card.scope not in WIDE or any(step.card.in_part for step in mask.operations))
+_Prints = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,67 +31,205 @@ class ToldInView:
         """How it is called."""
         return f"{self.column} in the view {self.view}" if self.view else self.column
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether it tells totals, and not only values."""
+        return bool((self.told.groups >= 0).any())
+
+
+@dataclass(frozen=True, eq=False)
+class _Family:
+    """Totals of the same columns, and the values of each row that go into them.
+
+    Masks may change values before they are added up, so that a row has several; most often ``layers`` is one. ``places`` says for each total
+    which layer has the value that a row adds to it.
+    """
+
+    totals: Sequence[ToldInView]
+    layers: Sequence[tuple[frozenset[str], _Prints]]
+    places: Sequence[Groups]
+
+    @classmethod
+    def of(cls, totals: Sequence[ToldInView]) -> _Family:
+        layers: list[tuple[frozenset[str], _Prints]] = []
+        places = []
+        for each in totals:
+            place = np.full(len(each.told.added), -1, np.int64)
+            concerned = (each.told.groups >= 0) | each.told.known
+            for number, (_, prints) in enumerate(layers):
+                place[(place < 0) & (prints == each.told.added)] = number
+            if not layers or (concerned & (place < 0)).any():
+                layers.append((each.told.of, each.told.added))
+            place[place < 0] = len(layers) - 1
+            places.append(place)
+        return cls(totals, layers, places)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns of which something is added up."""
+        return frozenset().union(*(each.told.of for each in self.totals))
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Which values are known, layer by layer, sets of rows whose values are perhaps known too, and what shows them."""
+
+    surely: Rows
+    perhaps: Sequence[Rows]
+    by: Sequence[str]
+
+    def guesses(self) -> Iterator[Rows]:
+        """Yield what may be known: nothing that is not sure, what one mask has left of some rows, or what all of them have."""
+        yield self.surely
+        if len(self.perhaps) > 1:
+            yield from (self.surely | rows for rows in self.perhaps)
+        if self.perhaps:
+            yield self.surely | np.logical_or.reduce(self.perhaps)
+
 
 class AllTold:
     """The totals of all views, and what those who see some of these views can work out."""
 
     def __init__(self, views: Sequence[MaskedView], totals: Sequence[ToldInView], table: pa.RecordBatch, people: NDArray[np.int32]) -> None:
         self._views, self._totals, self._table, self._people = views, totals, table, people
-        self._shown: dict[tuple[str, str], tuple[_Rows, _Rows]] = {}
+        self._shown: dict[tuple[str, str, frozenset[str]], Shown] = {}
+        self._own: dict[str, _Prints] = {}
 
     def of_few(self, seen: Collection[str]) -> Iterator[str]:
-        """Yield what tells of few people to whoever sees some views: the first thing for each column that is added up."""
-        for of in dict.fromkeys(each.told.of for each in self._totals):
-            totals = [each for each in self._totals if each.told.of == of and each.view in seen and (each.told.groups >= 0).any()]
-            if not totals:
-                continue
-            known, by = self._known(seen, of)
-            found = (self._few(some, rows, by) for rows in known for some in _sets(totals) if len(some) > 1 or rows.any())
-            yield from islice(filter(None, found), 1)
+        """Yield what tells of few people to whoever sees some views: the first thing for all totals of the same columns."""
+        for totals in _families([each for each in self._totals if each.view in seen]):
+            if any(each.adds_up for each in totals):
+                yield from islice(self._found(_Family.of(totals), seen), 1)
 
-    def _known(self, seen: Collection[str], of: str) -> tuple[list[_Rows], list[str]]:
-        """Return the rows whose own values of a column are seen, surely and perhaps, and what shows them."""
+    def _found(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
+        mixed = [each for each in family.totals if each.told.mixed]
+        if len(family.totals) > 1 or not mixed:
+            known = self._known(family, seen)
+            for surely in known.guesses():
+                yield from self._few_of_sets(family, surely, family.places, known.by)
+                if len(family.layers) > 1:
+                    # what a mask has made of values before they are added up may be so near to them that it is the same
+                    alike = np.broadcast_to(surely.any(axis=0), surely.shape)
+                    yield from self._few_of_sets(family, alike, [np.zeros_like(place) for place in family.places], known.by)
+        for each in mixed:
+            yield from self._left_of_mixed(family, each, self._known(family, {*seen} - {each.view}))
+
+    def _known(self, family: _Family, seen: Collection[str]) -> _Known:
+        """Return the values that some views show, surely and perhaps, and what shows them."""
         by: list[str] = []
-        surely, perhaps = np.zeros((2, len(self._people)), bool)
-        if not of:
-            return [surely], by
+        perhaps: list[Rows] = []
+        surely = np.zeros((len(family.layers), len(self._people)), bool)
+        own = {name: np.zeros(len(self._people), bool) for name in family.columns}
         for view in self._views:
-            if view.name in seen:
-                if (view.name, of) not in self._shown:
-                    self._shown[view.name, of] = view.known(of, self._table.column(of))
-                shown = self._shown[view.name, of]
-                surely |= shown[0]
-                perhaps |= shown[1]
-                by += [f"the view {view.name}" if view.name else "the release"] if (shown[0] | shown[1]).any() else []
-        for each in self._totals:
-            if each.told.of == of and each.view in seen and each.told.known.any():
-                surely |= each.told.known
+            before, known = len(perhaps), np.zeros(len(self._people), bool)
+            for column in view.telling_of(family.columns) if view.name in seen else ():
+                shown = self._shown_in(view, column, family.columns)
+                for name in own:
+                    same = (shown.plain & (shown.prints == self._prints_of(name))) | (shown.ends & (name == column))
+                    known |= same
+                    own[name] |= same
+                for layer, (of, prints) in enumerate(family.layers):
+                    same = shown.plain & (shown.prints == prints)
+                    known |= same
+                    surely[layer] |= same
+                    settled = np.zeros_like(surely)
+                    for name in of & {column}:
+                        settled[layer] = shown.settles(prints, self._prints_of(name))
+                    perhaps += [settled] if settled.any() else []
+                perhaps += [np.broadcast_to(rows, surely.shape) for rows in shown.perhaps]
+            by += [f"the view {view.name}" if view.name else "the release"] if known.any() or len(perhaps) > before else []
+        for layer, (of, _) in enumerate(family.layers):
+            if of:
+                # of whom the values are known that it is made of, nothing is left to be learnt
+                surely[layer] |= np.logical_and.reduce([own[name] for name in of])
+        for each, place in zip(family.totals, family.places, strict=True):
+            if each.view in seen and each.told.known.any():
+                rows = np.flatnonzero(each.told.known)
+                surely[place[rows], rows] = True
                 by.append(each.words)
-        return [surely, surely | perhaps] if perhaps.any() else [surely], by
+        return _Known(surely, perhaps, by)
 
-    def _few(self, totals: Sequence[ToldInView], known: _Rows, by: Sequence[str]) -> str | None:
-        """Return what some totals tell of few people, together and beside values that are known; None where they do not."""
-        least = max(each.told.people for each in totals)
-        few = few_people([np.where(known, -1, each.told.groups) for each in totals], self._people, least)
+    def _shown_in(self, view: MaskedView, column: str, of: frozenset[str]) -> Shown:
+        if (view.name, column, of) not in self._shown:
+            self._shown[view.name, column, of] = view.shown(column, of, self._table)
+        return self._shown[view.name, column, of]
+
+    def _prints_of(self, column: str) -> _Prints:
+        if column not in self._own:
+            self._own[column] = added_prints(self._table.column(column))
+        return self._own[column]
+
+    def _few_of_sets(self, family: _Family, known: Rows, places: Sequence[Groups], by: Sequence[str]) -> Iterator[str]:
+        """Yield what some totals tell of few people, together and beside values that are known."""
+        rows = np.arange(len(self._people))
+        groups = [np.where(known[place, rows], -1, each.told.groups) for each, place in zip(family.totals, places, strict=True)]
+        for some in _sets([number for number, each in enumerate(family.totals) if each.adds_up]):
+            if len(some) > 1 or known.any():
+                told = [family.totals[number] for number in some]
+                found = self._few(told, [groups[number] for number in some], [places[number] for number in some], by)
+                if found is not None:
+                    yield found
+
+    def _few(self, totals: Sequence[ToldInView], groups: Sequence[Groups], places: Sequence[Groups], by: Sequence[str]) -> str | None:
+        names, shown = _listed([each.words for each in totals]), _showing(by)
+        mixed = [number for number, each in enumerate(totals) if each.told.mixed]
+        if len(mixed) == len(totals):
+            least = max(each.told.people for each in totals)
+            few = few_in_common(groups, self._people, least) if len(mixed) > 1 else None
+            return f"{names} show the values of groups that tell which are those of {few}, fewer than {least}" if few is not None else None
+        least = max(each.told.people for each in totals if not each.told.mixed)
+        few = few_people(groups, self._people, least, places)
         if few is None:
             return None
-        names = _listed([each.words for each in totals])
-        shown = f"{_listed(by)} {'shows' if len(by) == 1 else 'show'}" if by else ""
         if len(totals) == 1:
             told = f"{names} tells a total of which {shown} all values but those of {few}"
         elif len(totals) == 2:
-            told = f"{names} tell totals of groups that differ by {few}" + (f" beside what {shown}" if by else "")
+            apart = bool(((places[0] != places[1]) & (groups[0] >= 0) & (groups[1] >= 0)).any())
+            what = "totals of groups or values that differ by" if apart else "totals of groups that differ by"
+            told = f"{names} tell {what} {few}" + (f" beside what {shown}" if by else "")
         else:
             told = f"{names} together tell the total of {few}"
         return told if "fewer than" in few else f"{told}, fewer than {least}"
 
+    def _left_of_mixed(self, family: _Family, each: ToldInView, known: _Known) -> Iterator[str]:
+        """Yield what is left of values that change places within groups of enough people, where other views show most of them."""
+        place = family.places[family.totals.index(each)]
+        shown = known.surely[place, np.arange(len(self._people))]
+        groups = _of_enough(each.told, self._people)
+        left = np.where(shown, -1, groups)
+        if shown.any() and (left >= 0).any() and (few := smallest_group(left, self._people)) < each.told.people:
+            number = "1 person" if few == 1 else f"{few} people"
+            yield f"{each.words} shows the values of a group of which {_showing(known.by)} all but those of {number}, fewer than {each.told.people}"
 
-def _sets(totals: Sequence[ToldInView]) -> Iterator[Sequence[ToldInView]]:
+
+def _families(totals: Sequence[ToldInView]) -> list[list[ToldInView]]:
+    """Return totals of the same columns together, in their order; those that add up something of several columns belong to all of these."""
+    families: list[list[ToldInView]] = []
+    for each in totals:
+        related = [family for family in families if any(each.told.of == other.told.of or each.told.of & other.told.of for other in family)]
+        families = [family for family in families if family not in related]
+        families.append([*(other for family in related for other in family), each])
+    return families
+
+
+def _of_enough(told: Told, people: NDArray[np.int32]) -> Groups:
+    """Return the group of each row where it has as many people as may be told of, else -1: what fewer show, they show alone."""
+    rows = told.groups >= 0
+    pairs = np.unique(np.stack([told.groups[rows], people[rows]]), axis=1)
+    sizes = np.append(np.bincount(pairs[0], minlength=1), 0)
+    return np.where(sizes[told.groups] >= told.people, told.groups, -1)
+
+
+def _sets(totals: Sequence[int]) -> Iterator[Sequence[int]]:
     """Yield single totals, pairs of them, of which the smallest difference is known exactly, and all of them."""
     yield from ([each] for each in totals)
     yield from combinations(totals, 2)
     if len(totals) > 2:
         yield totals
+
+
+def _showing(by: Sequence[str]) -> str:
+    return f"{_listed(by)} {'shows' if len(by) == 1 else 'show'}" if by else ""
 
 
 def _listed(words: Sequence[str]) -> str:

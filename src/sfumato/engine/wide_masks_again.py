@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,8 @@ from sfumato.core.reading import read
 from sfumato.core.row_groups import people_of
 from sfumato.engine.broken_release import broken
 from sfumato.engine.masks_again import as_values
-from sfumato.engine.totals_together import AllTold, MaskedView, ToldInView
+from sfumato.engine.shown_values import MaskedView
+from sfumato.engine.totals_together import AllTold, ToldInView
 from sfumato.errors import PromiseError
 
 _Readers = Mapping[str, Collection[str]]
@@ -34,6 +34,7 @@ class WideMasksAgain:
         self._columns = {view: [name for name in masks.wide if _tells(masks.masks[name])] for view, masks in parts}
         self._subject = subject
         needed = [column for view, masks in parts for name in self._columns[view] for column in masks.needed(name)]
+        needed += _asked_beside([mask for _, masks in parts for mask in masks.masks.values() if isinstance(mask, MaskedColumn)])
         self.needed = list(dict.fromkeys([*needed, *([subject] if subject is not None and needed else [])]))
         self._batches: list[pa.RecordBatch] = []
 
@@ -74,14 +75,21 @@ class WideMasksAgain:
             if mask.card.deterministic and not np.array_equal(written.prints[name], fingerprints([view.masks.as_read_back(name, made)], len(rows))):
                 raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
             for told in totals:
-                _refuse_few(told, people_of(columns, context.subject))
-                groups, known = (_of_source(rows, view.staged.link, table.num_rows) for rows in (told.groups, told.known))
-                yield ToldInView(view.name, name, replace(told, groups=groups, known=known))
+                if not told.mixed:
+                    _refuse_few(told, people_of(columns, context.subject))
+                yield ToldInView(view.name, name, _of_source(told, view.staged.link, table.num_rows))
 
 
 def _tells(mask: Mask) -> bool:
     """Return whether a mask can be done again, or at least what it tells of groups."""
     return mask.card.deterministic or (isinstance(mask, MaskedColumn) and any(isinstance(step, Totals) for step in mask.operations))
+
+
+def _asked_beside(masks: Sequence[MaskedColumn]) -> list[str]:
+    """Return the columns of which totals are told, and those that say which rows of other masks show values of them."""
+    added_up = frozenset().union(*(mask.added_up for mask in masks))
+    asked = [mask.when.reads for mask in masks if mask.when is not None and added_up & {mask.column, *mask.reads}]
+    return [*sorted(added_up), *(name for names in asked for name in names)]
 
 
 def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:
@@ -92,8 +100,8 @@ def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:
         raise broken("tells a total of fewer people than may be told of", code="verify-total")
 
 
-def _of_source(values: NDArray[Any], link: NDArray[np.int64], rows: int) -> NDArray[Any]:
-    """Return what published rows have as what rows of the source have; -1 or not true for the others."""
-    found = np.full(rows, -1, np.int64) if values.dtype != bool else np.zeros(rows, bool)
-    found[link] = values
-    return found
+def _of_source(told: Told, link: NDArray[np.int64], rows: int) -> Told:
+    """Return what is told of published rows as told of rows of the source, of the others nothing."""
+    groups, known, added = np.full(rows, -1, np.int64), np.zeros(rows, bool), np.zeros(rows, np.uint64)
+    groups[link], known[link], added[link] = told.groups, told.known, told.added
+    return replace(told, groups=groups, known=known, added=added)

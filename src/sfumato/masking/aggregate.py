@@ -19,8 +19,8 @@ from sfumato.core.canonical import ValueType, as_text
 from sfumato.core.grouped_mask import GroupedMask
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Card, MaskContext, Told
-from sfumato.core.number_columns import as_column, numbers_of
-from sfumato.core.row_groups import people_of
+from sfumato.core.number_columns import added_prints, as_column, numbers_of
+from sfumato.core.row_groups import parts_of_people, people_of
 
 Function = Literal["sum", "median", "average", "max", "min", "count", "mode"]
 _OF_ANYTHING = ("count", "mode")
@@ -109,16 +109,23 @@ class Aggregate(GroupedMask):
         )
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
-        """Return the groups whose sum, mean or number is told, and the rows that have a told extreme; plain ones are told anyway."""
-        if self.plain or self.function == "mode":
+        """Return the groups whose sum, mean or number is told, and the rows that have a told extreme or mode; plain ones are told anyway."""
+        if self.plain:
             return None
-        column = columns.column(context.column)
+        column, nobody = columns.column(context.column), np.zeros(columns.num_rows, bool)
         groups, number = self.groups(columns)
-        found, added = self._of_groups(column, groups, people_of(columns, context.subject), number, self._least(context))
-        of = "" if self.function == "count" else context.column
+        people, least, of = people_of(columns, context.subject), self._least(context), frozenset([context.column])
+        if self.function == "mode":
+            modes = added_prints(self._modes(column, groups, people, number, least))
+            return Told(of, added_prints(column), np.full(len(groups), -1), least, added_prints(column) == modes)
+        found, added = self._of_groups(column, groups, people, number, least)
+        told = np.where(added, groups, -1)
+        if self.function == "count":
+            return Told(frozenset(), np.zeros(len(groups), np.uint64), told, least, nobody)
         if self.function in _ADDED_UP:
-            return Told(of, np.where(added, groups, -1), self._least(context), np.zeros(len(groups), bool))
-        return Told(of, np.full(len(groups), -1), self._least(context), numbers_of(column) == found)
+            shares = parts_of_people(told, people) if self.function == "median" else 1.0
+            return Told(of, added_prints(column, shares), told, least, nobody)
+        return Told(of, added_prints(column), np.full(len(groups), -1), least, numbers_of(column) == found)
 
     def _least(self, context: MaskContext) -> int:
         return 1 if self.plain else self.k or context.people

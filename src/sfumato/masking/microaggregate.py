@@ -13,8 +13,8 @@ from pydantic import Field
 from sfumato.core.grouped_mask import GroupedMask
 from sfumato.core.kernels.microaggregation import shortest_path
 from sfumato.core.mask import Card, MaskContext, Told
-from sfumato.core.number_columns import as_column, numbers_of
-from sfumato.core.row_groups import people_of
+from sfumato.core.number_columns import added_prints, as_column, numbers_of
+from sfumato.core.row_groups import parts_of_people, people_of
 
 
 class Microaggregate(GroupedMask):
@@ -56,9 +56,10 @@ class Microaggregate(GroupedMask):
         return as_column(self._found(columns, context)[0], columns.column(context.column), self.decimals)
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
-        """Return the groups whose mean is told, or that of their middle."""
+        """Return the groups whose mean is told, or that of their middle; people's own means are added up."""
         groups = self._found(columns, context)[1]
-        return Told(context.column, groups, self.k or context.people, np.zeros(len(groups), bool))
+        added = added_prints(columns.column(context.column), parts_of_people(groups, people_of(columns, context.subject)))
+        return Told(frozenset([context.column]), added, groups, self.k or context.people, np.zeros(len(groups), bool))
 
     def _found(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the centre of each row's group, NaN where there is none, and the group, -1 where the row is no part of what is told of it."""

@@ -13,6 +13,7 @@ from pydantic import Field
 from sfumato.core.dealt import dealt
 from sfumato.core.grouped_mask import GroupedMask
 from sfumato.core.mask import Card, MaskContext, Told
+from sfumato.core.number_columns import added_prints
 from sfumato.core.row_groups import chance, permuted
 
 
@@ -46,7 +47,8 @@ class Shuffle(GroupedMask):
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups that exchange values: they are shown, though not whose they are, and so is what they add up to."""
         groups, _ = self.groups(columns)
-        return Told(context.column, groups.astype(np.int64), 1, np.zeros(len(groups), bool))
+        added = added_prints(columns.column(context.column))
+        return Told(frozenset([context.column]), added, groups.astype(np.int64), context.people, np.zeros(len(groups), bool), mixed=True)
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the values in another order."""

@@ -18,23 +18,37 @@ if TYPE_CHECKING:
 # the columns that would have to accept it, and what it is
 _Warned = tuple[Sequence[Column], Mistake]
 
-_WORD, _END = r"(^|[_. -])", r"([_. -]?(address|code|date|day|id|name|no|nr|num|number|nummer|year))?$"
+_WORD, _BETWEEN = r"(^|[_. -])", "[_. -]?"
+
+
+def _any(names: str) -> str:
+    """Return a pattern for any of some names, their words written together or apart."""
+    return f"({'|'.join(names.replace('_', _BETWEEN).split())})"
+
+
+# what may stand behind a name: a further word, and a number where there are several
+_END = rf"({_BETWEEN}{_any('address code date day id line name no nr num number nummer year')})?({_BETWEEN}[0-9]{{1,2}})?$"
 # names by which columns are called that together single people out, in the languages of those who ask most
-_TELLING = re.compile(
-    rf"{_WORD}(age|date[_. -]of[_. -]birth|birth|birthday|birthdate|born|dob|zip|zipcode|postcode|postal|plz|postleitzahl|gender|sex|city|town|street"
-    r"|address|adresse|race|ethnicity|religion|nationality|marital|marital[_. -]status|occupation|job|job[_. -]title"
-    r"|geburtsdatum|geburtstag|geburtsjahr|alter"
-    rf"|geschlecht|ort|stra(ss|ß)e|hausnummer|wohnort|beruf){_END}",
-    re.IGNORECASE,
-)
-# names by which columns are called that say who somebody is
-_PERSON = "(patient|person|customer|client|employee|member|student|user|contact|full|first|last|family|given|middle|sur|fore|vor|nach|patienten)"
+_TELLING_NAMES = """
+    age date_of_birth birth birthday birthdate birth_place place_of_birth born dob yob zip zipcode postcode postal gender sex city town street address
+    addr latitude longitude ip ip_addr race ethnicity religion nationality marital marital_status occupation job job_title
+    plz postleitzahl adresse anschrift geburtsdatum geburtstag geburtsjahr geburtsort alter geschlecht ort stra(ss|ß)e hausnummer wohnort beruf
+    sexe sexo code_postal date_(de_)?naissance fecha_(de_)?nacimiento
+"""
+_TELLING = re.compile(f"{_WORD}{_any(_TELLING_NAMES)}{_END}", re.IGNORECASE)
+# names by which columns are called that say who somebody is: by themselves, before the word name, or where a number is meant
+_OF_PEOPLE = "patient person customer client employee member student user"
+_NAMED = f"{_OF_PEOPLE} contact full first last family given middle maiden sur fore vor nach geburts patienten"
+_NUMBERED = f"""
+    {_OF_PEOPLE} insurance national tax social passport account card mobile mobil handy steuer kunden versicherten versicherungs sozialversicherungs
+"""
+_SAYING_WHO_NAMES = """
+    e-?mail mail phone telephone cell_phone fax ssn nino bsn dni pesel mrn nhs kvnr svnr codice_fiscale passport iban username login social_security
+    nom prenom prénom apellidos? nombre cognome telefon téléphone telefono teléfono
+"""
 _SAYING_WHO = re.compile(
-    rf"^name$|{_WORD}{_PERSON}[_. -]?name$|{_WORD}(nom|prenom|prénom|apellidos?|nombre|cognome|e-?mail|mail|phone|telephone|mobile|telefon|handy"
-    r"|téléphone|telefono|teléfono|fax|ssn|nino|bsn|dni|pesel|mrn|nhs|passport|iban|username|login|insurance"
-    r"|versicherten|kunden|steuer|social[_. -]security"
-    r"|(patient|person|customer|client|employee|member|student|user|insurance|national|tax|social|passport|account|card)[_. -]?(id|no|nr|number))"
-    rf"{_END}",
+    rf"^name({_BETWEEN}[0-9]{{1,2}})?$|{_WORD}{_any(_NAMED)}{_BETWEEN}name({_BETWEEN}[0-9]{{1,2}})?$|{_WORD}{_any(_SAYING_WHO_NAMES)}{_END}"
+    rf"|{_WORD}{_any(_NUMBERED)}{_BETWEEN}{_any('id no nr num number nummer')}{_END}",
     re.IGNORECASE,
 )
 

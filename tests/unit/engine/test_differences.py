@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.engine.differences import few_people, fewest_people, may_tell_of_few
+from sfumato.engine.differences import few_in_common, few_people, fewest_people, may_tell_of_few
 from sfumato.errors import PromiseError
 
 PEOPLE = {
@@ -45,6 +45,54 @@ def test_the_smallest_difference_is_the_one_that_unions_of_groups_give(seed: int
     assert fewest_people(one, other, everybody) == by_hand(one, other, everybody)
     # people with several rows are never taken for more than they are
     assert (fewest_people(one, other, people) or 0) <= (by_hand(one, other, people) or 0)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_row_that_adds_another_number_to_each_total_is_left_wherever_one_of_its_groups_is(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    number = int(chance.integers(1, 12))
+    one, other = (chance.integers(-1, chance.integers(1, 4), number) for _ in range(2))
+    apart = chance.random(number) < 0.4
+    # by hand, such a row has two values, each of which is in one total
+    spread = [np.append(one, np.full(number, -1)), np.append(np.where(apart, -1, other), np.where(apart, other, -1))]
+    rows = np.arange(number, dtype=np.int32)
+
+    assert fewest_people(one, other, rows, apart) == by_hand(*spread, np.tile(rows, 2))
+
+
+def test_values_of_three_kinds_are_told_apart() -> None:
+    # the third total is that of the first two groups, with another value of the last row
+    groups = np.repeat(np.arange(2), 6)
+    kinds, same = [groups, groups, np.zeros(12, np.int64)], np.zeros(12, np.int64)
+    changed = np.where(np.arange(12) == 11, 1, 0)
+    people = np.arange(12, dtype=np.int32)
+
+    assert few_people(kinds, people, 3, [same, same, same]) is None
+    assert few_people(kinds, people, 3, [same, same, changed]) == "fewer than 3 people, or it cannot be shown that they do not"
+
+
+def in_common_by_hand(kinds: list[np.ndarray[Any, Any]]) -> int | None:
+    """Intersect the values that groups show, and those that only some of them show; what one group shows alone is no finding."""
+    shown = [{group: frozenset(np.flatnonzero(kind == group).tolist()) for group in set(kind.tolist()) - {-1}} for kind in kinds]
+    found = []
+    for row in range(len(kinds[0])):
+        holding = [groups[int(kind[row])] for groups, kind in zip(shown, kinds, strict=True) if kind[row] >= 0]
+        others = [values for groups, kind in zip(shown, kinds, strict=True) if kind[row] < 0 for values in groups.values()]
+        if holding:
+            left = frozenset.intersection(*holding) - frozenset().union(*others)
+            found += [len(left)] if left not in holding else []
+    return min(found, default=None)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_whom_mixed_groups_have_in_common_is_found_as_by_intersecting_their_values(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    number = int(chance.integers(1, 12))
+    kinds = [chance.integers(-1, chance.integers(1, 4), number) for _ in range(2 + seed % 2)]
+    expected = in_common_by_hand(kinds)
+    words = None if expected is None else "1 person" if expected == 1 else f"{expected} people"
+
+    assert few_in_common(kinds, np.arange(number, dtype=np.int32), number + 1) == words
 
 
 def test_a_difference_among_many_groups_is_found() -> None:

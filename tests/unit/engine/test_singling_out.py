@@ -104,10 +104,28 @@ def test_an_identifier_that_is_removed_and_stands_in_several_rows_is_noted() -> 
     assert any("say subject: pid" in note for note in visits({"role": "identifier"}).record.notes)
 
 
-@pytest.mark.parametrize(("form", "kind"), [("p{}@example.org", "e-mail addresses"), ("+49 421 12345{}", "telephone numbers")])
+SECURITY = "numbers in the form of social security numbers"
+
+
+@pytest.mark.parametrize(
+    ("form", "kind"), [("p{}@example.org", "e-mail addresses"), ("+49 421 12345{}", "telephone numbers"), ("219-09-990{}", SECURITY)]
+)
 def test_values_that_say_who_somebody_is_are_noted(form: str, kind: str) -> None:
     told = visits({"role": "identifier"}, mail=[form.format(number % 9) for number in range(len(VISITS))])
     assert f"most values of column mail are {kind}, and they are published as they are" in told.record.notes
+
+
+def test_a_column_of_which_half_are_addresses_is_noted() -> None:
+    told = visits(
+        {"role": "identifier"}, mail=[f"p{number % 8}@example.org" if number % 2 else f"none {number % 8}" for number in range(len(VISITS))]
+    )
+    assert "many values of column mail are e-mail addresses, and they are published as they are" in told.record.notes
+
+
+def test_numbers_of_which_nobody_has_many_are_not_taken_for_those_of_people() -> None:
+    # no social security number begins with 9
+    told = visits({"role": "identifier"}, mail=[f"{number % 9 + 1}23-45-6789" for number in range(len(VISITS))])
+    assert not any("social security" in note for note in told.record.notes)
 
 
 @pytest.mark.parametrize(

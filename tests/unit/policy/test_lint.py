@@ -48,7 +48,24 @@ def test_plain_aggregates_are_warned_of() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["age", "Birth Date", "zip_code", "PLZ", "patient.gender", "geburtsdatum", "dateOfBirth", "Straße", "Postleitzahl", "ip_address"]
+    "name",
+    [
+        *("age", "Birth Date", "zip_code", "PLZ", "patient.gender", "geburtsdatum", "dateOfBirth", "Straße", "Postleitzahl", "ip_address"),
+        *(
+            "address1",
+            "address_line_1",
+            "addressLine2",
+            "dateofbirth",
+            "zip5",
+            "latitude",
+            "birthplace",
+            "birth_place",
+            "client_ip",
+            "sexe",
+            "anschrift",
+        ),
+        *("birth_place", "code_postal", "date_de_naissance", "fecha_nacimiento"),
+    ],
 )
 def test_a_column_that_is_called_like_a_quasi_identifier_is_warned_of(name: str) -> None:
     columns = {name: {"role": "other"}, "job title x": {"role": "quasi_identifier"}}
@@ -73,6 +90,15 @@ def test_a_column_that_is_called_like_a_quasi_identifier_is_warned_of(name: str)
         "patientenname",
         "kundennummer",
         "nhs_number",
+        "phone1",
+        "email_2",
+        "KVNR",
+        "name2",
+        "first_name_1",
+        "mobile_no",
+        "handynummer",
+        "steuer_id",
+        "insuranceNumber",
     ],
 )
 def test_a_column_that_is_called_like_what_says_who_somebody_is_is_warned_of(name: str) -> None:
@@ -80,6 +106,7 @@ def test_a_column_that_is_called_like_what_says_who_somebody_is_is_warned_of(nam
     columns = {name: {"role": "other"}, "x": {"role": "quasi_identifier"}}
     assert warned(columns, promises=promised) == [("lint-left-in-clear", f"columns.{name}.role")]
     harmless = ["drug_name", "login_count", "email_sent_count", "mail_order", "phone_model", "mobile_os", "insurance_type", "street_lights"]
+    harmless += ["handy", "steuer", "steuer_betrag", "insurance", "mobile", "zip_files", "trip", "stage1", "birth_weight", "line_1"]
     assert warned({"x": {"role": "quasi_identifier"}, **{each: {"role": "other"} for each in harmless}}, promises=promised) == []
     kept = {name: {"role": "identifier", "mask": "keep"}, "x": {"role": "quasi_identifier"}}
     assert warned(kept, promises=promised) == [("lint-left-in-clear", f"columns.{name}.mask")]

@@ -1,0 +1,132 @@
+"""Values that views show: in which rows of the source what stands there is what was there, or may tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sfumato.core.chains import leaves_some, may_be_undone, moves, taken_in
+from sfumato.core.hierarchy import interval_ends
+from sfumato.core.interfaces import MaskPlan, Staged
+from sfumato.core.kernels.fingerprint import fingerprints
+from sfumato.core.mask import Mask
+from sfumato.core.masked_column import MaskedColumn
+from sfumato.core.number_columns import added_prints, numbers_of
+from sfumato.core.quiet import Quiet
+from sfumato.core.reading import CodedColumn, read
+
+Rows = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What a column of a view shows, by rows of the source.
+
+    ``prints`` are fingerprints of what stands there, as of what is added up. In ``plain`` rows it is no chance where it is what was there;
+    in ``ends`` an interval ends with the value. ``perhaps`` are sets of rows of which it may tell the value, though it is another.
+    """
+
+    prints: NDArray[np.uint64]
+    plain: Rows
+    ends: Rows
+    perhaps: Sequence[Rows]
+
+    def settles(self, added: NDArray[np.uint64], originals: NDArray[np.uint64]) -> Rows:
+        """Return the rows where what stands there says what is added up, such as a limit, but not what was there."""
+        rows = np.flatnonzero(self.plain)
+        _, codes = np.unique(self.prints[rows], return_inverse=True)
+        found = np.zeros(len(self.plain), bool)
+        found[rows] = ((_values_of(codes, added[rows]) == 1) & (_values_of(codes, originals[rows]) > 1))[codes]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class MaskedView:
+    """A view whose masks are done again: its name, its masks, what was written, and the columns whose intervals end with values of the table."""
+
+    name: str
+    masks: MaskPlan
+    staged: Staged
+    ends: Set[str] = frozenset()
+
+    def telling_of(self, columns: Set[str]) -> list[str]:
+        """Return the published columns that may show values of some columns: these, and those into which masks put something of them."""
+        return [name for name in self.masks.order if name in columns or any(columns & taken_in(steps) for steps in self._chains(name))]
+
+    def shown(self, column: str, of: Set[str], table: pa.RecordBatch) -> Shown:
+        """Return what a column shows of values of some columns, whose originals are in a table of the source."""
+        rows, link = table.num_rows, self.staged.link
+        prints, plain, ends = np.zeros(rows, np.uint64), np.zeros(rows, bool), np.zeros(rows, bool)
+        if any(publication.column == column for publication in self.masks.publications):
+            written = self._written(column)
+            prints[link], plain[link] = _prints(written), True
+            if column in self.ends & of:
+                ends[link] = _is_end(written, numbers_of(table.column(column))[link])
+            return Shown(prints, plain, ends, [])
+        branches = [(steps, held) for steps, held in self._branches(column, table) if column in of or of & taken_in(steps)]
+        if not any(leaves_some(steps) or moves(steps) for steps, _ in branches):
+            return Shown(prints, plain, ends, [])
+        written = self._written(column)
+        prints[link] = _prints(written)
+        originals = fingerprints([table.column(name) for name in sorted({column} & of or of)], rows)[link]
+        perhaps = []
+        for steps, held in branches:
+            if moves(steps):
+                perhaps.append(held & ~np.isnan(np.append(numbers_of(written.values), np.nan)[written.codes]))
+            elif leaves_some(steps):
+                plain[link] |= held
+                if may_be_undone(steps):
+                    perhaps.append(held & np.append(_values_of(written.codes, originals) == 1, False)[written.codes])
+        return Shown(prints, plain, ends, [self._of_source(some, rows) for some in perhaps if some.any()])
+
+    def _written(self, column: str) -> CodedColumn:
+        return read(self.staged.written, [column], {}, Quiet()).columns[column]
+
+    def _chains(self, column: str) -> Sequence[Sequence[Mask]]:
+        mask = self.masks.masks.get(column)
+        if isinstance(mask, MaskedColumn):
+            return mask.branches
+        return [[mask] if mask is not None else []]
+
+    def _branches(self, column: str, table: pa.RecordBatch) -> list[tuple[Sequence[Mask], Rows]]:
+        """Return the operations of a column, none where values are kept, and the published rows that they are for."""
+        mask = self.masks.masks.get(column)
+        when = mask.when if isinstance(mask, MaskedColumn) else None
+        if when is None:
+            return [(steps, np.ones(len(self.staged.link), bool)) for steps in self._chains(column)]
+        holds = when.holds(table.select(list(dict.fromkeys(when.reads))).take(pa.array(self.staged.link)))
+        return list(zip(self._chains(column), [holds, ~holds], strict=True))
+
+    def _of_source(self, published: Rows, rows: int) -> Rows:
+        found = np.zeros(rows, bool)
+        found[self.staged.link] = published
+        return found
+
+
+def _prints(written: CodedColumn) -> NDArray[np.uint64]:
+    """Return the fingerprint of what stands in each row."""
+    values = pa.concat_arrays([written.values, pa.nulls(1, written.values.type)])
+    prints: NDArray[np.uint64] = added_prints(values)[written.codes]
+    return prints
+
+
+def _is_end(written: CodedColumn, numbers: NDArray[np.float64]) -> Rows:
+    """Return which numbers an interval that stands for them ends with."""
+    pairs = [interval_ends(str(label)) or (None, None) for label in written.values.to_pylist()] + [(None, None)]
+    found = np.zeros(len(numbers), bool)
+    for ends in zip(*pairs, strict=True):
+        found |= numbers_of(pa.array(ends, pa.string()))[written.codes] == numbers
+    return found
+
+
+def _values_of(codes: NDArray[Any], prints: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return how many originals each published value has."""
+    there = codes >= 0
+    _, values = np.unique(prints[there], return_inverse=True)
+    pairs = np.unique(np.stack([codes[there].astype(np.int64), values], axis=1), axis=0)
+    return np.bincount(pairs[:, 0], minlength=int(codes.max(initial=-1)) + 1)
