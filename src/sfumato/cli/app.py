@@ -92,6 +92,18 @@ def run(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
 
 
 @app.command()
+def retain(
+    policy: PolicyArgument,
+    now: Annotated[str | None, typer.Option(help="the instant from which ages are counted; the present where it is not given")] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Archive the rows of a table that are old enough, anonymised and period by period, and delete them."""
+    from sfumato.cli.retain import retain as command
+
+    command(policy, now, format.value)
+
+
+@app.command()
 def convert(
     configuration: Annotated[Path, typer.Argument(help="the JSON configuration of a k-anonymisation module", show_default=False)],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the policy to write; standard output where it is not given")] = None,

@@ -102,7 +102,7 @@ def people(count: Any, k: int) -> Any:
 
 def record_of(sink: Any) -> str | None:
     """Return where the record of a sink's release goes: where the sink says so, or beside its first file; None where there is neither."""
-    if "record" in getattr(type(sink), "model_fields", {}):
+    if hasattr(sink, "record"):
         own: str | None = sink.record
         return own
     places = sink.places()

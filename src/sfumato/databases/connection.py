@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Protocol
 
@@ -73,6 +74,50 @@ class Connection(Protocol):
 
     def publish(self, staged: TableName, table: TableName) -> None:
         """Put a staged table in the place of another in one step, with what others may do with that; refuse where it cannot be."""
+        ...
+
+    def quoted_name(self, name: str) -> str:
+        """Return a name as SQL writes it."""
+        ...
+
+    def quoted(self, table: TableName) -> str:
+        """Return the name of a table as SQL writes it."""
+        ...
+
+    def selected(self, column: TableColumn, name: str | None = None) -> str:
+        """Return a column as a query selects it, where it goes by another name than its own by that."""
+        ...
+
+    def placed(self, table: TableName) -> TableName:
+        """Return the name of a table with that of its schema."""
+        ...
+
+    def private_name(self, name: str, beside: TableName) -> TableName:
+        """Return the name of a table that lasts, where no audience looks, for what has to do with another one."""
+        ...
+
+    def primary_key(self, table: TableName) -> list[str]:
+        """Return the columns of the primary key, in its order; none where there is no key."""
+        ...
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Let all that is done within it last together, or not at all."""
+        ...
+
+    def drop_staged(self, table: TableName) -> None:
+        """Remove a staged table, within a transaction where that can be, else when the connection is closed."""
+        ...
+
+    def counted(self, table: TableName, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
+        """Return the distinct rows of some columns, told apart by their bytes, and how many there are of each."""
+        ...
+
+    def alone(self, name: str) -> AbstractContextManager[None]:
+        """Hold a lock as long as the session lives; refuse where another has it."""
+        ...
+
+    def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
+        """Delete rows ``s`` of a table that have a row ``k`` among chosen keys, and return how many there were."""
         ...
 
     def commit(self) -> None:

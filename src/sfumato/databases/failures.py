@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sfumato.errors import DataError, SfumatoError, UnreachableError
+from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError
 
 _NO_SERVER = "look at host and port, and whether the server runs and lets this machine in"
 
@@ -54,3 +54,8 @@ def of_code(code: str | None, known: Mapping[str, Failure]) -> Failure:
     """Return the failure that a code, or the beginning of one, stands for."""
     text = code or ""
     return next((known[text[:length]] for length in range(5, 0, -1) if text[:length] in known), FAILED)
+
+
+def busy(server: str) -> UsageError:
+    """Return what is said where another run does the same."""
+    return UsageError(f"another run is doing this on {server}", code="database-busy", hint="wait until it has ended")

@@ -6,6 +6,7 @@ lock the session holds as long as it lives: what has no lock is what a dead proc
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ from sfumato.core.files import file_errors
 from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
-from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, of_code
+from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
 from sfumato.databases.mysql_types import called, column_of, kind_of, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
@@ -208,6 +209,71 @@ class MysqlConnection:
             self._staged.append(away)
             moves.insert(0, (target, away))
         self.do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
+
+    def quoted_name(self, name: str) -> str:
+        """Return a name as SQL writes it."""
+        return quoted_name(name)
+
+    def quoted(self, table: TableName) -> str:
+        """Return the name of a table as SQL writes it."""
+        return quoted(table)
+
+    def selected(self, column: TableColumn, name: str | None = None) -> str:
+        """Return a column as a query selects it, where it goes by another name than its own by that."""
+        return selected(column, name)
+
+    def private_name(self, name: str, beside: TableName) -> TableName:
+        """Return a name in the database for what is staged."""
+        del beside
+        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        return TableName(name, STAGING)
+
+    def primary_key(self, table: TableName) -> list[str]:
+        """Return the columns of the primary key."""
+        query = (
+            "SELECT column_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND index_name = 'PRIMARY' "
+            "ORDER BY seq_in_index"
+        )
+        return [text_of(name) for (name,) in self._rows(query, [self._schema_of(table), table.name])]
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what is done within it; undo it where it fails."""
+        with self._errors():
+            self._connection.begin()
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                self._connection.rollback()
+            raise
+        with self._errors():
+            self._connection.commit()
+
+    def drop_staged(self, table: TableName) -> None:
+        """Do nothing: it would end the transaction, and is done when the connection is closed."""
+        del table
+
+    def counted(self, table: TableName, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
+        """Group a table by the bytes of some columns; all rows of a group have the same."""
+        values = [f"MIN({selected(column)})" for column in columns]
+        grouped = ", ".join(f"CAST({selected(column)} AS BINARY)" for column in columns)
+        query = f"SELECT {', '.join([*values, 'COUNT(*)'])} FROM {quoted(table)} GROUP BY {grouped}"
+        return self.select(query, [*columns, TableColumn("sfumato_rows", "bigint", pa.int64())])
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Hold a lock as long as the session lives; refuse where another has it."""
+        ((free,),) = self._rows("SELECT GET_LOCK(%s, 0)", [f"sfumato {hashlib.sha256(name.encode()).hexdigest()[:32]}"])
+        if not free:
+            raise busy(self._address.shown)
+        yield
+
+    def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
+        """Delete rows of a table whose keys are chosen."""
+        with self._errors(), self._connection.cursor() as cursor:
+            cursor.execute(f"DELETE s FROM {quoted(self.placed(table))} s JOIN {quoted(keys)} k ON {same} WHERE {chosen}")
+            return int(cursor.rowcount)
 
     def commit(self) -> None:
         """Do nothing: every statement lasts."""

@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, of_code
-from sfumato.databases.postgresql_types import called, column_of, plain, quoted, quoted_name, selected, typed
+from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
+from sfumato.databases.postgresql_types import bytewise, called, column_of, plain, quoted, quoted_name, selected, typed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
 
@@ -193,6 +193,73 @@ class PostgresqlConnection:
         self.do(f"ALTER TABLE {quoted(staged)} RENAME TO {quoted_name(table.name)}")
         for statement in restored:
             self.do(statement)
+
+    def quoted_name(self, name: str) -> str:
+        """Return a name as SQL writes it."""
+        return quoted_name(name)
+
+    def quoted(self, table: TableName) -> str:
+        """Return the name of a table as SQL writes it."""
+        return quoted(table)
+
+    def selected(self, column: TableColumn, name: str | None = None) -> str:
+        """Return a column as a query selects it, where it goes by another name than its own by that."""
+        return selected(column, name)
+
+    def placed(self, table: TableName) -> TableName:
+        """Return the name of a table with that of its schema; that of one which is there, or the first one."""
+        if table.schema is not None:
+            return table
+        found = self._rows(_FIND, [table.name, None, None])
+        return TableName(table.name, found[0][2] if found else self._schema_of(table))
+
+    def private_name(self, name: str, beside: TableName) -> TableName:
+        """Return a name in the schema of the other table; only its owner has any right to what is made there."""
+        return TableName(name, self.placed(beside).schema)
+
+    def primary_key(self, table: TableName) -> list[str]:
+        """Return the columns of the primary key."""
+        query = """
+            SELECT a.attname FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(number, place)
+            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number WHERE i.indrelid = %s AND i.indisprimary ORDER BY k.place
+        """
+        return [name for (name,) in self._rows(query, [self._found(table)[0]])]
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what is done within it; undo it where it fails."""
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):
+                self._connection.rollback()
+            raise
+        self.commit()
+
+    def drop_staged(self, table: TableName) -> None:
+        """Remove a staged table within the transaction."""
+        self.do(f"DROP TABLE {quoted(table)}")
+
+    def counted(self, table: TableName, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
+        """Group a table by the bytes of some columns."""
+        names = [bytewise(column, quoted_name(column.name)) for column in columns]
+        places = ", ".join(str(place + 1) for place in range(len(names)))
+        query = f"SELECT {', '.join([*names, 'count(*)'])} FROM {quoted(table)} GROUP BY {places}"
+        return self.select(query, [*columns, TableColumn("sfumato_rows", "bigint", pa.int64())])
+
+    @contextmanager
+    def alone(self, name: str) -> Iterator[None]:
+        """Hold a lock as long as the session lives; refuse where another has it."""
+        ((free,),) = self._rows("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", [f"sfumato {name}"])
+        if not free:
+            raise busy(self._address.shown)
+        yield
+
+    def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
+        """Delete rows of a table whose keys are chosen."""
+        deleting = f"DELETE FROM {quoted(self.placed(table))} s USING {quoted(keys)} k WHERE {same} AND {chosen} RETURNING 1"
+        query = f"WITH gone AS ({deleting}) SELECT count(*) FROM gone"
+        return int(next(self.select(query, [TableColumn("n", "bigint", pa.int64())])).column(0)[0].as_py())
 
     def commit(self) -> None:
         """Let what was done last."""

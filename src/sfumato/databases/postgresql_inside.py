@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sfumato.databases.inside import KEY, PRINT, ROWS, Layout, labels_named, listed
 from sfumato.databases.postgresql import PostgresqlConnection
-from sfumato.databases.postgresql_types import called, quoted, quoted_name, selected
+from sfumato.databases.postgresql_types import bytewise, called, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName
 
 _MEMORY = "128MB"
@@ -46,7 +46,7 @@ class PostgresqlInside:
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
         name = self._kept[column.name]
-        grouped = f"SELECT count(*) AS n FROM {quoted(self._rows)} WHERE {name} IS NOT NULL GROUP BY {_bytewise(column, name)}"
+        grouped = f"SELECT count(*) AS n FROM {quoted(self._rows)} WHERE {name} IS NOT NULL GROUP BY {bytewise(column, name)}"
         batches = self._connection.select(f"SELECT count(*), count(*) FILTER (WHERE n = 1) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
@@ -70,7 +70,7 @@ class PostgresqlInside:
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by its own text."""
         watched = self._layout.watched
-        grouped = [f'{quoted_name(name)} COLLATE "C"' for name in texts] + [_bytewise(column, quoted_name(column.name)) for column in watched]
+        grouped = [f'{quoted_name(name)} COLLATE "C"' for name in texts] + [bytewise(column, quoted_name(column.name)) for column in watched]
         places = listed(str(place + 1) for place in range(len(grouped)))
         printed = self._print([quoted_name(column.name) for column in self._layout.printed])
         query = f"SELECT {listed([*grouped, 'count(*)', printed])} FROM {quoted(staged)} GROUP BY {places}"
@@ -94,7 +94,7 @@ class PostgresqlInside:
         self._connection.__exit__(None, None, None)
 
     def _counted(self) -> list[str]:
-        return [_bytewise(column, quoted_name(column.name)) for column in self._layout.counted]
+        return [bytewise(column, quoted_name(column.name)) for column in self._layout.counted]
 
     def _hash(self, expressions: Sequence[str]) -> str:
         return f"hash_record_extended(ROW({listed(expressions)}), {self._seed})"
@@ -104,13 +104,7 @@ class PostgresqlInside:
         if not names:
             return "'0'"
         columns = zip(self._layout.printed, names, strict=True)
-        return f"sum(hash_record_extended(ROW({listed(_bytewise(column, name) for column, name in columns)}), 0))::text"
-
-
-def _bytewise(column: TableColumn, name: str) -> str:
-    """Return a column as it is read, and text so that only equal bytes are equal, whatever the rules of its language are."""
-    shown = selected(column, name)
-    return f'{shown}::text COLLATE "C"' if column.as_text or pa.types.is_string(column.kind) else shown
+        return f"sum(hash_record_extended(ROW({listed(bytewise(column, name) for column, name in columns)}), 0))::text"
 
 
 def _key() -> TableColumn:

@@ -68,6 +68,12 @@ def selected(column: TableColumn, name: str | None = None) -> str:
     return f"abbrev({name})" if column.called == "inet" else f"{name}::text"
 
 
+def bytewise(column: TableColumn, name: str) -> str:
+    """Return a column as it is read, and text so that only equal bytes are equal, whatever the rules of its language are."""
+    shown = selected(column, name)
+    return f'{shown}::text COLLATE "C"' if column.as_text or pa.types.is_string(column.kind) else shown
+
+
 def typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColumn]) -> pa.RecordBatch:
     """Return rows in the types of the table; numbers come as text, and some of them are none."""
     arrays = []

@@ -34,6 +34,7 @@ from sfumato.engine.shown_values import MaskedView
 from sfumato.engine.together import Seen, check_together, originals_for
 from sfumato.engine.verify import read_again, verify
 from sfumato.engine.verify_inside import verify_inside
+from sfumato.errors import Mistake, PolicyError
 
 
 class Timings:
@@ -84,10 +85,24 @@ def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -
     timings = Timings()
     with timings.stage("plan"):
         plans = with_keys(make_plans(policy, data))
+        _refuse_retention(plans)
         plans = replace(plans, views=inside(plans.views))
-    with Workplace() as workplace:
-        releases = _run(plans, workplace, progress or Quiet(), timings, kind_of_frame(data))
+    releases = run_plans(plans, progress or Quiet(), timings, kind_of_frame(data))
     return releases[""] if "" in releases else Releases(releases)
+
+
+def _refuse_retention(plans: Plans) -> None:
+    """Refuse a policy that archives and deletes: nobody should do that who meant to publish a copy."""
+    resolved = next(iter(plans.views.values())).resolved
+    if resolved.policy.retention is not None:
+        words, hint = "the policy archives rows and deletes them", "sfumato retain, or leave retention out to publish a copy of all rows"
+        raise PolicyError([Mistake("retention", words, "policy-retention", hint, resolved.lines.at(("retention",)))], name=resolved.name)
+
+
+def run_plans(plans: Plans, progress: Progress, timings: Timings | None = None, kind: str = "arrow") -> dict[str, Release]:
+    """Do what plans say, and return the release of each view."""
+    with Workplace() as workplace:
+        return _run(plans, workplace, progress, timings or Timings(), kind)
 
 
 def _run(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings, kind: str) -> dict[str, Release]:

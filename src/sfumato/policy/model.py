@@ -12,6 +12,7 @@ from sfumato.core.condition import Condition
 from sfumato.core.formats import FORMATS, format_of
 from sfumato.core.keys import KeySource
 from sfumato.core.masked_column import OnInvalid, OnNull
+from sfumato.core.periods import AGE, PeriodLength
 from sfumato.core.publication import Style
 from sfumato.core.settings import Settings
 from sfumato.core.written_forms import WrittenForm
@@ -156,6 +157,20 @@ class Window(Settings):
     lateness: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="how late a record may come, such as 1m")] = None
 
 
+class Retention(Settings):
+    """Which rows are anonymised into an archive and then deleted."""
+
+    column: Annotated[str, Field(description="the column that says when a row was made: a day or an instant")]
+    older_than: Annotated[str, Field(pattern=AGE, description="how old rows must be: a number and h, d or w, such as 90d")]
+    period: Annotated[PeriodLength, Field(description="what a batch holds: rows of a day, week, month, quarter or year that is over")] = "month"
+    key: Annotated[list[str], Field(description="the columns that tell the rows of the source apart; its primary key where none are given")] = []
+    too_small: Annotated[
+        Literal["wait", "delete"],
+        Field(description="what becomes of rows of a period in which the promises cannot be kept: they wait for the next one, or are deleted"),
+    ] = "wait"
+    chunk: Annotated[int, Field(ge=1, le=1_000_000, description="how many rows are deleted in one transaction")] = 10_000
+
+
 class View(Settings):
     """What one audience sees; what it does not say is that of the whole policy."""
 
@@ -196,4 +211,5 @@ class Policy(Settings):
     accept: Annotated[Acceptance, Field(description="what is known of the release and taken into account")] = []
     views: Annotated[dict[str, View], Field(description="several audiences of one source")] = {}
     readers: Annotated[dict[str, Texts], Field(description="who sees which views")] = {}
+    retention: Annotated[Retention | None, Field(description="which rows of a table are archived and then deleted, by sfumato retain")] = None
     window: Annotated[Window | None, Field(description="the stretch of a stream that is anonymised together")] = None

@@ -1,0 +1,55 @@
+"""``sfumato retain``: archive what is old enough, period by period, and delete it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sfumato.cli.answers import answers
+from sfumato.cli.compiling import compile_if_needed
+from sfumato.cli.progress import Bars
+from sfumato.errors import UsageError, number_of
+
+_SAID = {
+    "archived": "archived",
+    "finished": "archived by an earlier run that did not come to its end",
+    "deleted": "too few to be archived",
+    "waiting": "too few to be archived, and wait for the next period",
+}
+
+
+def retain(policy: Path, now: str | None, format: str) -> None:
+    """Archive and delete, and print a line a batch, or all of it as JSON."""
+    from sfumato.engine.retain import retain as retain_rows
+    from sfumato.policy.load import load
+
+    loaded = load(policy)
+    compile_if_needed(loaded)
+    with Bars() as progress:
+        outcome = retain_rows(loaded, _instant(now), progress)
+    if format == "json":
+        told = [
+            {"batch": batch.name, "outcome": batch.outcome, "rows": batch.rows, "deleted": batch.deleted}
+            | ({"record": batch.record.as_mapping()} if batch.record is not None else {})
+            for batch in outcome.batches
+        ]
+        answers().write(json.dumps({"batches": told, "without_time": outcome.without_time}, indent=1, ensure_ascii=False) + "\n")
+        return
+    for batch in outcome.batches:
+        gone = f"; {number_of(batch.deleted, 'row')} deleted from the source" if batch.outcome != "waiting" else ""
+        answers().write(f"{batch.name}: {number_of(batch.rows, 'row')} {_SAID[batch.outcome]}{gone}\n")
+    if not outcome.batches:
+        answers().write("nothing is old enough\n")
+    if outcome.without_time:
+        answers().write(f"{number_of(outcome.without_time, 'row')} without a time, which never grow old\n")
+
+
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError("--now is not an instant", code="retention-now", hint="--now 2026-01-31, or 2026-01-31T12:00:00Z") from None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

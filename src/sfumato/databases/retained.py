@@ -1,0 +1,127 @@
+"""Rows of a table that have grown old: found by their time, known by their keys, read for a batch, and deleted some at a time.
+
+The keys of a batch are written down before anything is done with its rows. They are what is read, and what is deleted; a key goes in the same
+transaction as its row, so that whoever finds the list again goes on where it ends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.databases.connection import Connection
+from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import DataError, UsageError, suggestion
+
+_NUMBER = TableColumn("n", "bigint", pa.int64())
+
+
+class Retained:
+    """A table from which old rows are taken."""
+
+    def __init__(self, connection: Connection, table: TableName, time: str, key: Sequence[str] | None) -> None:
+        self._connection, self._table = connection, table
+        columns = {column.name: column for column in connection.columns(table)}
+        self._time = _known(columns, time, table)
+        if not (pa.types.is_date(self._time.kind) or pa.types.is_timestamp(self._time.kind)):
+            words = f"column {time} of {table} is of type {self._time.called}, and when a row was made is told by a day or an instant"
+            raise DataError(words, code="retention-time", hint="name a column of type date or timestamp")
+        names = list(key or connection.primary_key(table))
+        if not names:
+            words = f"{table} has no primary key, and rows are deleted by their keys"
+            raise UsageError(words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart")
+        self._key = [_known(columns, name, table) for name in names]
+
+    def earliest(self, after: datetime | None = None) -> datetime | None:
+        """Return the time of the oldest row, or of the oldest not before an instant; None where there is none."""
+        since = "" if after is None else f" WHERE s.{self._named(self._time.name)} >= {self._written(after)}"
+        found = self._one(f"SELECT MIN(s.{self._named(self._time.name)}) FROM {self._quoted()} s{since}", [self._time])
+        if found is None or isinstance(found, datetime):
+            return None if found is None else found.replace(tzinfo=None)
+        return datetime(found.year, found.month, found.day)
+
+    def without_time(self) -> int:
+        """Return how many rows have no time: they never grow old."""
+        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} WHERE {self._named(self._time.name)} IS NULL", [_NUMBER]))
+
+    def rows(self, first: datetime, end: datetime) -> int:
+        """Return how many rows are of a period."""
+        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} s WHERE {self._within(first, end)}", [_NUMBER]))
+
+    def begin(self, batch: str, first: datetime, end: datetime) -> TableName:
+        """Write down the keys of a period's rows, and return where."""
+        keys = self.keys_of(batch)
+        self.forget(keys)
+        names = ", ".join(f"s.{self._named(column.name)}" for column in self._key)
+        query = f"SELECT ROW_NUMBER() OVER () AS n, {names} FROM {self._quoted()} s WHERE {self._within(first, end)}"
+        self._connection.do(f"CREATE TABLE {self._connection.quoted(keys)} AS {query}")
+        self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} (n)")
+        self._connection.commit()
+        twice = f"SELECT COUNT(*) FROM (SELECT 1 FROM {self._connection.quoted(keys)} s GROUP BY {names} HAVING COUNT(*) > 1) d"
+        if int(self._one(twice, [_NUMBER])):
+            self.forget(keys)
+            words = f"several rows of {self._table} have the same key, and would be deleted together"
+            raise DataError(words, code="retention-key", hint="name columns in retention: {key: [...]} that tell its rows apart")
+        return keys
+
+    def keys_of(self, batch: str) -> TableName:
+        """Return where the keys of a batch are written down."""
+        told = hashlib.sha256(f"{self._connection.placed(self._table)}\0{batch}".encode()).hexdigest()[:24]
+        return self._connection.private_name(f"retained_{told}", self._table)
+
+    def has(self, keys: TableName) -> bool:
+        """Return whether keys are written down there."""
+        return self._connection.identity(keys) is not None
+
+    def read(self, keys: TableName, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
+        """Read some columns of the rows whose keys are written down."""
+        selected = ", ".join(self._connection.selected(column, f"s.{self._named(column.name)}") for column in columns) or "NULL"
+        joined = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {self._same()}"
+        yield from self._connection.select(f"SELECT {selected} FROM {joined}", columns)
+
+    def delete(self, keys: TableName, many: int) -> int:
+        """Delete the rows whose keys are written down, so many in a transaction, and return how many there were."""
+        deleted, last = 0, int(self._one(f"SELECT COALESCE(MAX(n), 0) FROM {self._connection.quoted(keys)}", [_NUMBER]))
+        first = int(self._one(f"SELECT COALESCE(MIN(n), 1) FROM {self._connection.quoted(keys)}", [_NUMBER]))
+        for start in range(first, last + 1, many):
+            chosen = f"k.n >= {start} AND k.n < {start + many}"
+            with self._connection.transaction():
+                deleted += self._connection.delete_joined(self._table, keys, self._same(), chosen)
+                self._connection.do(f"DELETE FROM {self._connection.quoted(keys)} WHERE n >= {start} AND n < {start + many}")
+        return deleted
+
+    def forget(self, keys: TableName) -> None:
+        """Remove the list of keys."""
+        self._connection.do(f"DROP TABLE IF EXISTS {self._connection.quoted(keys)}")
+        self._connection.commit()
+
+    def _within(self, first: datetime, end: datetime) -> str:
+        name = f"s.{self._named(self._time.name)}"
+        return f"{name} >= {self._written(first)} AND {name} < {self._written(end)}"
+
+    def _written(self, bound: datetime) -> str:
+        """Return a bound of the calendar, which is nothing of the data, as SQL writes it."""
+        return f"DATE '{bound.date().isoformat()}'" if pa.types.is_date(self._time.kind) else f"TIMESTAMP '{bound.isoformat(' ')}'"
+
+    def _same(self) -> str:
+        return " AND ".join(f"s.{self._named(column.name)} = k.{self._named(column.name)}" for column in self._key)
+
+    def _quoted(self) -> str:
+        return self._connection.quoted(self._connection.placed(self._table))
+
+    def _named(self, name: str) -> str:
+        return self._connection.quoted_name(name)
+
+    def _one(self, query: str, columns: Sequence[TableColumn]) -> Any:
+        (batch,) = self._connection.select(query, columns)
+        return batch.column(0)[0].as_py()
+
+
+def _known(columns: dict[str, TableColumn], name: str, table: TableName) -> TableColumn:
+    if name not in columns:
+        raise DataError(f"{table} has no column {name}", code="column-unknown", hint=suggestion(name, columns))
+    return columns[name]

@@ -1,0 +1,236 @@
+"""Retain: rows that are old enough are anonymised into an archive, period by period, and only then deleted.
+
+What is half done when a process dies is finished by the next run: a batch that is in the ledger is never made again, and its rows are deleted by the
+keys that were written down before it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.core import periods
+from sfumato.core.classes import Classes
+from sfumato.core.interfaces import Dictionary, Progress
+from sfumato.core.nested_types import is_readable
+from sfumato.core.quiet import Quiet
+from sfumato.core.record import RunRecord
+from sfumato.core.text_classes import TextClasses
+from sfumato.databases.archive import BATCH, Archive
+from sfumato.databases.connection import Connection
+from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.located import Located
+from sfumato.databases.retained import Retained
+from sfumato.databases.table import TableColumn, TableName
+from sfumato.engine.count import sensitive_ladders
+from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
+from sfumato.engine.run import run_plans
+from sfumato.engine.sensitive import encode_sensitive
+from sfumato.engine.verify import not_kept, reference_of, result_of
+from sfumato.errors import DataError, Mistake, PolicyError, PromiseError
+from sfumato.policy.load import Loaded, load
+from sfumato.policy.model import Retention
+from sfumato.sinks._archive import ArchiveSink
+from sfumato.sinks.sql import Sql
+
+_TOO_SMALL = ("promise-impossible", "suppression-limit", "nothing-left")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What became of the rows of a period: archived and deleted, deleted only, or left where they are because they are too few."""
+
+    name: str
+    outcome: Literal["archived", "finished", "deleted", "waiting"]
+    rows: int
+    deleted: int = 0
+    record: RunRecord | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done with the batches that were old enough, and how many rows have no time and never will be."""
+
+    batches: list[Batch]
+    without_time: int
+
+
+def retain(policy: AnyPolicy, now: datetime | None = None, progress: Progress | None = None) -> Outcome:
+    """Archive and delete what the policy says is old enough, and return what was done, oldest first.
+
+    ``now`` is the instant from which ages are counted; the present where it is not given. Raises an error where anything but too few rows is in the
+    way; what was archived before stays so.
+    """
+    loaded = load(policy)
+    plans = make_plans(loaded)
+    plan, retention = _asked(loaded, plans)
+    source: Any = plan.source
+    sink: Any = plan.sink
+    moment = (now or datetime.now(UTC)).astimezone(UTC).replace(tzinfo=None)
+    with source.connected() as connection, connection.alone(f"retain {connection.identity(source.table_name)}"):
+        retained = Retained(connection, source.table_name, retention.column, retention.key)
+        work = _Work(loaded, plans, plan, retention, retained, connection, sink, progress or Quiet())
+        batches = [*work.finish(), *work.archive(moment - periods.age(retention.older_than))]
+        return Outcome(batches, retained.without_time())
+
+
+def _asked(loaded: Loaded, plans: Plans) -> tuple[Plan, Retention]:
+    """Return the plan and what is to be retained; refuse a policy that does not say so, or of which it cannot be done."""
+    plan = next(iter(plans.views.values()))
+    retention = loaded.policy.retention
+    mistake: tuple[str, str, str] | None = None
+    if retention is None:
+        mistake = "retention", "the policy does not say which rows are archived and deleted", "retention: {column: seen_at, older_than: 90d}"
+    elif not isinstance(plan.source, Located) or not isinstance(plan.sink, Sql):
+        mistake = "retention", "rows are retained from a table of a database to another one", "source: {sql: ...} and sink: {sql: ...}"
+    elif len(plans.views) > 1:
+        mistake = "views", "an archive has one view", "one policy for each"
+    elif BATCH in plan.released:
+        mistake = "columns", f"the column {BATCH} is the archive's own", "rename it in a view of the database"
+    if mistake is not None or retention is None:
+        key, words, hint = mistake or ("", "", "")
+        raise PolicyError([Mistake(key, words, "policy-retention", hint, loaded.lines.at((key,)))], name=loaded.name)
+    return plan, retention
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    loaded: Loaded
+    plans: Plans
+    plan: Plan
+    retention: Retention
+    retained: Retained
+    connection: Connection
+    sink: Sql
+    progress: Progress
+
+    def finish(self) -> list[Batch]:
+        """Delete the rows of batches that were archived by a run that did not come to its end."""
+        found = []
+        with self.sink.connected() as connection:
+            archive = Archive(connection, self.sink.table_name)
+            for line in archive.lines():
+                keys = self.retained.keys_of(line.batch)
+                if line.state == "deleted":
+                    self.retained.forget(keys)
+                elif not self.retained.has(keys):
+                    raise _keys_missing(line.batch)
+                else:
+                    found.append(Batch(line.batch, "finished", line.rows, self._delete(line.batch, archive)))
+        return found
+
+    def archive(self, before: datetime) -> list[Batch]:
+        """Go through the periods that ended before an instant and in which there are rows."""
+        found: list[Batch] = []
+        waiting: periods.Period | None = None
+        earliest = self.retained.earliest()
+        while earliest is not None:
+            period = next(periods.closed_periods(self.retention.period, earliest, before), None)
+            if period is None:
+                break
+            joined = period if waiting is None else periods.Period(waiting.first, period.end, f"{waiting.name.split('..')[0]}..{period.name}")
+            if waiting is not None:
+                found.pop()
+            found.append(self._batch(joined))
+            waiting = joined if found[-1].outcome == "waiting" else None
+            earliest = self.retained.earliest(period.end)
+        return found
+
+    def _batch(self, period: periods.Period) -> Batch:
+        with self.sink.connected() as connection:
+            archive = Archive(connection, self.sink.table_name)
+            name = _new(period.name, {line.batch for line in archive.lines()})
+            keys = self.retained.begin(name, period.first, period.end)
+            try:
+                copy = self._copied(keys)
+                rows = sum(batch.num_rows for batch in copy.source.batches([]))
+                record = self._release(copy, name, rows)
+            except PromiseError as error:
+                if error.code not in _TOO_SMALL:
+                    self.retained.forget(keys)
+                    raise
+                return self._too_few(name, archive, keys, rows)
+            except BaseException:
+                self.retained.forget(keys)
+                raise
+            return Batch(name, "archived", rows, self._delete(name, archive), record)
+
+    def _copied(self, keys: TableName) -> LocalCopy:
+        source: Any = self.plan.source
+        columns = [column for column in self.connection.columns(source.table_name) if is_readable(column.field)]
+        copy = LocalCopy(pa.schema([column.field for column in columns]), self.retained.read(keys, columns))
+        self.connection.commit()
+        return copy
+
+    def _release(self, copy: LocalCopy, name: str, rows: int) -> RunRecord:
+        """Anonymise a copy of the rows, verify it, and append it."""
+        plans = with_keys(make_plans(self.loaded, copy.source))
+        plan = next(iter(plans.views.values()))
+        sink: Any = ArchiveSink(self.sink, name, rows, partial(_refuse_archive, plan))
+        return run_plans(replace(plans, views={"": replace(plan, sink=sink)}), self.progress)[""].record
+
+    def _too_few(self, name: str, archive: Archive, keys: TableName, rows: int) -> Batch:
+        if self.retention.too_small == "wait":
+            self.retained.forget(keys)
+            return Batch(name, "waiting", rows)
+        archive.leave_out(name, rows)
+        return Batch(name, "deleted", rows, self._delete(name, archive))
+
+    def _delete(self, batch: str, archive: Archive) -> int:
+        """Delete the rows whose keys were written down for a batch that is in the ledger."""
+        keys = self.retained.keys_of(batch)
+        deleted = self.retained.delete(keys, self.retention.chunk)
+        archive.mark_deleted(batch)
+        self.retained.forget(keys)
+        return deleted
+
+
+def _keys_missing(batch: str) -> DataError:
+    """Return what is said where nobody knows any more which rows of the source are archived: to guess would lose rows, or archive them twice."""
+    return DataError(
+        f"batch {batch} is in the archive, and the list of its rows that are to be deleted from the source is gone",
+        code="retention-keys",
+        hint="delete those rows yourself, and set state to deleted in the line of the batch in sfumato_ledger",
+    )
+
+
+def _new(name: str, known: set[str]) -> str:
+    """Return the name of a batch; rows that came late to a period are a further one."""
+    number = 1
+    while (found := name if number == 1 else f"{name}/{number}") in known:
+        number += 1
+    return found
+
+
+def _refuse_archive(plan: Plan, connection: Connection, table: TableName, columns: Sequence[TableColumn]) -> None:
+    """Measure the promises on the text of the whole archive, and refuse a batch with which they do not hold."""
+    texts = [shown for name in plan.quasi_identifiers for shown in plan.shown_as(name)]
+    watched = [name for name in plan.watched if name not in plan.resolved.masks]
+    promises = [promise for promise in plan.resolved.promises if set(promise.reads) <= set(watched)]
+    if not promises or not texts:
+        return
+    known = {column.name: column for column in columns}
+    found = pa.Table.from_batches(connection.counted(table, [known[name] for name in (*texts, *watched)]))
+    rows = found.column(len(texts) + len(watched)).to_numpy()
+    coded = {name: found.column(place).combine_chunks().dictionary_encode() for place, name in enumerate((*texts, *watched))}
+    places = {name: column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) for name, column in coded.items()}
+    classes = TextClasses.of_codes([places[name] for name in texts], [len(coded[name].dictionary) for name in texts], len(found))
+    ladders = sensitive_ladders(plan, lambda name: Dictionary(coded[name].dictionary, np.ones(len(coded[name].dictionary), np.int64), 0))
+    sensitive, references = {}, {}
+    for name in watched:
+        encoding = encode_sensitive(plan, name, coded[name].dictionary, ladders)
+        sensitive[name] = np.append(encoding.codes, encoding.null_code).astype(np.int32)[places[name]]
+        references[name] = reference_of(np.repeat(sensitive[name], rows), encoding.size, None)
+    results = [result_of(promise, Classes(classes.number, classes.class_of, rows, sensitive, None, references, ladders)) for promise in promises]
+    if not all(result.holds for result in results):
+        raise PromiseError(
+            f"with this batch the archive as a whole would not keep {not_kept(results)}; nothing has been archived",
+            code="archive-promise",
+            hint="longer periods, or a weaker promise",
+        )

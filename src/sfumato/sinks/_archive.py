@@ -1,0 +1,61 @@
+"""A sink that appends to an archive: a release becomes a batch of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from sfumato.databases.archive import Archive
+from sfumato.databases.connection import Connection
+from sfumato.databases.table import TableColumn, TableName
+from sfumato.sinks.sql import Sql, SqlWriter
+
+
+@dataclass(frozen=True, eq=False)
+class ArchiveSink:
+    """Appends a batch of so many source rows; ``check`` looks at the whole archive before anybody else sees it, and may refuse."""
+
+    sink: Sql
+    batch: str
+    rows: int
+    check: Callable[[Connection, TableName, Sequence[TableColumn]], None]
+
+    @property
+    def record(self) -> str | None:
+        """The file that the record of this batch goes to: that of the sink, with the batch in its name."""
+        if self.sink.record is None:
+            return None
+        path = Path(self.sink.record)
+        return str(path.with_name(f"{path.stem}.{self.batch.replace('/', '_')}{path.suffix}"))
+
+    def places(self) -> Sequence[str]:
+        """Return the archive."""
+        return self.sink.places()
+
+    def open(self, schema: pa.Schema) -> ArchiveWriter:
+        """Begin a table that nobody sees."""
+        connection = self.sink.connected()
+        return ArchiveWriter(connection, self.sink.table_name, schema, self.places(), self)
+
+
+class ArchiveWriter(SqlWriter):
+    """A staged table that goes into an archive."""
+
+    def __init__(self, connection: Connection, table: TableName, schema: pa.Schema, places: Sequence[str], sink: ArchiveSink) -> None:
+        super().__init__(connection, table, schema, places)
+        self._sink = sink
+
+    def publish(self) -> Sequence[str]:
+        """Append the rows, in an order that says nothing, with their line in the ledger; all of it is seen at once."""
+        connection, names = self._connection, self._schema.names
+        archive = Archive(connection, self._table)
+        archive.prepare(names, self._staged)
+        with connection.transaction():
+            archive.append(self._staged, names, self._sink.batch, self._sink.rows, self._rows)
+            self._sink.check(connection, archive.table, connection.made_columns(self._schema))
+            connection.drop_staged(self._staged)
+        connection.__exit__(None, None, None)
+        return self._places

@@ -1,0 +1,307 @@
+"""Retention: old rows of a table are archived, anonymised, and only then deleted; whatever happens in between, none is lost or comes twice."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato
+from sfumato.databases.retained import Retained
+from sfumato.engine.retain import retain
+from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UsageError
+from sfumato.sources.sql import Sql
+from tests.servers import ask, component
+
+NOW = datetime.datetime(2026, 6, 15, tzinfo=datetime.UTC)
+Made = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(params=["postgresql", "mariadb"])
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+@pytest.fixture
+def visits(url: str) -> Made:
+    """A table of visits, so many each month of 2026 up to June, and the policy that archives them."""
+
+    def made(months: dict[int, int] | None = None, kind: str = "timestamp", **changes: Any) -> dict[str, Any]:
+        tables = ("visits", "archive", "sfumato_ledger")
+        ask(url, *(f"DROP TABLE IF EXISTS {name}" for name in tables))
+        ask(url, f"CREATE TABLE visits (id INTEGER PRIMARY KEY, seen {kind} NULL, age INTEGER, town VARCHAR(20), illness VARCHAR(20))")
+        number = 0
+        rows = []
+        for month, many in (months or {1: 40, 2: 30, 3: 50, 4: 20, 5: 25, 6: 10}).items():
+            for _ in range(many):
+                number += 1
+                town = ("Bremen", "Ulm", "Köln")[number % 3]
+                rows.append(f"({number}, '2026-{month:02}-{number % 28 + 1:02} 12:00:00', {20 + number % 40}, '{town}', 'i{number % 4}')")
+        if rows:
+            ask(url, f"INSERT INTO visits VALUES {', '.join(rows)}")
+        policy = {
+            "source": {"sql": component(url, "visits")},
+            "sink": {"sql": component(url, "archive")},
+            "columns": {
+                "id": {"role": "identifier"},
+                "seen": {"role": "identifier"},
+                "age": {"role": "quasi_identifier"},
+                "town": {"role": "quasi_identifier"},
+                "illness": {"role": "sensitive"},
+            },
+            "promises": [{"k_anonymity": {"k": 5}}],
+            "retention": {"column": "seen", "older_than": "60d", "chunk": 7},
+        }
+        policy["retention"] |= changes.pop("retention", {})
+        return {**policy, **changes}
+
+    return made
+
+
+def counted(url: str, query: str) -> int:
+    return int(ask(url, f"SELECT COUNT(*) FROM {query}")[0][0])
+
+
+def test_closed_months_that_are_old_enough_are_archived_and_deleted(visits: Made, url: str) -> None:
+    outcome = retain(visits(), NOW)
+
+    assert [(batch.name, batch.outcome, batch.rows, batch.deleted) for batch in outcome.batches] == [
+        ("2026-01", "archived", 40, 40),
+        ("2026-02", "archived", 30, 30),
+        ("2026-03", "archived", 50, 50),
+    ]
+    assert counted(url, "visits") == 55
+    assert counted(url, "visits WHERE seen < '2026-04-01'") == 0
+    found = ask(url, "SELECT sfumato_batch, COUNT(*) FROM archive GROUP BY sfumato_batch ORDER BY 1")
+    assert [tuple(row) for row in found] == [("2026-01", 40), ("2026-02", 30), ("2026-03", 50)]
+    smallest = ask(url, "SELECT MIN(n) FROM (SELECT COUNT(*) AS n FROM archive GROUP BY sfumato_batch, age, town) s")
+    assert int(smallest[0][0]) >= 5
+    assert sorted(column.lower() for column in columns_of(url, "archive")) == ["age", "illness", "sfumato_batch", "town"]
+
+
+def columns_of(url: str, table: str) -> list[str]:
+    schema = "'public'" if url.startswith("postgresql") else "DATABASE()"
+    query = f"SELECT column_name FROM information_schema.columns WHERE table_name = '{table}' AND table_schema = {schema}"
+    return [str(row[0]) for row in ask(url, query)]
+
+
+def test_a_second_run_does_nothing_and_late_rows_are_a_batch_of_their_own(visits: Made, url: str) -> None:
+    policy = visits()
+    retain(policy, NOW)
+    assert retain(policy, NOW).batches == []
+
+    ask(url, "INSERT INTO visits VALUES " + ", ".join(f"({1000 + n}, '2026-02-03 10:00:00', {20 + n}, 'Ulm', 'i1')" for n in range(6)))
+    late = retain(policy, NOW).batches
+    assert [(batch.name, batch.outcome, batch.deleted) for batch in late] == [("2026-02/2", "archived", 6)]
+    assert counted(url, "archive") == 126
+
+
+def test_too_few_rows_wait_for_the_next_period(visits: Made, url: str) -> None:
+    policy = visits({1: 3, 2: 1, 3: 40, 4: 5})
+    found = retain(policy, NOW).batches
+
+    assert [(batch.name, batch.outcome, batch.rows) for batch in found] == [("2026-01..2026-03", "archived", 44)]
+    assert counted(url, "visits") == 5
+
+    later = retain(policy, NOW + datetime.timedelta(days=365)).batches
+    assert [(batch.name, batch.outcome) for batch in later] == [("2026-04", "archived")]
+
+
+def test_too_few_rows_wait_or_are_deleted_as_the_policy_says(visits: Made, url: str) -> None:
+    assert [batch.outcome for batch in retain(visits({1: 3}), NOW).batches] == ["waiting"]
+    assert counted(url, "visits") == 3
+
+    found = retain(visits({1: 3, 2: 20}, retention={"too_small": "delete"}), NOW).batches
+    assert [(batch.name, batch.outcome, batch.deleted) for batch in found] == [("2026-01", "deleted", 3), ("2026-02", "archived", 20)]
+    assert counted(url, "visits") == 0
+    assert counted(url, "archive") == 20
+
+
+def test_suppressed_rows_are_deleted_and_counted(visits: Made, url: str) -> None:
+    policy = visits({1: 40}, suppression_limit=0.5)
+    ask(url, "INSERT INTO visits VALUES (900, '2026-01-05 00:00:00', 99, 'Nowhere', 'i9')")
+    policy["columns"]["town"] |= {"on_unknown": "suppress", "hierarchy": {"taxonomy": {"tree": {"all": ["Bremen", "Ulm", "Köln"]}}}}
+    (batch,) = retain(policy, NOW).batches
+
+    assert (batch.rows, batch.deleted) == (41, 41)
+    assert counted(url, "archive") == 40
+    assert counted(url, "visits") == 0
+
+
+@pytest.mark.parametrize(("period", "names"), [("day", 28), ("week", None), ("quarter", 1), ("year", 0)])
+def test_batches_are_of_the_length_that_is_asked_for(visits: Made, url: str, period: str, names: int | None) -> None:
+    found = retain(visits({1: 280, 2: 40}, kind="date", retention={"period": period}), NOW).batches
+
+    if names is not None:
+        assert len([batch for batch in found if batch.name.startswith(("2026-01", "2026-Q1"))]) == names
+    left = counted(url, "visits")
+    assert sum(batch.deleted for batch in found) == 320 - left == counted(url, "archive") if period != "year" else left == 320
+    # the last rows of days with few of them wait for more
+    assert left < 5 or period == "year"
+
+
+def test_rows_without_a_time_stay_and_are_told(visits: Made, url: str) -> None:
+    policy = visits({1: 20})
+    ask(url, "INSERT INTO visits VALUES (900, NULL, 30, 'Ulm', 'i1')")
+    assert retain(policy, NOW).without_time == 1
+    assert counted(url, "visits") == 1
+
+
+@pytest.mark.parametrize("moment", ["keys", "append", "delete", "mark"])
+def test_what_a_dead_run_left_is_finished_by_the_next(visits: Made, url: str, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = visits({1: 40, 2: 30})
+    from sfumato.databases.archive import Archive
+
+    class DeadError(BaseException):
+        pass
+
+    def die(*_: Any, **__: Any) -> Any:
+        raise DeadError
+
+    def delete_some(self: Retained, keys: Any, many: int) -> int:
+        first = f"k.n >= 1 AND k.n < {1 + many}"
+        with self._connection.transaction():
+            self._connection.delete_joined(self._table, keys, self._same(), first)
+            self._connection.do(f"DELETE FROM {self._connection.quoted(keys)} WHERE n < {1 + many}")
+        raise DeadError
+
+    target, name, deed = {
+        "keys": (Retained, "read", die),
+        "append": (Archive, "append", die),
+        "delete": (Retained, "delete", delete_some),
+        "mark": (Archive, "mark_deleted", die),
+    }[moment]
+    with monkeypatch.context() as patch:
+        patch.setattr(target, name, deed)
+        with pytest.raises(DeadError):
+            retain(policy, NOW)
+    retain(policy, NOW)
+
+    assert counted(url, "visits") == 0
+    found = ask(url, "SELECT sfumato_batch, COUNT(*) FROM archive GROUP BY sfumato_batch ORDER BY 1")
+    assert [tuple(row) for row in found] == [("2026-01", 40), ("2026-02", 30)]
+    assert ask(url, "SELECT state FROM sfumato_ledger GROUP BY state") == [("deleted",)]
+    assert not left_over(url, policy)
+
+
+def test_a_list_of_keys_that_is_gone_stops_everything(visits: Made, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = visits({1: 40, 2: 30})
+    with monkeypatch.context() as patch:
+        patch.setattr(Retained, "delete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            retain(policy, NOW)
+    source = Sql(**policy["source"]["sql"])
+    with source.connected() as connection:
+        retained = Retained(connection, source.table_name, "seen", ["id"])
+        retained.forget(retained.keys_of("2026-01"))
+
+    with pytest.raises(DataError) as caught:
+        retain(policy, NOW)
+    assert caught.value.code == "retention-keys"
+    assert counted(url, "visits") == 70
+    assert counted(url, "archive") == 40
+
+
+def left_over(url: str, policy: dict[str, Any]) -> list[str]:
+    """Return the lists of keys that are still there, and other tables of which nobody should know."""
+    schema = "'public'" if url.startswith("postgresql") else "DATABASE()"
+    names = [str(row[0]) for row in ask(url, f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema}")]
+    found = [name for name in names if name.startswith(("retained_", "sfumato_")) and name != "sfumato_ledger"]
+    source = Sql(**policy["source"]["sql"])
+    with source.connected() as connection:
+        retained = Retained(connection, source.table_name, "seen", ["id"])
+        keys = [retained.keys_of(batch) for batch in ("2026-01", "2026-02", "2026-03")]
+        return [*found, *(str(each) for each in keys if retained.has(each))]
+
+
+@pytest.mark.slow
+def test_no_row_is_lost_or_archived_twice_however_often_the_process_is_killed(visits: Made, url: str, tmp_path: Path) -> None:
+    policy = visits(dict.fromkeys(range(1, 5), 60), retention={"chunk": 5})
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(policy))
+    command = [sys.executable, "-m", "sfumato", "retain", str(path), "--now", "2026-12-31"]
+    for number in range(12):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
+        time.sleep(0.4 + 0.13 * number)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    last = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert last.returncode == 0, last.stderr
+    assert counted(url, "visits") == 0
+    found = ask(url, "SELECT sfumato_batch, COUNT(*) FROM archive GROUP BY sfumato_batch ORDER BY 1")
+    assert [tuple(row) for row in found] == [(f"2026-{month:02}", 60) for month in range(1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "code"),
+    [
+        ({"retention": {"column": "when"}}, DataError, "column-unknown"),
+        ({"retention": {"column": "age"}}, DataError, "retention-time"),
+        ({"retention": {"key": ["town"]}}, DataError, "retention-key"),
+        ({"retention": {"key": ["nothing"]}}, DataError, "column-unknown"),
+    ],
+)
+def test_what_cannot_be_retained_is_told(visits: Made, url: str, changes: Any, kind: type[SfumatoError], code: str) -> None:
+    policy = visits(**changes)
+    with pytest.raises(kind) as caught:
+        retain(policy, NOW)
+
+    assert caught.value.code == code
+    assert "Bremen" not in str(caught.value)
+    assert counted(url, "visits") == 175
+    assert not left_over(url, policy)
+
+
+def test_a_table_without_a_key_is_told(visits: Made, url: str) -> None:
+    policy = visits({1: 20})
+    ask(url, "ALTER TABLE visits DROP CONSTRAINT visits_pkey" if url.startswith("postgresql") else "ALTER TABLE visits DROP PRIMARY KEY")
+    with pytest.raises(UsageError) as caught:
+        retain(policy, NOW)
+    assert caught.value.code == "retention-key"
+    assert [batch.outcome for batch in retain({**policy, "retention": {**policy["retention"], "key": ["id"]}}, NOW).batches] == ["archived"]
+
+
+def test_policies_that_retain_nothing_are_refused(visits: Made) -> None:
+    policy = visits()
+    without = {key: value for key, value in policy.items() if key != "retention"}
+    for wrong in (without, {**policy, "sink": "release.csv"}):
+        with pytest.raises(PolicyError) as caught:
+            retain(wrong, NOW)
+        assert "policy-retention" in str(caught.value)
+    with pytest.raises(PolicyError, match="older_than"):
+        retain({**policy, "retention": {"column": "seen", "older_than": "soon"}}, NOW)
+
+
+def test_an_archive_of_other_columns_is_refused(visits: Made, url: str) -> None:
+    policy = visits({1: 20})
+    ask(url, "CREATE TABLE archive (something INTEGER)")
+    with pytest.raises(UsageError) as caught:
+        retain(policy, NOW)
+    assert caught.value.code == "archive-columns"
+    assert counted(url, "visits") == 20
+    assert counted(url, "archive") == 0
+
+
+def test_other_errors_than_too_few_rows_stop_and_leave_everything(visits: Made, url: str) -> None:
+    policy = visits({1: 20})
+    policy["columns"]["id"] = {"role": "other"}
+    with pytest.raises(PromiseError) as caught:
+        retain(policy, NOW)
+    assert caught.value.code == "singling-out"
+    assert counted(url, "visits") == 20
+
+
+def test_sfumato_run_does_not_delete(visits: Made, url: str) -> None:
+    with pytest.raises(PolicyError, match="sfumato retain"):
+        sfumato.run(visits({1: 20}))
+    assert counted(url, "visits") == 20
