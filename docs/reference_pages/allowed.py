@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from reference_pages.components import title_of
+from sfumato.core.periods import AGE
 
 _KINDS = {
     "source": "sources",
@@ -27,7 +28,10 @@ _TYPES = {"string": "a text", "integer": "a whole number", "number": "a number",
 # operations are written alone where there is one only
 _ONE_OR_MANY = ("mask", "otherwise")
 # a regular expression is for machines
-_FORMS = {"^[0-9]+(ms|s|m|h|d)$": "a length of time, such as `10m`: a number and `ms`, `s`, `m`, `h` or `d`"}
+_FORMS = {
+    "^[0-9]+(ms|s|m|h|d)$": "a length of time, such as `10m`: a number and `ms`, `s`, `m`, `h` or `d`",
+    AGE: "an age, such as `90d`: a number and `h`, `d` or `w`",
+}
 
 
 def allowed(owner: type[BaseModel], path: tuple[str, ...], below: Mapping[str, str]) -> str:

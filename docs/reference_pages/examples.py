@@ -51,7 +51,8 @@ def example(path: Path) -> str:
             told = f"```python\n{text}```\n\n{_released(_program(text, path.name), [])}"
         elif path.with_suffix(".sh").exists():
             line = path.with_suffix(".sh").read_text(encoding="utf-8")
-            told = f"```yaml\n{text}```\n\n```\n$ {line}{_shell(line)}```"
+            with server(place / "policy.yaml"):
+                told = f"```yaml\n{text}```\n\n```\n$ {line}{_shell(line)}```"
         else:
             with server(place / "policy.yaml"):
                 told = f"```yaml\n{text}```\n\n{_published(place / 'policy.yaml', text)}"

@@ -19,7 +19,7 @@ from sfumato.policy.model import Component, Policy, View
 
 # what stands between a key and those below it: the name of a column, of a view, of a key
 _NAMES = {"columns": "<column>", "views": "<view>", "keys": "<key>", "formats": "<column>"}
-_SECTIONS = {"views": "views", "keys": "mask", "formats": "formats", "window": "what-is-read-but-refused"}
+_SECTIONS = {"views": "views", "keys": "mask", "formats": "formats", "window": "what-is-read-but-refused", "retention": "retention"}
 _WRITTEN = EXAMPLES / "settings"
 _BESIDE_MASKS = ("mask", "when", "otherwise", "on_null", "on_invalid", "unique")
 _REFUSED = {
@@ -129,7 +129,8 @@ def _uses() -> dict[Path, tuple[int, set[tuple[str, ...]]]]:
     found = {}
     for path in sorted(EXAMPLES.rglob("*.yaml")):
         text = path.read_text(encoding="utf-8")
-        if not path.with_suffix(".sh").exists():
+        # what a shell runs is shown with its own component, but for keys that only another command uses
+        if not path.with_suffix(".sh").exists() or path.parent == _WRITTEN:
             found[path] = (len(text), set(_keys(YAML(typ="safe", pure=True).load(text), ())))
     return found
 

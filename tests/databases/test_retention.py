@@ -245,10 +245,10 @@ def test_no_row_is_lost_or_archived_twice_however_often_the_process_is_killed(vi
 @pytest.mark.parametrize(
     ("changes", "kind", "code"),
     [
-        ({"retention": {"column": "when"}}, DataError, "column-unknown"),
+        ({"retention": {"column": "when"}}, DataError, "retention-column"),
         ({"retention": {"column": "age"}}, DataError, "retention-time"),
         ({"retention": {"key": ["town"]}}, DataError, "retention-key"),
-        ({"retention": {"key": ["nothing"]}}, DataError, "column-unknown"),
+        ({"retention": {"key": ["nothing"]}}, DataError, "retention-column"),
     ],
 )
 def test_what_cannot_be_retained_is_told(visits: Made, url: str, changes: Any, kind: type[SfumatoError], code: str) -> None:

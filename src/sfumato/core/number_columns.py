@@ -24,6 +24,16 @@ def numbers_of(column: pa.Array) -> NDArray[np.float64]:
     return canonical.positions(canonical.parse(column, "decimal"))
 
 
+def told_exactly(column: pa.Array) -> float:
+    """Return the number from which on a float no longer tells apart all numbers with the decimals of a column; none for a column of floats.
+
+    >>> told_exactly(pa.array(["1.25", "3"])) == 2**53 / 100
+    True
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    return np.inf if pa.types.is_floating(kind) else 2.0**53 / 10.0 ** _decimals(column, kind)
+
+
 def added_prints(column: pa.Array, shares: NDArray[np.float64] | float = 1.0) -> NDArray[np.uint64]:
     """Return a fingerprint of what each row adds to a total, ``shares`` of its number; the text's where it is none.
 

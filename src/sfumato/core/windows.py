@@ -53,21 +53,23 @@ def windows(values: pa.Array, length: str | float, name: str) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     kind = canonical.infer(values)
+    typed = canonical.parse(values, kind) if divides(kind, length) else None
     if len(values) == values.null_count:
         return pa.nulls(len(values), pa.int64())
-    if not divides(kind, length):
-        asked, other = ("days and instants", "a number such as 10") if isinstance(length, str) else ("numbers", "a length such as 7d")
+    # numbers beyond all, and none, are no missing values either
+    if typed is None or typed.null_count > values.null_count:
+        asked = "all days or all instants" if isinstance(length, str) else "all numbers"
         raise DataError(
-            f"column {name} is divided into windows of {length}, and not all of its values are {asked}",
+            f"column {name} is divided into windows of {length}, and its values are not {asked}",
             code="mask-window",
-            hint=f"every: {{{name}: {other}}}, another column, or formats: in the policy for other ways of writing",
+            hint=f"another column, or formats: {{{name}: ...}} where the source writes them in another way",
         )
     if isinstance(length, str):
-        instants = pc.cast(canonical.parse(values, kind), pa.timestamp("us"))
+        instants = pc.cast(typed, pa.timestamp("us"))
         found = _LENGTH.fullmatch(length)
         many, unit = (int(found[1]), _UNITS[found[2]]) if found else (1, length)
         return pc.floor_temporal(instants, multiple=many, unit=unit)
-    return _of_numbers(canonical.parse(values, kind), length)
+    return _of_numbers(typed, length)
 
 
 def _of_numbers(numbers: pa.Array, length: float) -> pa.Array:

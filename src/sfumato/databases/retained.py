@@ -123,5 +123,5 @@ class Retained:
 
 def _known(columns: dict[str, TableColumn], name: str, table: TableName) -> TableColumn:
     if name not in columns:
-        raise DataError(f"{table} has no column {name}", code="column-unknown", hint=suggestion(name, columns))
+        raise DataError(f"{table} has no column {name}", code="retention-column", hint=suggestion(name, columns))
     return columns[name]

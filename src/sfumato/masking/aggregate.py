@@ -19,7 +19,7 @@ from sfumato.core.canonical import ValueType, as_text
 from sfumato.core.grouped_mask import GroupedMask
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Card, MaskContext, Told
-from sfumato.core.number_columns import added_prints, as_column, numbers_of
+from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly
 from sfumato.core.row_groups import parts_of_people, people_of
 
 Function = Literal["sum", "median", "average", "max", "min", "count", "mode"]
@@ -136,12 +136,16 @@ class Aggregate(GroupedMask):
         """Return what each row may tell of its group, NaN where that is nothing, and whether its own value is part of it."""
         numbers = np.ones(len(column)) if self.function == "count" else numbers_of(column)
         told, added = np.full(number, np.nan), np.zeros(len(column), bool)
+        most = np.inf if self.function == "count" else told_exactly(column)
         order = np.argsort(groups, kind="stable")
         for group, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=number))[:-1]) if number else []):
             known = rows[~np.isnan(numbers[rows])]
             if len(known):
                 _, whose = np.unique(people[known], return_inverse=True)
                 with np.errstate(over="ignore", invalid="ignore"):
+                    if np.abs(numbers[known]).sum() >= most:
+                        # the last digits would be others than those of the sum
+                        continue
                     # what no float holds is nothing that could be told
                     told[group] = self._told(numbers[known], whose, k)
                 added[known] = self._is_added(numbers[known], whose, k) & ~np.isnan(told[group])

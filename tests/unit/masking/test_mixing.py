@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -247,3 +248,19 @@ def test_bounds_of_an_aggregate_that_exclude_each_other_are_refused() -> None:
     with pytest.raises(PolicyError) as caught:
         Aggregate(function="max", minimum=9, maximum=1)
     assert str(caught.value) == "aggregate: has a minimum that is larger than its maximum [policy-value]"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["9007199254740993", "1", "9007199254740993"]),
+        pa.array([2**56, 1, -(2**56)]),
+        pa.array([Decimal("12345678901234567.11"), Decimal("12345678901234567.12"), Decimal("1.13")]),
+    ],
+)
+def test_numbers_of_which_a_float_loses_digits_are_never_added_up_wrongly(values: pa.Array) -> None:
+    for function in ("sum", "average", "max", "median"):
+        assert apply(Aggregate(function=function, plain=True), values) == [None] * 3
+
+    assert apply(Aggregate(function="sum", plain=True), pa.array(["90071992547409.1", "1", "-2"])) == ["90071992547408.1"] * 3
+    assert apply(Aggregate(function="sum", plain=True), pa.array([1e300, 2.0])) == [1e300, 1e300]

@@ -111,10 +111,21 @@ def test_a_column_that_makes_no_groups_has_no_windows() -> None:
         Aggregate(function="sum", by=["ward"], every={"at": "1d"})
 
 
-@pytest.mark.parametrize(("values", "length"), [(["monday", "x"], "1d"), ([1, 2], "1d"), ([MONDAY], 7), (["10.0.0.1"], 1)])
+@pytest.mark.parametrize(
+    ("values", "length"),
+    [
+        (["monday", "x"], "1d"),
+        ([1, 2], "1d"),
+        ([MONDAY], 7),
+        (["10.0.0.1"], 1),
+        ([1.0, float("nan")], 1),
+        ([float("inf")], 1),
+        (pa.array([2**63], pa.uint64()), 10),
+    ],
+)
 def test_values_that_lie_in_no_window_are_refused_without_being_told(values: list[Any], length: Any) -> None:
     with pytest.raises(DataError) as caught:
-        windows(pa.array(values), length, "at")
+        windows(values if isinstance(values, pa.Array) else pa.array(values), length, "at")
 
     assert caught.value.code == "mask-window"
     assert "at" in str(caught.value)

@@ -1,0 +1,1 @@
+sfumato retain policy.yaml --now 2026-01-31
