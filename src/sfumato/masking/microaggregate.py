@@ -13,7 +13,7 @@ from pydantic import Field
 from sfumato.core.grouped_mask import GroupedMask
 from sfumato.core.kernels.microaggregation import shortest_path
 from sfumato.core.mask import Card, MaskContext, Told
-from sfumato.core.number_columns import added_prints, as_column, numbers_of
+from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly
 from sfumato.core.row_groups import parts_of_people, people_of
 
 
@@ -69,11 +69,11 @@ class Microaggregate(GroupedMask):
         centres, groups = np.full(len(numbers), np.nan), np.full(len(numbers), -1, np.int64)
         known = np.flatnonzero(~np.isnan(numbers))
         order = known[np.argsort(alike[known], kind="stable")]
-        made = 0
+        made, most = 0, told_exactly(columns.column(context.column))
         for rows in np.split(order, np.cumsum(np.bincount(alike[order], minlength=number))[:-1]):
             _, whose = np.unique(people[rows], return_inverse=True)
             sizes = np.bincount(whose)
-            if len(sizes) >= (self.k or context.people):
+            if len(sizes) >= (self.k or context.people) and np.abs(numbers[rows]).max() < most:
                 means = np.bincount(whose, numbers[rows]) / sizes
                 sequence = np.argsort(means, kind="stable")
                 places = np.argsort(sequence, kind="stable")[whose]

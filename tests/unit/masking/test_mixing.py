@@ -261,6 +261,7 @@ def test_bounds_of_an_aggregate_that_exclude_each_other_are_refused() -> None:
 def test_numbers_of_which_a_float_loses_digits_are_never_added_up_wrongly(values: pa.Array) -> None:
     for function in ("sum", "average", "max", "median"):
         assert apply(Aggregate(function=function, plain=True), values) == [None] * 3
+    assert apply(Microaggregate(k=2), values) == [None] * 3
 
     assert apply(Aggregate(function="sum", plain=True), pa.array(["90071992547409.1", "1", "-2"])) == ["90071992547408.1"] * 3
     assert apply(Aggregate(function="sum", plain=True), pa.array([1e300, 2.0])) == [1e300, 1e300]

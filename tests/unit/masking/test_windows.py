@@ -111,18 +111,18 @@ def test_a_column_that_makes_no_groups_has_no_windows() -> None:
         Aggregate(function="sum", by=["ward"], every={"at": "1d"})
 
 
-@pytest.mark.parametrize(
-    ("values", "length"),
-    [
-        (["monday", "x"], "1d"),
-        ([1, 2], "1d"),
-        ([MONDAY], 7),
-        (["10.0.0.1"], 1),
-        ([1.0, float("nan")], 1),
-        ([float("inf")], 1),
-        (pa.array([2**63], pa.uint64()), 10),
-    ],
-)
+NO_WINDOW: list[tuple[Any, Any]] = [
+    (["monday", "x"], "1d"),
+    ([1, 2], "1d"),
+    ([MONDAY], 7),
+    (["10.0.0.1"], 1),
+    ([1.0, float("nan")], 1),
+    ([float("inf")], 1),
+    (pa.array([2**63], pa.uint64()), 10),
+]
+
+
+@pytest.mark.parametrize(("values", "length"), NO_WINDOW)
 def test_values_that_lie_in_no_window_are_refused_without_being_told(values: list[Any], length: Any) -> None:
     with pytest.raises(DataError) as caught:
         windows(values if isinstance(values, pa.Array) else pa.array(values), length, "at")
