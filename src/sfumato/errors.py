@@ -146,6 +146,12 @@ class DataError(SfumatoError):
     status = 6
 
 
+class DriftError(SfumatoError):
+    """Something is no longer as it was at the last release."""
+
+    status = 7
+
+
 def _hints(mistakes: Sequence[Mistake]) -> str:
     """Return what to try for all mistakes together; one without a hint says what is allowed in its message."""
     if len(mistakes) == 1:

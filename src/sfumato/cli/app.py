@@ -92,6 +92,14 @@ def run(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
 
 
 @app.command()
+def drift(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
+    """Say whether a policy still fits its source, and its last release its promises; the status tells a pipeline."""
+    from sfumato.cli.drift import drift as command
+
+    command(policy, format.value)
+
+
+@app.command()
 def retain(
     policy: PolicyArgument,
     now: Annotated[str | None, typer.Option(help="the instant from which ages are counted; the present where it is not given")] = None,

@@ -104,16 +104,16 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextmanager
-def private_part(counted: Counted, recoding: Recoding, record: RunRecord) -> Iterator[None]:
+def private_part(plan: Plan, counted: Counted, recoding: Recoding, record: RunRecord) -> Iterator[None]:
     """Keep what drift and audit need in the installation's private folder, written before the release and kept if it is published.
 
-    That is: leaves, boxes, suppressed combinations and true counts.
+    That is: columns, leaves, boxes, suppressed combinations and true counts.
     """
     base = places.folder("runs")
     folder = base / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
     try:
         with file_errors(folder, "written"):
-            _write_private(folder, counted, recoding, record)
+            _write_private(folder, plan, counted, recoding, record)
         yield
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -123,9 +123,10 @@ def private_part(counted: Counted, recoding: Recoding, record: RunRecord) -> Ite
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _write_private(folder: Path, counted: Counted, recoding: Recoding, record: RunRecord) -> None:
+def _write_private(folder: Path, plan: Plan, counted: Counted, recoding: Recoding, record: RunRecord) -> None:
     facts = {
         "record": record.as_mapping(),
+        "schema": {field.name: str(field.type) for field in plan.schema},
         "rows": {"in": counted.rows, "refused": counted.refused_rows},
         "outside": dict(counted.outside),
         "leaves": {name: hierarchy.leaves.to_pylist() for name, hierarchy in counted.hierarchies.items()},

@@ -12,27 +12,23 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 
 from sfumato.core import periods
-from sfumato.core.classes import Classes
-from sfumato.core.interfaces import Dictionary, Progress
+from sfumato.core.interfaces import Progress
 from sfumato.core.nested_types import is_readable
 from sfumato.core.quiet import Quiet
 from sfumato.core.record import RunRecord
-from sfumato.core.text_classes import TextClasses
 from sfumato.databases.archive import BATCH, Archive
 from sfumato.databases.connection import Connection
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.located import Located
 from sfumato.databases.retained import Retained
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.engine.count import sensitive_ladders
+from sfumato.engine.on_text import looked_at, results_on_text
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.run import run_plans
-from sfumato.engine.sensitive import encode_sensitive
-from sfumato.engine.verify import not_kept, reference_of, result_of
+from sfumato.engine.verify import not_kept
 from sfumato.errors import DataError, Mistake, PolicyError, PromiseError
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Retention
@@ -210,24 +206,12 @@ def _new(name: str, known: set[str]) -> str:
 
 def _refuse_archive(plan: Plan, connection: Connection, table: TableName, columns: Sequence[TableColumn]) -> None:
     """Measure the promises on the text of the whole archive, and refuse a batch with which they do not hold."""
-    texts = [shown for name in plan.quasi_identifiers for shown in plan.shown_as(name)]
-    watched = [name for name in plan.watched if name not in plan.resolved.masks]
-    promises = [promise for promise in plan.resolved.promises if set(promise.reads) <= set(watched)]
-    if not promises or not texts:
-        return
     known = {column.name: column for column in columns}
-    found = pa.Table.from_batches(connection.counted(table, [known[name] for name in (*texts, *watched)]))
-    rows = found.column(len(texts) + len(watched)).to_numpy()
-    coded = {name: found.column(place).combine_chunks().dictionary_encode() for place, name in enumerate((*texts, *watched))}
-    places = {name: column.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64) for name, column in coded.items()}
-    classes = TextClasses.of_codes([places[name] for name in texts], [len(coded[name].dictionary) for name in texts], len(found))
-    ladders = sensitive_ladders(plan, lambda name: Dictionary(coded[name].dictionary, np.ones(len(coded[name].dictionary), np.int64), 0))
-    sensitive, references = {}, {}
-    for name in watched:
-        encoding = encode_sensitive(plan, name, coded[name].dictionary, ladders)
-        sensitive[name] = np.append(encoding.codes, encoding.null_code).astype(np.int32)[places[name]]
-        references[name] = reference_of(np.repeat(sensitive[name], rows), encoding.size, None)
-    results = [result_of(promise, Classes(classes.number, classes.class_of, rows, sensitive, None, references, ladders)) for promise in promises]
+    names = [name for part in looked_at(plan) for name in part]
+    if not names or not plan.resolved.promises:
+        return
+    found = pa.Table.from_batches(connection.counted(table, [known[name] for name in names]))
+    results = results_on_text(plan, found.select(names), found.column(len(names)).to_numpy())
     if not all(result.holds for result in results):
         raise PromiseError(
             f"with this batch the archive as a whole would not keep {not_kept(results)}; nothing has been archived",

@@ -119,7 +119,7 @@ def _run(plans: Plans, workplace: Workplace, progress: Progress, timings: Timing
                 raise source_changed("the source")
         with ExitStack() as kept:
             for name, view in views.items():
-                kept.enter_context(private_part(view.counted, view.recoding, records[name]))
+                kept.enter_context(private_part(view.plan, view.counted, view.recoding, records[name]))
             published = publish([(view.plan, view.staged, records[name]) for name, view in views.items()], workplace, progress)
     except BaseException:
         for view in views.values():
@@ -148,7 +148,24 @@ def staged_views(plans: Plans, workplace: Workplace, progress: Progress, timings
     attached.release()
 
 
-def _stage_view(plan: Plan, attached: Attached, finer: Finer | None, workplace: Workplace, progress: Progress, timings: Timings) -> View:
+def counted_views(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings) -> Iterator[tuple[Plan, Counted, Recoding]]:
+    """Read the source once; count and search each view as a run would, and yield what was found. Nothing is written."""
+    first = next(iter(plans.views.values()))
+    progress.stage("reading", plans.source.about())
+    attached = first.store.attach(plans.source, _attach_plan(plans), workplace, progress)
+    finers: dict[str, Finer] = {}
+    try:
+        for name, plan in plans.views.items():
+            with in_view(name, plan.resolved.own):
+                counted, recoding = _decided(plan, attached, finers.get(plans.derived_from.get(name, "")), progress, timings)
+            finers[name] = Finer(name, counted, recoding)
+            yield plan, counted, recoding
+    finally:
+        attached.abandon()
+
+
+def _decided(plan: Plan, attached: Attached, finer: Finer | None, progress: Progress, timings: Timings) -> tuple[Counted, Recoding]:
+    """Count a view and search for its recoding."""
     with timings.stage("count"):
         progress.stage("counting")
         counted = count(plan, attached)
@@ -160,6 +177,11 @@ def _stage_view(plan: Plan, attached: Attached, finer: Finer | None, workplace: 
             recoding = _search(plan, problem, counted, progress)
         else:
             recoding = search_within(plan, problem, counted, units, finer, progress)
+    return counted, recoding
+
+
+def _stage_view(plan: Plan, attached: Attached, finer: Finer | None, workplace: Workplace, progress: Progress, timings: Timings) -> View:
+    counted, recoding = _decided(plan, attached, finer, progress, timings)
     with timings.stage("apply"):
         masks = _mask_plan(plan, counted)
         recoding = in_published_order(recoding, masks.publications)

@@ -1,0 +1,35 @@
+"""``sfumato drift``: whether a policy still fits its source, and its last release still keeps what was promised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sfumato.cli.answers import answers
+from sfumato.cli.compiling import compile_if_needed
+from sfumato.cli.progress import Bars
+from sfumato.errors import DriftError, number_of
+
+
+def drift(policy: Path, format: str) -> None:
+    """Print what has drifted, a line each, and end with a status of its own where anything has."""
+    from sfumato.engine.drift import drift as find_drift
+    from sfumato.policy.load import load
+    from sfumato.policy.views import resolve_views
+
+    loaded = load(policy)
+    if loaded.policy.source is None:
+        resolve_views(loaded, needs=("source",))
+    compile_if_needed(loaded)
+    with Bars() as progress:
+        outcome = find_drift(loaded, progress)
+    if format == "json":
+        told = [{"what": each.what, "words": each.words} | ({"view": each.view} if each.view else {}) for each in outcome.found]
+        answers().write(json.dumps({"since": outcome.since, "drifted": told}, indent=1, ensure_ascii=False) + "\n")
+    else:
+        answers().write("".join(f"{each.what}: {f'view {each.view}: ' if each.view else ''}{each.words}\n" for each in outcome.found))
+        since = f"the release of {outcome.since}" if outcome.since else "no earlier release, of which nothing is known here"
+        answers().write(f"held against {since}\n")
+        answers().write("" if outcome.found else "nothing has drifted\n")
+    if outcome.found:
+        raise DriftError(f"{number_of(len(outcome.found), 'thing')} drifted", code="drifted", hint="mend the policy or the source, and run it again")

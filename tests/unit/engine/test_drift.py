@@ -1,0 +1,133 @@
+"""Drift: whether a policy still fits its source, and its last release its promises."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato
+from sfumato.engine.drift import drift
+
+TOWNS = ["Bremen", "Ulm", "Bonn"]
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def policy(folder: Path, **more: Any) -> dict[str, Any]:
+    columns: Mapping[str, Any] = {
+        "age": {"role": "quasi_identifier"},
+        "town": {"role": "quasi_identifier", "hierarchy": {"taxonomy": {"tree": {"all": TOWNS}}}, "on_unknown": "generalise"},
+        "illness": {"role": "sensitive"},
+    }
+    source, sink = str(folder / "people.csv"), str(folder / "release.csv")
+    return {"source": source, "columns": columns, "unnamed": "remove", "promises": [{"k_anonymity": {"k": 3}}], "sink": sink, **more}
+
+
+def write(folder: Path, rows: int = 60, header: str = "age,town,illness", town: Callable[[int], str] = lambda number: TOWNS[number % 3]) -> None:
+    lines = [f"{20 + number % 30},{town(number)},i{number % 4}" + (",x" if header.count(",") > 2 else "") for number in range(rows)]
+    (folder / "people.csv").write_text("\n".join([header, *lines]) + "\n")
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Path:
+    write(tmp_path)
+    sfumato.run(policy(tmp_path))
+    return tmp_path
+
+
+def test_nothing_drifts_where_nothing_has_changed(released: Path) -> None:
+    outcome = drift(policy(released))
+
+    assert outcome.found == []
+    assert outcome.since is not None
+
+
+def test_a_release_that_nobody_has_made_is_told(tmp_path: Path) -> None:
+    write(tmp_path)
+    outcome = drift(policy(tmp_path))
+
+    assert outcome.since is None
+    assert [each.what for each in outcome.found] == ["release"]
+
+
+def test_new_columns_and_columns_that_are_gone_are_told(released: Path) -> None:
+    write(released, header="age,town,illness,secret")
+    assert [(each.what, each.words) for each in drift(policy(released)).found] == [("schema", "the source has new columns: secret")]
+
+    strict = {**policy(released), "unnamed": "refuse"}
+    assert [each.what for each in drift(strict).found] == ["schema"]
+
+    write(released, header="age,city,illness")
+    (found,) = drift(policy(released)).found
+    assert found.what == "schema"
+    assert "town" in found.words
+
+
+def test_columns_of_another_type_are_told(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    own = {**policy(tmp_path), "source": str(tmp_path / "people.parquet")}
+    ages = [20 + number % 30 for number in range(60)]
+    others = {"town": [TOWNS[number % 3] for number in range(60)], "illness": ["x"] * 60}
+    pa.parquet.write_table(pa.table({"age": pa.array(ages, pa.int32()), **others}), tmp_path / "people.parquet")
+    sfumato.run(own)
+    pa.parquet.write_table(pa.table({"age": pa.array(ages, pa.float64()), **others}), tmp_path / "people.parquet")
+
+    assert [each.words for each in drift(own).found] == ["column age was of type int32 and is of type double"]
+
+
+def test_values_that_hierarchies_do_not_know_are_counted_and_not_told(released: Path) -> None:
+    write(released, town=lambda number: "Secretville" if number < 7 else TOWNS[number % 3])
+    (found,) = drift(policy(released)).found
+
+    assert (found.what, found.words) == ("values", "column town: 7 rows with a value that its hierarchy does not know")
+    strict = policy(released)
+    strict["columns"] = {**strict["columns"], "town": {**strict["columns"]["town"], "on_unknown": "error"}}
+    (found,) = drift(strict).found
+    assert found.what == "values"
+    assert "Secretville" not in found.words
+
+
+def test_promises_that_can_no_longer_be_kept_are_told(released: Path) -> None:
+    write(released, rows=2)
+    found = drift(policy(released)).found
+
+    assert "promises" in [each.what for each in found]
+
+
+def test_a_release_that_somebody_has_changed_is_told(released: Path) -> None:
+    release = released / "release.csv"
+    lines = release.read_text().splitlines()
+    release.write_text("\n".join([*lines[:-1], "99,Ulm,i1"]) + "\n")
+    (found,) = drift(policy(released)).found
+    assert found.what == "promises"
+    assert "k_anonymity (asked 3, measured 1)" in found.words
+
+    release.write_text("\n".join(lines[:-5]) + "\n")
+    assert "the release has 55 rows, and its record says 60" in [each.words for each in drift(policy(released)).found]
+
+    release.write_text("something\n1\n")
+    assert [each.what for each in drift(policy(released)).found] == ["release"]
+
+    release.unlink()
+    assert [each.what for each in drift(policy(released)).found] == ["release"]
+
+
+def test_the_status_tells_a_pipeline(released: Path, sfumato_command: Command) -> None:
+    path = released / "policy.yaml"
+    path.write_text(json.dumps(policy(released)))
+    fine = sfumato_command("drift", path)
+    assert (fine.returncode, fine.stdout.splitlines()[-1]) == (0, "nothing has drifted")
+
+    write(released, town=lambda _: "Elsewhere")
+    bad = sfumato_command("drift", path)
+    assert bad.returncode == 7
+    assert "values: column town: 60 rows" in bad.stdout
+    assert "drifted" in bad.stderr
+    told = sfumato_command("drift", path, "--format", "json")
+    assert json.loads(told.stdout.split("\n}\n", 1)[0] + "\n}")["drifted"][0]["what"] == "values"
