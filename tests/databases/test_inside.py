@@ -1,0 +1,253 @@
+"""Work inside a database: few statements, few rights, one state, and a verification that notices whatever is wrong with what was written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import sfumato
+from sfumato.databases.mysql import MysqlConnection
+from sfumato.databases.mysql_inside import MysqlInside
+from sfumato.databases.postgresql import PostgresqlConnection
+from sfumato.databases.postgresql_inside import PostgresqlInside
+from sfumato.databases.table import TableName
+from sfumato.engine.inside import not_inside
+from sfumato.engine.plan import make_plan
+from sfumato.errors import PromiseError, SfumatoError
+from sfumato.registry import find
+from tests.servers import ask, component
+
+ROWS = 600
+TABLE = pa.table(
+    {
+        "age": [20 + number * 7 % 60 for number in range(ROWS)],
+        "ward": [f"w{number % 7}" for number in range(ROWS)],
+        "illness": [f"i{number % 5}" for number in range(ROWS)],
+        "note": [f"note {number % 50}" for number in range(ROWS)],
+    }
+)
+COLUMNS = {
+    "age": {"role": "quasi_identifier"},
+    "ward": {"role": "quasi_identifier"},
+    "illness": {"role": "sensitive"},
+    "note": {"role": "other"},
+}
+PROMISES = [{"k_anonymity": {"k": 5}}, {"l_diversity": {"column": "illness", "l": 2}}]
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(params=["postgresql", "mariadb"])
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+def stored(url: str, table: pa.Table, name: str) -> None:
+    writer = find("sinks", "sql")(**component(url, name)).open(table.schema)
+    for batch in table.to_batches():
+        writer.write(batch)
+    writer.finish()
+    writer.publish()
+
+
+def policy(url: str, **more: Any) -> dict[str, Any]:
+    return {
+        "source": {"sql": component(url, "people")},
+        "columns": COLUMNS,
+        "promises": PROMISES,
+        "sink": {"sql": component(url, "release")},
+        **more,
+    }
+
+
+@pytest.fixture
+def people(url: str) -> str:
+    stored(url, TABLE, "people")
+    ask(url, "DROP TABLE IF EXISTS release_of_others")
+    return url
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Everything that servers are asked to do with rows."""
+    found: list[str] = []
+    for connection in (PostgresqlConnection, MysqlConnection):
+
+        def watched(kind: Any = connection) -> None:
+            do, select = kind.do, kind.select
+
+            def doing(self: Any, statement: str) -> None:
+                found.append(statement)
+                do(self, statement)
+
+            def selecting(self: Any, query: str, columns: Any) -> Iterator[pa.RecordBatch]:
+                found.append(query)
+                yield from select(self, query, columns)
+
+            monkeypatch.setattr(kind, "do", doing)
+            monkeypatch.setattr(kind, "select", selecting)
+
+        watched()
+    return found
+
+
+def test_adult_takes_few_statements(adult: Path, mariadb_url: str, statements: list[str]) -> None:
+    path = adult / "adult.csv"
+    table = pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter=";"))
+    stored(mariadb_url, table, "adult")
+    columns = {name: {"role": "quasi_identifier"} for name in table.column_names if name != "salary-class"}
+    given = {
+        "source": {"sql": component(mariadb_url, "adult")},
+        "columns": {**columns, "salary-class": {"role": "sensitive"}},
+        "promises": [{"k_anonymity": {"k": 10}}],
+    }
+    outside: Any = sfumato.run({**given, "source": {"delimited": {"path": str(path), "delimiter": ";"}}})
+    statements.clear()
+    inside: Any = sfumato.run({**given, "sink": {"sql": component(mariadb_url, "release")}})
+
+    settings = ("SET ", "CREATE DATABASE IF NOT EXISTS", "DROP TABLE IF EXISTS")
+    decided = [each for each in statements if each.startswith("CREATE TEMPORARY TABLE") and ("class INT" in each)]
+    asked = [each for each in statements if not each.startswith(settings) and each not in decided]
+    assert len(asked) <= 10, asked
+    assert inside.record.measures["after"] == outside.record.measures["after"]
+
+
+def test_nothing_of_the_data_and_no_secret_stands_in_a_statement(people: str, statements: list[str]) -> None:
+    statements.clear()
+    sfumato.run(policy(people))
+
+    told = "\n".join(statements)
+    secret = urlsplit(people).password or "?"
+    assert not any(word in told for word in ("note 1", "'i1'", "w3", secret))
+
+
+def test_the_source_is_seen_in_one_state(people: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (PostgresqlInside, MysqlInside):
+
+        def watched(kind: Any = kind) -> None:
+            take = kind.take
+
+            def taking(self: Any) -> None:
+                take(self)
+                ask(people, "INSERT INTO people VALUES (99, 'w99', 'i99', 'late')", "UPDATE people SET ward = 'w98' WHERE age = 20")
+
+            monkeypatch.setattr(kind, "take", taking)
+
+        watched()
+    release: Any = sfumato.run(policy(people))
+
+    assert release.record.rows.out == ROWS
+    assert "late" not in release.table["note"].to_pylist()
+    assert Counter(release.table["note"].to_pylist()) == Counter(TABLE["note"].to_pylist())
+    assert not any("w9" in str(ward) for ward in release.table["ward"].to_pylist())
+
+
+TAMPERED = {
+    "a kept value": ("UPDATE {staged} SET note = 'note 51' WHERE note = 'note 7'", "verify-kept"),
+    "kept values that change places": (
+        "UPDATE {staged} SET note = CASE note WHEN 'note 7' THEN 'note 8' ELSE 'note 7' END WHERE note IN ('note 7', 'note 8')",
+        "verify-kept",
+    ),
+    "a sensitive value": ("UPDATE {staged} SET illness = 'i4' WHERE illness = 'i3'", "verify-rows"),
+    "a missing row": ("DELETE FROM {staged} WHERE note = 'note 7'", "verify-rows"),
+    "a row twice": ("INSERT INTO {staged} SELECT * FROM {staged} WHERE note = 'note 7'", "verify-rows"),
+    "a label": ("UPDATE {staged} SET ward = 'w1' WHERE note = 'note 7'", "verify-"),
+    "a wider label": ("UPDATE {staged} SET age = '*'", "verify-width"),
+    "an empty label": ("UPDATE {staged} SET age = NULL WHERE note = 'note 7'", "verify-"),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERED)
+def test_whatever_is_wrong_with_what_was_written_is_found(people: str, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    statement, code = TAMPERED[what]
+    for kind in (PostgresqlInside, MysqlInside):
+
+        def watched(kind: Any = kind) -> None:
+            stage = kind.stage
+
+            def staging(self: Any, target: TableName, columns: Any) -> TableName:
+                staged = stage(self, target, columns)
+                self._connection.do(statement.format(staged=self._connection.quoted(staged)))
+                return staged
+
+            monkeypatch.setattr(kind, "stage", staging)
+
+        watched()
+    before = ask(people, "SELECT 1") and _there(people)
+    with pytest.raises(PromiseError) as caught:
+        sfumato.run(policy(people, sink={"sql": component(people, "release_of_others")}))
+
+    assert caught.value.code.startswith(code)
+    assert "note" not in str(caught.value)
+    assert _there(people) == before
+
+
+def _there(url: str) -> list[tuple[Any, ...]]:
+    schema = "'public'" if url.startswith("postgresql") else "DATABASE()"
+    return ask(url, f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema} ORDER BY 1")
+
+
+def test_few_rights_are_enough(people: str) -> None:
+    parts = urlsplit(people)
+    name, database = "keeper", parts.path[1:]
+    if people.startswith("postgresql"):
+        ask(people, f"DROP OWNED BY {name}" if ask(people, f"SELECT 1 FROM pg_roles WHERE rolname = '{name}'") else "SELECT 1")
+        ask(people, f"DROP ROLE IF EXISTS {name}", f"CREATE ROLE {name} LOGIN PASSWORD 'few'", "CREATE SCHEMA IF NOT EXISTS masked")
+        ask(people, f"GRANT SELECT ON people TO {name}", f"GRANT USAGE, CREATE ON SCHEMA masked TO {name}")
+        schema: dict[str, str] = {"schema": "masked"}
+    else:
+        ask(people, f"DROP USER IF EXISTS {name}@'%'", f"CREATE USER {name}@'%' IDENTIFIED BY 'few'", "CREATE DATABASE IF NOT EXISTS sfumato_staging")
+        ask(people, f"GRANT SELECT ON {database}.people TO {name}@'%'", f"GRANT CREATE, DROP, ALTER, INSERT, SELECT ON {database}.few TO {name}@'%'")
+        ask(people, f"GRANT CREATE TEMPORARY TABLES, CREATE, DROP, ALTER, INSERT, SELECT ON sfumato_staging.* TO {name}@'%'")
+        schema = {}
+    own = parts._replace(netloc=f"{name}:few@{parts.hostname}:{parts.port}").geturl()
+    given = {**policy(own), "sink": {"sql": component(own, "few") | schema}}
+    assert not_inside(make_plan(given)) is None
+
+    assert sfumato.run(given).record.rows.out == ROWS
+    assert sfumato.run(given).record.rows.out == ROWS
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run({**given, "sink": {"sql": component(own, "elsewhere") | ({"schema": "pg_catalog"} if schema else {"schema": "mysql"})}})
+    assert "few" not in str(caught.value)
+
+
+def test_a_plan_says_where_the_work_is_done_and_what_the_server_is_asked(people: str, tmp_path: Path, sfumato_command: Command) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(policy(people)))
+    plain, sql = sfumato_command("plan", path), sfumato_command("plan", "--sql", path)
+
+    assert "Do all of this inside the database" in plain.stdout
+    assert sql.returncode == 0
+    assert "CREATE TABLE" in sql.stdout
+    assert "note 1" not in sql.stdout
+    assert (urlsplit(people).password or "?") not in sql.stdout + plain.stdout
+    told = json.loads(sfumato_command("plan", "--sql", path, "--format", "json").stdout)
+    assert len(told["statements"]) > 5
+
+    path.write_text(json.dumps({**policy(people), "sink": "release.csv"}))
+    elsewhere = sfumato_command("plan", "--sql", path)
+    assert (elsewhere.returncode, "plan-not-inside" in elsewhere.stderr) == (2, True)
+    assert "because source and sink are not both tables of a database" in sfumato_command("plan", path).stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"columns": {**COLUMNS, "note": {"role": "other", "mask": "empty"}}}, "note is masked"),
+        ({"columns": {**COLUMNS, "note": {"role": "identifier"}}, "subject": "note"}, "people are counted by a subject"),
+        ({"columns": {**COLUMNS, "age": {"role": "other"}, "ward": {"role": "other"}}, "promises": []}, "no column is generalised"),
+    ],
+)
+def test_what_is_not_done_inside_is_done_here(people: str, changes: dict[str, Any], reason: str) -> None:
+    given = policy(people, **changes)
+
+    assert not_inside(make_plan(given)) == reason
+    assert sfumato.run(given).record.rows.out == ROWS
