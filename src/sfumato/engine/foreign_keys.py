@@ -93,6 +93,10 @@ class Tables:
         """Return the foreign keys of a table."""
         return self.connection.foreign_keys(self._located(name).table_name)
 
+    def primary_key(self, name: str) -> tuple[str, ...]:
+        """Return the columns of the primary key of a table."""
+        return self.connection.primary_key(self._located(name).table_name)
+
     @contextmanager
     def mistakes(self, name: str) -> Iterator[None]:
         """Collect what is wrong with one table. A server that cannot be reached is no mistake."""
@@ -168,6 +172,19 @@ def linked(plans: Mapping[str, Plan], tables: Tables) -> list[Link]:
     return links
 
 
+def lost_keys(plans: Mapping[str, Plan], tables: Tables) -> dict[str, str]:
+    """Return of the tables whose rows are no longer told apart by their primary keys why that is so."""
+    found = {}
+    for name, plan in plans.items():
+        key = tables.primary_key(name)
+        fates = [f"{column} {fate}" for column in key if (fate := _fate(plan, column)) in ("is removed", "is generalised")]
+        masks = {column: plan.resolved.masks[column] for column in key if column in plan.published and column in plan.resolved.masks}
+        fates += [f"{column} is masked with {mask.component_name()}" for column, mask in masks.items() if mask.card.uniqueness == "lossy"]
+        if fates:
+            found[name] = f"its primary key {_listed(key)} does not tell rows apart any more: {' and '.join(fates)}"
+    return found
+
+
 def _checked(link: Link, child: Plan, parent: Plan, tables: Tables) -> Link:
     """Return a key between two tables of the policy with what is wrong with it, which is a mistake unless it is accepted."""
     wrong = [
@@ -224,9 +241,7 @@ def _fate(plan: Plan, column: str) -> str:
 
 
 def _hint(table: str) -> str:
-    same = (
-        "keep both, or give both the same mask with the same key and domain, such as {role: identifier, mask: {hash: {key: main, domain: patient}}}"
-    )
+    same = "keep both, or give both the same mask with the same key and domain, such as mask: {hash: {key: main, domain: patient}}"
     return f"{same}; or accept: broken_key in the table {yaml_text(table)}"
 
 

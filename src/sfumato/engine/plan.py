@@ -20,7 +20,7 @@ from sfumato.core.nested_types import nested_type
 from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.documents import refuse_documents
-from sfumato.engine.foreign_keys import Link, Tables, linked
+from sfumato.engine.foreign_keys import Link, Tables, linked, lost_keys
 from sfumato.engine.frames import as_table
 from sfumato.engine.in_view import in_view
 from sfumato.engine.translated import missing_as_read, translated
@@ -146,7 +146,8 @@ class Plans:
     """The plans of a policy's views by name, those that others are derived from first; a policy without views is one without a name.
 
     ``known`` are the quasi-identifiers of the whole policy and of all views, ``identifying`` those and the identifiers: by them people can be known.
-    Where ``are_tables`` these are the tables of a policy, each with a source of its own, and ``links`` the foreign keys between them and to others.
+    Where ``are_tables`` these are the tables of a policy, each with a source of its own, and ``links`` the foreign keys between them and to others;
+    ``lost_keys`` says which of them lose their primary keys, and why.
     """
 
     views: Mapping[str, Plan]
@@ -156,6 +157,7 @@ class Plans:
     identifying: frozenset[str] = frozenset()
     are_tables: bool = False
     links: Sequence[Link] = ()
+    lost_keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
@@ -209,7 +211,8 @@ def _plans_of_tables(resolved: ResolvedViews, data: Any) -> Plans:
         with tables.told():
             tables.refuse_sources(plans)
             links = linked(plans, tables)
-    return Plans(plans, {}, {}, are_tables=True, links=links)
+        lost = lost_keys(plans, tables)
+    return Plans(plans, {}, {}, are_tables=True, links=links, lost_keys=lost)
 
 
 def _planned(name: str, resolved: Resolved, source: Source, schema: pa.Schema) -> Plan:

@@ -9,6 +9,7 @@ from sfumato.core.interfaces import PUBLISHED, Progress, Staged
 from sfumato.core.record import RunRecord
 from sfumato.databases.together import Together
 from sfumato.engine.joined import joined
+from sfumato.engine.ladder_tree import on_one_line
 from sfumato.engine.plan import Plans
 from sfumato.engine.translated import Translated
 from sfumato.sinks.sql import Sql as SqlSink
@@ -21,7 +22,7 @@ def take_tables(plans: Plans, progress: Progress) -> None:
     with next(iter(sources.values())).connected() as connection:
         connection.one_state()
         for name, source in sources.items():
-            progress.stage(f"reading {_on_one_line(name)}", connection.about(source.table_name))
+            progress.stage(f"reading {on_one_line(name)}", connection.about(source.table_name))
             source.take(connection)
 
 
@@ -43,15 +44,19 @@ def in_table(plans: Plans, progress: Progress) -> Progress:
 def joined_records(plans: Plans, staged: Mapping[str, Staged], records: Mapping[str, RunRecord], progress: Progress) -> dict[str, RunRecord]:
     """Join the tables by their foreign keys as they were and as they were written, and return the records with what was found."""
     progress.stage("joining")
-    told = dict(records)
+    told = {name: _noted(record, plans.lost_keys.get(name)) for name, record in records.items()}
     for link in plans.links:
         record = told[link.child]
         if not link.is_kept:
-            told[link.child] = record.model_copy(update={"notes": [*record.notes, link.words()]})
+            told[link.child] = _noted(record, link.words())
             continue
         found, notes = joined(plans, staged, link)
         told[link.child] = record.model_copy(update={"foreign_keys": [*record.foreign_keys, found], "notes": [*record.notes, *notes]})
     return told
+
+
+def _noted(record: RunRecord, *notes: str | None) -> RunRecord:
+    return record.model_copy(update={"notes": [*record.notes, *(note for note in notes if note is not None)]})
 
 
 @dataclass(frozen=True)
@@ -63,15 +68,11 @@ class _InTable:
 
     def stage(self, name: str, total: int | None = None) -> None:
         """Begin a stage."""
-        self.progress.stage(name if name == PUBLISHED else f"{name} {_on_one_line(self.table)}", total)
+        self.progress.stage(name if name == PUBLISHED else f"{name} {on_one_line(self.table)}", total)
 
     def advance(self, rows: int) -> None:
         """Say that further rows are done."""
         self.progress.advance(rows)
-
-
-def _on_one_line(name: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in name)
 
 
 def _origin(source: object) -> Sql:
