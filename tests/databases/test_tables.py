@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import multiprocessing
 import os
 import signal
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import sfumato
+from sfumato.engine.preview import preview
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UsageError
 from tests.servers import ask, component
 
@@ -139,8 +141,11 @@ def test_all_tables_are_read_in_one_state(hospital: Hospital) -> None:
     class Busy:
         """Writes to the database while it is read."""
 
+        done = False
+
         def stage(self, name: str, total: int | None = None) -> None:
-            if name == "reading visits" and total is not None:
+            if name == "reading visits" and not self.done:
+                self.done = True
                 hospital.make("INSERT INTO patients VALUES (1000, 'Canary', 30, NULL)", "INSERT INTO visits VALUES (1000, 1000, NULL, 'late')")
 
         def advance(self, rows: int) -> None:
@@ -352,6 +357,83 @@ def test_tables_of_other_schemas_and_of_other_names(hospital: Hospital) -> None:
         assert hospital.number(f"SELECT count(*) FROM masked.{quoted}") == 4
     finally:
         hospital.ask(f"DROP SCHEMA {other}{' CASCADE' if hospital.is_postgresql else ''}")
+
+
+def test_keys_of_any_type_and_tables_in_partitions(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_TEST_KEY", KEY)
+    hospital = Hospital(postgresql_url)
+    hospital.make(
+        "CREATE TABLE people (id uuid, year int, town text, PRIMARY KEY (id, year)) PARTITION BY RANGE (year)",
+        "CREATE TABLE people_old PARTITION OF people FOR VALUES FROM (0) TO (2000)",
+        "CREATE TABLE people_new PARTITION OF people FOR VALUES FROM (2000) TO (3000)",
+        "CREATE TABLE letters (person uuid, year int, body text, FOREIGN KEY (person, year) REFERENCES people (id, year)) PARTITION BY LIST (year)",
+        "CREATE TABLE letters_all PARTITION OF letters DEFAULT",
+        "INSERT INTO people SELECT md5(n::text)::uuid, 1990 + n, 'town' FROM generate_series(1, 20) n",
+        "INSERT INTO letters SELECT id, year, 'Canary' FROM people, generate_series(1, 3)",
+    )
+    mask = {"role": "identifier", "mask": {"hash": {"key": "main"}}}
+    tables = {
+        "people": {"columns": {"id": mask, "year": {"role": "other"}, "town": {"role": "other"}}},
+        "letters": {"columns": {"person": mask, "year": {"role": "other"}, "body": {"role": "identifier"}}},
+    }
+    releases: Any = sfumato.run(hospital.policy(tables))
+    assert [(key.columns, key.joined) for key in releases["letters"].record.foreign_keys] == [(["person", "year"], 60)]
+    assert hospital.number("SELECT count(*) FROM masked.letters l JOIN masked.people p ON l.person = p.id AND l.year = p.year") == 60
+
+
+def test_values_that_a_mask_makes_alike_are_found_before_anything_is_published(hospital: Hospital) -> None:
+    fake = {"role": "identifier", "mask": {"fake": {"kind": "first_name", "key": "main"}}}
+    tables = {
+        "patients": {"columns": {**TABLES["patients"]["columns"], "id": fake, "referred": fake}},
+        "visits": {"columns": {**TABLES["visits"]["columns"], "patient": fake}},
+    }
+    message = refused(hospital.changed(**tables), SfumatoError)
+    assert "the written release is not joined by patients.referred -> patients.id as the source is [verify-joined]" in message
+    assert hospital.released() == []
+
+
+def test_a_primary_key_that_is_lost_is_told(hospital: Hospital) -> None:
+    wards = {"columns": {"code": {"role": "identifier"}, "name": {"role": "other"}}}
+    words = "its primary key code does not tell rows apart any more: code is removed"
+    policy = hospital.changed(wards=wards, visits={"accept": "broken_key"})
+    assert f"Mind of wards that {words}." in sfumato.plan(policy).together
+    releases: Any = sfumato.run(policy)
+    assert words in releases["wards"].record.notes
+
+
+def test_plan_and_preview_know_the_tables(hospital: Hospital) -> None:
+    plan = sfumato.plan(hospital.policy())
+    assert list(plan.as_mapping()["tables"]) == ["patients", "visits", "wards"]
+    assert str(plan).startswith("Table patients:\n1. Read 4 columns from table ")
+    assert plan.together[0].startswith("All 3 tables are read in one state of the database")
+    seen = preview(hospital.policy(), rows=2, view="wards")
+    assert [after for _, after in seen.rows] == [{"code": "A"}, {"code": "B"}]
+    with pytest.raises(UsageError, match=r"the policy has no table ward \[view-unknown\]\n  try: wards"):
+        preview(hospital.policy(), view="ward")
+    with pytest.raises(UsageError, match="the policy has several tables, which a database has, and data were given"):
+        sfumato.run(hospital.policy(), data={"id": [1]})
+
+
+def test_the_command_says_a_line_a_table(hospital: Hospital, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from sfumato.cli.run import run as command
+
+    policy = hospital.policy()
+    policy["sink"]["sql"]["record"] = "records/"
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(policy))
+    command(path, "text")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"patients  {PEOPLE} in, {PEOPLE} out, 0 suppressed; k_anonymity k 3 measured 3; table {hospital.sink}.patients of ")
+    assert lines[3:6] == [
+        f"joined    patients.referred -> patients.id: {PEOPLE - 1} rows",
+        f"joined    visits.patient -> patients.id: {VISITS} rows",
+        f"joined    visits.ward -> wards.code: {VISITS * 4 // 5} rows",
+    ]
+    assert lines[-1] == f"records   {tmp_path}/records"
+    command(path, "json")
+    told = json.loads(capsys.readouterr().out)
+    assert told["tables"]["visits"]["foreign_keys"] == json.loads((tmp_path / "records/visits.record.json").read_text())["foreign_keys"]
+    assert told["tables"]["visits"]["table"] == "visits"
 
 
 def _run_alone(policy: dict[str, Any]) -> None:

@@ -14,8 +14,7 @@ from sfumato.policy.model import Policy
 
 def policy_hash(policy: Policy) -> str:
     """Return a hash of the policy: it is not secret and may be compared by readers."""
-    # a policy of one table says the same as before there were several
-    text = json.dumps(policy.model_dump(mode="json", exclude=None if policy.tables else {"tables"}), sort_keys=True, default=str)
+    text = json.dumps(policy.model_dump(mode="json"), sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

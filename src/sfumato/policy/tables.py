@@ -34,7 +34,7 @@ def resolve_tables(loaded: Loaded, needs: Sequence[str] = ()) -> dict[str, Resol
     mistakes = [*loaded.mistakes, *_of_the_whole(loaded, needs), *_between_tables(loaded)]
     tables, found, identity = {}, {}, identity_of(policy, loaded.path)
     if not any(mistake.key.startswith(("source", "sink")) for mistake in mistakes):
-        for name, table in policy.tables.items():
+        for name, table in policy.tables.items() if "" not in policy.tables else ():
             try:
                 # the tables of a policy have one name: pseudonyms without a domain are the same in all of them
                 alone = resolve(of_table(loaded, name))
