@@ -31,10 +31,6 @@ class Connection(Protocol):
         """Return what tells a table from all others, whatever it is called; None where there is none."""
         ...
 
-    def placed(self, table: TableName) -> TableName:
-        """Return the name of a table that is there with the schema it is in."""
-        ...
-
     def primary_key(self, table: TableName) -> tuple[str, ...]:
         """Return the columns of the primary key of a table, in its order; none where it has no such key."""
         ...

@@ -30,6 +30,8 @@ STAGING = "sfumato_staging"
 _ROWS = 1 << 16
 _LAST_OF_NAMES = 0xFFFF
 _SECONDS = 10
+# a session waits while other tables are worked on
+_A_DAY = 86_400
 _FAILURES = {
     "1045": REFUSED,
     "1698": REFUSED,
@@ -91,7 +93,8 @@ class MysqlConnection:
                 connect_timeout=int(options.pop("connect_timeout", _SECONDS)),
                 **options,
             )
-            self.do(f"SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {_SECONDS}")
+            settings = {"time_zone": "'+00:00'", "sql_mode": "'STRICT_ALL_TABLES,ANSI_QUOTES'", "lock_wait_timeout": _SECONDS, "wait_timeout": _A_DAY}
+            self.do(f"SET {', '.join(f'{name} = {value}' for name, value in settings.items())}")
 
     def __enter__(self) -> MysqlConnection:
         """Begin."""

@@ -111,7 +111,8 @@ class PostgresqlConnection:
         with self._errors():
             connection = self._dbapi.connect(self._uri())
             with connection.cursor() as cursor:
-                for setting in (f"SET lock_timeout = '{_LOCK}'", "SET TimeZone = 'UTC'"):
+                # a session waits while other tables are worked on
+                for setting in (f"SET lock_timeout = '{_LOCK}'", "SET TimeZone = 'UTC'", "SET idle_in_transaction_session_timeout = 0"):
                     cursor.execute(setting)
             connection.commit()
         return connection
@@ -128,10 +129,6 @@ class PostgresqlConnection:
             return None
         ((began, database),) = self._rows("SELECT pg_postmaster_start_time(), oid FROM pg_database WHERE datname = current_database()", [])
         return f"{began}/{database}/{found[0][0]}"
-
-    def placed(self, table: TableName) -> TableName:
-        """Return the name of a table with the schema in which it was found."""
-        return TableName(table.name, self._found(table)[2])
 
     def primary_key(self, table: TableName) -> tuple[str, ...]:
         """Return the columns of the primary key."""

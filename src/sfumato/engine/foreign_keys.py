@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -12,7 +12,7 @@ from sfumato.core.mistakes import key_text
 from sfumato.core.yaml_text import yaml_text
 from sfumato.databases.connection import Connection
 from sfumato.databases.located import Located
-from sfumato.databases.table import ForeignKey, TableName
+from sfumato.databases.table import ForeignKey
 from sfumato.engine.in_view import in_view
 from sfumato.errors import DataError, Mistake, PolicyError
 from sfumato.policy.resolve import Resolved
@@ -85,9 +85,9 @@ class Tables:
         source.look(self.connection)
         return source
 
-    def placed(self, name: str) -> TableName:
-        """Return the name of a table with its schema."""
-        return self.connection.placed(self._located(name).table_name)
+    def entries(self, names: Iterable[str]) -> dict[str | None, str]:
+        """Return some tables by what tells them from all others, whatever they are called."""
+        return {self.connection.identity(self._located(name).table_name): name for name in names}
 
     def foreign_keys(self, name: str) -> list[ForeignKey]:
         """Return the foreign keys of a table."""
@@ -127,7 +127,7 @@ class Tables:
         """Refuse a table that would be written over one that is read."""
         with ExitStack() as opened:
             session: Connection | None = None
-            read = {identity: name for name in plans if (identity := self.connection.identity(self._located(name).table_name)) is not None}
+            read = self.entries(plans)
             for name, plan in plans.items():
                 if not isinstance(plan.sink, Located):
                     continue
@@ -162,11 +162,11 @@ class _MisfitError(PolicyError, DataError):
 
 def linked(plans: Mapping[str, Plan], tables: Tables) -> list[Link]:
     """Return the foreign keys of all tables; refuse those by which the release could not be joined, unless the table accepts it."""
-    entries = {tables.placed(name): name for name in plans}
+    entries = tables.entries(plans)
     links: list[Link] = []
     for name, plan in plans.items():
         for key in tables.foreign_keys(name):
-            parent = entries.get(key.table)
+            parent = entries.get(tables.connection.identity(key.table))
             link = Link(name, key.columns, parent, key.referred, str(key.table))
             links.append(link if parent is None else _checked(link, plan, plans[parent], tables))
     return links

@@ -30,6 +30,7 @@ from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
 
 _RUNS_KEPT = 50
+_LENGTH = len("20260131T123000-0123abcd")
 
 
 def publish(
@@ -132,13 +133,13 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextmanager
-def private_part(counted: Counted, recoding: Recoding, record: RunRecord) -> Iterator[None]:
+def private_part(counted: Counted, recoding: Recoding, record: RunRecord, run: str | None = None) -> Iterator[None]:
     """Keep what drift and audit need in the installation's private folder, written before the release and kept if it is published.
 
-    That is: leaves, boxes, suppressed combinations and true counts.
+    That is: leaves, boxes, suppressed combinations and true counts. Tables of one ``run`` are kept as long as each other.
     """
     base = places.folder("runs")
-    folder = base / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
+    folder = base / (run_name() if run is None else f"{run}-{secrets.token_hex(4)}")
     try:
         with file_errors(folder, "written"):
             _write_private(folder, counted, recoding, record)
@@ -146,9 +147,15 @@ def private_part(counted: Counted, recoding: Recoding, record: RunRecord) -> Ite
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    own = sorted(run for run in base.iterdir() if re.fullmatch(r"\d{8}T\d{6}-[0-9a-f]{8}", run.name))
-    for old in own[:-_RUNS_KEPT]:
+    own = {path: path.name[:_LENGTH] for path in base.iterdir() if re.fullmatch(r"\d{8}T\d{6}(-[0-9a-f]{8}){1,2}", path.name)}
+    kept = sorted(set(own.values()))[-_RUNS_KEPT:]
+    for old in (path for path, name in own.items() if name not in kept):
         shutil.rmtree(old, ignore_errors=True)
+
+
+def run_name() -> str:
+    """Return a name that no other run has, and that comes after those of earlier ones."""
+    return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
 
 
 def _write_private(folder: Path, counted: Counted, recoding: Recoding, record: RunRecord) -> None:

@@ -26,7 +26,7 @@ from sfumato.engine.frames import kind_of_frame
 from sfumato.engine.in_view import in_view
 from sfumato.engine.inside import inside
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
-from sfumato.engine.publish import private_part, publish
+from sfumato.engine.publish import private_part, publish, run_name
 from sfumato.engine.record import make_record
 from sfumato.engine.release import Release, Releases
 from sfumato.engine.tables import in_table, joined_records, published_together, take_tables
@@ -97,9 +97,10 @@ def _run(plans: Plans, workplace: Workplace, progress: Progress, timings: Timing
             records |= _prepared(part, views, workplace, in_table(part, progress), Timings(timings.seconds))
         if plans.are_tables:
             records = joined_records(plans, {name: view.staged for name, view in views.items()}, records, progress)
+        run = run_name() if plans.are_tables else None
         with ExitStack() as kept:
             for name, view in views.items():
-                kept.enter_context(private_part(view.counted, view.recoding, records[name]))
+                kept.enter_context(private_part(view.counted, view.recoding, records[name], run))
             published = publish([(view.plan, view.staged, records[name]) for name, view in views.items()], workplace, progress, together)
     except BaseException:
         for view in views.values():
