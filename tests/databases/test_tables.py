@@ -392,6 +392,33 @@ def test_values_that_a_mask_makes_alike_are_found_before_anything_is_published(h
     assert hospital.released() == []
 
 
+def test_keys_that_only_a_database_takes_for_equal_are_told(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_TEST_KEY", KEY)
+    hospital = Hospital(mariadb_url)
+    hospital.make("INSERT INTO visits VALUES (1000, 1, 'a', 'as A')")
+    releases: Any = sfumato.run(hospital.policy())
+    assert "visits.ward -> wards.code: < 2 rows refer to nothing that is in the source, byte for byte" in releases["visits"].record.notes
+
+
+def test_tables_go_from_one_server_to_another(postgresql_url: str, mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_TEST_KEY", KEY)
+    target = Hospital(mariadb_url)
+    password = os.environ["SFUMATO_TEST_PASSWORD"]
+    policy = Hospital(postgresql_url).policy()
+    monkeypatch.setenv("SFUMATO_OTHER_PASSWORD", password)
+    policy["sink"] = {"sql": {"url": target.settings["url"], "schema": target.sink, "password": {"environment": "SFUMATO_OTHER_PASSWORD"}}}
+    sfumato.run(policy)
+    assert target.number("SELECT count(*) FROM masked.visits v JOIN masked.patients p ON v.patient = p.id") == VISITS
+
+
+def test_a_release_without_a_sink_is_returned(hospital: Hospital) -> None:
+    policy = hospital.policy()
+    del policy["sink"]
+    releases: Any = sfumato.run(policy)
+    assert set(releases["visits"].table["patient"].to_pylist()) == set(releases["patients"].table["id"].to_pylist())
+    assert hospital.released() == []
+
+
 def test_a_primary_key_that_is_lost_is_told(hospital: Hospital) -> None:
     wards = {"columns": {"code": {"role": "identifier"}, "name": {"role": "other"}}}
     words = "its primary key code does not tell rows apart any more: code is removed"
