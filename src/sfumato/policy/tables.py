@@ -123,7 +123,7 @@ def _of_the_whole(loaded: Loaded, needs: Sequence[str]) -> Iterator[Mistake]:
         if component is None:
             if (key == "source" or key in needs) and (key,) not in loaded.unknown:
                 words, hint = f"the policy names no {key}", f'{key}: {{sql: {{url: "postgresql://reader@host/hospital"}}}}'
-                yield Mistake(key, words, f"policy-no-{key}", hint, lines.at(("tables",)))
+                yield Mistake(key, words, "policy-no-source" if key == "source" else "policy-no-sink", hint, lines.at(("tables",)))
         elif component.name != "sql":
             hint = f'{key}: {{sql: {{url: "postgresql://reader@host/hospital"}}}}'
             yield Mistake(key, "is no database, and several tables are those of one", "policy-tables-database", hint, lines.at((key,)))
