@@ -17,6 +17,7 @@ import pytest
 
 import sfumato
 from sfumato.engine.preview import preview
+from sfumato.engine.reveal import Request, reveal
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UsageError
 from tests.servers import ask, component
 
@@ -417,6 +418,19 @@ def test_a_release_without_a_sink_is_returned(hospital: Hospital) -> None:
     releases: Any = sfumato.run(policy)
     assert set(releases["visits"].table["patient"].to_pylist()) == set(releases["patients"].table["id"].to_pylist())
     assert hospital.released() == []
+
+
+def test_pseudonyms_of_one_table_are_revealed_by_the_policy(postgresql_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_TEST_KEY", KEY)
+    hospital = Hospital(postgresql_url)
+    mask = {"role": "identifier", "mask": {"deterministic_encrypt": {"key": "main"}}}
+    patients = {**TABLES["patients"]["columns"], "id": mask, "referred": mask}
+    policy = hospital.changed(patients={"columns": patients}, visits={"columns": {**TABLES["visits"]["columns"], "patient": mask}})
+    releases: Any = sfumato.run(policy)
+    pseudonyms = releases["visits"].table["patient"].to_pylist()
+    (tmp_path / "visits.csv").write_text("\n".join(["patient", *pseudonyms]) + "\n")
+    reveal(policy, Request("patient", "a test", "visits"), tmp_path / "visits.csv", tmp_path / "revealed.csv")
+    assert set((tmp_path / "revealed.csv").read_text().split()[1:]) == {str(number) for number in range(1, PEOPLE + 1)}
 
 
 def test_a_primary_key_that_is_lost_is_told(hospital: Hospital) -> None:
