@@ -1,4 +1,4 @@
-"""The database of the examples: where a policy names it, a server is started, and the people are a table there."""
+"""The database of the examples: where a policy names it, a server is started, and people, visits and contacts are tables there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,12 @@ def server(policy: Path) -> Iterator[None]:
         connection.execute(f"CREATE DATABASE {name}")
         try:
             url = parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}", path=f"/{name}").geturl()
-            _people(url, policy.parent / "people.csv")
+            with psycopg.connect(urlsplit(there)._replace(path=f"/{name}").geturl(), autocommit=True) as hospital:
+                for table in ("people", "visits", "contacts"):
+                    _stored(url, policy.parent / f"{table}.csv")
+                hospital.execute("ALTER TABLE people ADD PRIMARY KEY (name)")
+                hospital.execute("ALTER TABLE visits ADD FOREIGN KEY (person) REFERENCES people (name)")
+                hospital.execute("CREATE SCHEMA masked")
             policy.write_text(text.replace(_WRITTEN, url), encoding="utf-8")
             yield
         finally:
@@ -48,9 +53,9 @@ def server(policy: Path) -> Iterator[None]:
                 leave(ourselves)
 
 
-def _people(url: str, path: Path) -> None:
+def _stored(url: str, path: Path) -> None:
     table = pa.csv.read_csv(path)
-    writer = find("sinks", "sql")(url=url, table="people", password={"environment": _PASSWORD}).open(table.schema)
+    writer = find("sinks", "sql")(url=url, table=path.stem, password={"environment": _PASSWORD}).open(table.schema)
     for batch in table.to_batches():
         writer.write(batch)
     writer.finish()

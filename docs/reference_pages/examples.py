@@ -68,13 +68,14 @@ def _program(text: str, name: str) -> Any:
 
 
 def _published(policy: Path, text: str) -> str:
-    """Run a policy and return some rows of its release, or of the releases of its views."""
+    """Run a policy and return some rows of its release, or of the releases of its views or tables."""
     changing = re.findall(r"(?m)^# made anew by every run: (.*)$", text)
     with mock.patch.dict(os.environ, _KEY):
         release: Any = sfumato.run(policy)
     if not isinstance(release, Mapping):
         return _released(release, changing)
-    return "\n\n".join(f"The view `{name}`. {_released(one, changing)}" for name, one in release.items())
+    part = "view" if next(iter(release.values())).record.table is None else "table"
+    return "\n\n".join(f"The {part} `{name}`. {_released(one, changing)}" for name, one in release.items())
 
 
 def _shell(line: str) -> str:

@@ -15,11 +15,20 @@ from ruamel.yaml import YAML
 from reference_pages.allowed import allowed
 from reference_pages.examples import EXAMPLES, example
 from sfumato.core.yaml_text import yaml_text
-from sfumato.policy.model import Component, Policy, View
+from sfumato.policy.model import Component, Policy, Table, View
 
 # what stands between a key and those below it: the name of a column, of a view, of a key
-_NAMES = {"columns": "<column>", "views": "<view>", "keys": "<key>", "formats": "<column>"}
-_SECTIONS = {"views": "views", "keys": "mask", "formats": "formats", "window": "what-is-read-but-refused", "retention": "retention"}
+_NAMES = {"columns": "<column>", "views": "<view>", "tables": "<table>", "keys": "<key>", "formats": "<column>"}
+_SECTIONS = {
+    "views": "views",
+    "tables": "several-tables",
+    "keys": "mask",
+    "formats": "formats",
+    "retention": "retention",
+    "window": "what-is-read-but-refused",
+}
+# keys of views and tables that are those of another key
+_ELSEWHERE = {("views", "columns"): ("columns",), ("tables", "columns"): ("columns",), ("tables", "formats"): ("formats",)}
 _WRITTEN = EXAMPLES / "settings"
 _BESIDE_MASKS = ("mask", "when", "otherwise", "on_null", "on_invalid", "unique")
 _REFUSED = {
@@ -50,7 +59,7 @@ class Setting:
 
 @cache
 def settings() -> tuple[Setting, ...]:
-    """Return every key of a policy, those below a key after it; a view's columns have the keys of columns."""
+    """Return every key of a policy, those below a key after it; the columns of views and tables have the keys of columns."""
     return tuple(_below(Policy, ()))
 
 
@@ -59,7 +68,7 @@ def _below(owner: type[BaseModel], path: tuple[str, ...]) -> Iterator[Setting]:
         key = (*path, field.alias or name)
         yield Setting(key, owner, field)
         inner = _model_in(field.annotation)
-        if inner not in (None, owner, Component) and key != ("views", "columns"):
+        if inner not in (None, owner, Component) and key not in _ELSEWHERE:
             yield from _below(inner, key)
 
 
@@ -82,8 +91,8 @@ def setting_page(setting: Setting) -> str:
 
 
 def _inner(setting: Setting) -> dict[str, str]:
-    """Return the keys directly below one, with their pages; those of a view's columns are those of columns."""
-    above = ("columns",) if setting.path == ("views", "columns") else setting.path
+    """Return the keys directly below one, with their pages; those of the columns of views and tables are those of columns."""
+    above = _ELSEWHERE.get(setting.path, setting.path)
     return {other.path[-1]: other.page for other in settings() if other.path[:-1] == above}
 
 
@@ -97,7 +106,7 @@ def _default(setting: Setting) -> str:
         value = value.model_dump(exclude_none=True)
     if value not in (None, [], {}):
         return f"`{yaml_text(value)}`"
-    return "as in the policy" if setting.owner is View and setting.path[1] in Policy.model_fields.keys() - {"sink"} else "none"
+    return "as in the policy" if setting.owner in (View, Table) and setting.path[1] in Policy.model_fields.keys() - {"sink"} else "none"
 
 
 def _section(path: tuple[str, ...]) -> str:

@@ -38,7 +38,7 @@ class Format(StrEnum):
     json = "json"
 
 
-ViewOption = Annotated[str | None, typer.Option(help="one of the policy's views", autocompletion=completions.views)]
+ViewOption = Annotated[str | None, typer.Option(help="one of the policy's views or tables", autocompletion=completions.views)]
 PolicyArgument = Annotated[Path, typer.Argument(help="the policy file", show_default=False)]
 FormatOption = Annotated[Format, typer.Option("--format", help="answer in words or as JSON")]
 

@@ -54,6 +54,8 @@ def _of_policy(path: Path, named: Sequence[str], subject: str | None, written: M
     if written:
         raise UsageError(f"a policy says how its source is written: --{next(iter(written))} says it again", code="option-policy", hint="leave it out")
     plans = make_plans(path)
+    if plans.are_tables:
+        raise UsageError("the policy has several tables", code="view-unknown", hint="a policy whose source names one table")
     policy = next(iter(plans.views.values())).resolved.policy
     known = plans.known.union(*(plan.quasi_identifiers for plan in plans.views.values()))
     return plans.source, named or [name for name in policy.columns if name in known], subject or policy.subject

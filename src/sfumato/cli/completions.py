@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def views(incomplete: str) -> list[str]:
-    """Offer the views of the policy."""
+    """Offer the views or the tables of the policy."""
     policy = _policy()
-    return _beginning(policy.views, incomplete) if policy else []
+    return _beginning([*policy.views, *policy.tables], incomplete) if policy else []
 
 
 def columns(incomplete: str) -> list[str]:

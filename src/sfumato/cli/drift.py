@@ -27,7 +27,7 @@ def drift(policy: Path, format: str) -> None:
         told = [{"what": each.what, "words": each.words} | ({"view": each.view} if each.view else {}) for each in outcome.found]
         answers().write(json.dumps({"since": outcome.since, "drifted": told}, indent=1, ensure_ascii=False) + "\n")
     else:
-        answers().write("".join(f"{each.what}: {f'view {each.view}: ' if each.view else ''}{each.words}\n" for each in outcome.found))
+        answers().write("".join(f"{each.what}: {f'{each.view}: ' if each.view else ''}{each.words}\n" for each in outcome.found))
         since = f"the release of {outcome.since}" if outcome.since else "no earlier release, of which nothing is known here"
         answers().write(f"held against {since}\n")
         answers().write("" if outcome.found else "nothing has drifted\n")

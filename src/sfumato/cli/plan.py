@@ -38,7 +38,7 @@ def plan(policy: Path, sql: bool, format: str) -> None:
         return
     lines: list[str] = []
     for name, each in (made.views or {"": made}).items():
-        lines += [f"View {name}:", ""] if name else []
+        lines += [f"{made.heading(name)}:", ""] if name else []
         lines += [*each.numbered(), "", "With these settings:", *_lines(each.settings), ""]
     sys.stdout.write("\n".join([*lines, *made.together, "Nothing has been written.\n"]))
 

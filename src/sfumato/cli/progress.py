@@ -60,7 +60,8 @@ class Bars:
         """Return rows, rate and times in words; they count from the beginning of the stage, not of its bar."""
         gone = max(time.monotonic() - self._since, 1e-9)
         words = [f"{_clock(gone)} gone"]
-        if self._done and self._name in _IN_ROWS:
+        # the table behind it, where there are several, does not matter
+        if self._done and self._name.split(" ")[0] in _IN_ROWS:
             words = [f"{self._done:,} rows", f"{self._done / gone:,.0f} rows/s", *words]
         # what has hardly begun, and what only rounding keeps from its end, has no time left that means anything
         if self._total and 0.02 * self._total < self._done < 0.98 * self._total:

@@ -11,6 +11,7 @@ from sfumato.cli.answers import answers, leave_output_to_the_release
 from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.compiling import compile_if_needed
 from sfumato.cli.progress import Bars
+from sfumato.cli.tables import told_of_tables
 
 if TYPE_CHECKING:
     from sfumato.core.record import RunRecord
@@ -43,6 +44,9 @@ def run(policy: Path, format: str) -> None:
     if format == "json":
         told = records[""].as_mapping() if "" in records else views_record(records)
         answers().write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        return
+    if any(record.table is not None for record in records.values()):
+        answers().write("".join(f"{line}\n" for line in told_of_tables(records, sinks[""], loaded.folder)))
         return
     for name, record in records.items():
         answers().write(f"view {name}\n" if name else "")

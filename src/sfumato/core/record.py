@@ -62,6 +62,16 @@ class Together(_Part):
     promises: list[PromiseResult] = []
 
 
+class Joined(_Part):
+    """A foreign key by which the release was joined: how many of its rows find what they refer to, and how many do not because that was left out."""
+
+    columns: list[str]
+    table: str
+    referred: list[str]
+    joined: int
+    orphans: Count
+
+
 class RunRecord(_Part):
     """Everything about a run that its readers may know."""
 
@@ -84,10 +94,13 @@ class RunRecord(_Part):
     view: str | None = None
     derived_from: str | None = None
     together: list[Together] = []
+    table: str | None = None
+    foreign_keys: list[Joined] = []
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return the record as it is printed and stored; only a view's says something of views."""
-        exclude = {"view", "derived_from", "together"} if self.view is None else None
+        """Return the record as it is printed and stored; only a view's says something of views, only a table's of tables."""
+        exclude = {"view", "derived_from", "together"} if self.view is None else set()
+        exclude |= {"table", "foreign_keys"} if self.table is None else set()
         return self.model_dump(mode="json", by_alias=True, exclude=exclude)
 
 

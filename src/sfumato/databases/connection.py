@@ -10,7 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import ForeignKey, TableColumn, TableName
 
 
 class Connection(Protocol):
@@ -30,6 +30,18 @@ class Connection(Protocol):
 
     def identity(self, table: TableName) -> str | None:
         """Return what tells a table from all others, whatever it is called; None where there is none."""
+        ...
+
+    def primary_key(self, table: TableName) -> tuple[str, ...]:
+        """Return the columns of the primary key of a table, in its order; none where it has no such key."""
+        ...
+
+    def foreign_keys(self, table: TableName) -> list[ForeignKey]:
+        """Return the foreign keys of a table, in the order of their names."""
+        ...
+
+    def one_state(self) -> None:
+        """Let all that is read from now on be of one state of the database."""
         ...
 
     def about(self, table: TableName) -> int | None:
@@ -76,6 +88,10 @@ class Connection(Protocol):
         """Put a staged table in the place of another in one step, with what others may do with that; refuse where it cannot be."""
         ...
 
+    def publish_all(self, tables: Sequence[tuple[TableName, TableName]]) -> None:
+        """Put several staged tables in the places of others, all in one step; refuse where one of them cannot be."""
+        ...
+
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
         ...
@@ -94,10 +110,6 @@ class Connection(Protocol):
 
     def private_name(self, name: str, beside: TableName) -> TableName:
         """Return the name of a table that lasts, where no audience looks, for what has to do with another one."""
-        ...
-
-    def primary_key(self, table: TableName) -> list[str]:
-        """Return the columns of the primary key, in its order; none where there is no key."""
         ...
 
     def transaction(self) -> AbstractContextManager[None]:

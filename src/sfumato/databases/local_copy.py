@@ -22,6 +22,8 @@ class LocalCopy:
         path = workplace.folder / "rows.arrow"
         try:
             with file_errors(path, "written"), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, schema) as writer:
+                # who reads no rows is told their types by a batch all the same
+                writer.write_batch(pa.RecordBatch.from_pylist([], schema))
                 for batch in batches:
                     writer.write_batch(batch)
         except BaseException:

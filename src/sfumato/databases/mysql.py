@@ -22,7 +22,7 @@ from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
 from sfumato.databases.mysql_types import called, column_of, kind_of, quoted, quoted_name, selected, text_of, typed
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import ForeignKey, TableColumn, TableName
 from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
 
 STAGING = "sfumato_staging"
@@ -31,6 +31,8 @@ STAGING = "sfumato_staging"
 _ROWS = 1 << 16
 _LAST_OF_NAMES = 0xFFFF
 _SECONDS = 10
+# a session waits while other tables are worked on
+_A_DAY = 86_400
 _FAILURES = {
     "1045": REFUSED,
     "1698": REFUSED,
@@ -52,6 +54,14 @@ _FAILURES = {
 _COLUMNS = """
 SELECT column_name, column_type, data_type, numeric_precision, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
+"""
+_FOREIGN_KEYS = """
+SELECT constraint_name, referenced_table_schema, referenced_table_name, column_name, referenced_column_name FROM information_schema.key_column_usage
+WHERE table_schema = %s AND table_name = %s AND referenced_table_name IS NOT NULL ORDER BY constraint_name, ordinal_position
+"""
+_PRIMARY_KEY = """
+SELECT column_name FROM information_schema.key_column_usage
+WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' ORDER BY ordinal_position
 """
 # what hangs on a table and would be lost with it, or would go on with the old one
 _DEPENDENT = """
@@ -84,7 +94,8 @@ class MysqlConnection:
                 connect_timeout=int(options.pop("connect_timeout", _SECONDS)),
                 **options,
             )
-            self.do(f"SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {_SECONDS}")
+            settings = {"time_zone": "'+00:00'", "sql_mode": "'STRICT_ALL_TABLES,ANSI_QUOTES'", "lock_wait_timeout": _SECONDS, "wait_timeout": _A_DAY}
+            self.do(f"SET {', '.join(f'{name} = {value}' for name, value in settings.items())}")
 
     def __enter__(self) -> MysqlConnection:
         """Begin."""
@@ -133,6 +144,26 @@ class MysqlConnection:
     def placed(self, table: TableName) -> TableName:
         """Return the name of a table with that of its database."""
         return TableName(table.name, self._schema_of(table))
+
+    def primary_key(self, table: TableName) -> tuple[str, ...]:
+        """Return the columns of the primary key."""
+        return tuple(text_of(name) for (name,) in self._rows(_PRIMARY_KEY, [self._schema_of(table), table.name]))
+
+    def foreign_keys(self, table: TableName) -> list[ForeignKey]:
+        """Return the foreign keys; views have none, nor have tables whose engine knows none."""
+        found: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+        for row in self._rows(_FOREIGN_KEYS, [self._schema_of(table), table.name]):
+            name, schema, other, column, referred = map(text_of, row)
+            found.setdefault((name, schema, other), []).append((column, referred))
+        return [
+            ForeignKey(tuple(column for column, _ in pairs), TableName(other, schema), tuple(referred for _, referred in pairs))
+            for (_, schema, other), pairs in found.items()
+        ]
+
+    def one_state(self) -> None:
+        """Begin a transaction that sees all tables of InnoDB as they are now; those of other engines are seen when they are read."""
+        self.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        self.do("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 
     def _schema_of(self, table: TableName) -> str:
         return table.schema or self._address.database
@@ -192,6 +223,15 @@ class MysqlConnection:
 
     def publish(self, staged: TableName, table: TableName) -> None:
         """Rename the staged table to its place, and what was there out of it, in one step; indexes are made before, grants go by name."""
+        self.publish_all([(staged, table)])
+
+    def publish_all(self, tables: Sequence[tuple[TableName, TableName]]) -> None:
+        """Rename all staged tables to their places by one statement, which does it for all of them or for none."""
+        moves = [move for staged, table in tables for move in self._moves(staged, table)]
+        self.do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
+
+    def _moves(self, staged: TableName, table: TableName) -> list[tuple[TableName, TableName]]:
+        """Return which table must get which name so that a staged one takes the place of another, to which its indexes are made alike."""
         target = self.placed(table)
         names = [target.schema, target.name]
         old = self._rows("SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", names)
@@ -208,7 +248,7 @@ class MysqlConnection:
             away = TableName(f"{staged.name}_old", STAGING)
             self._staged.append(away)
             moves.insert(0, (target, away))
-        self.do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
+        return moves
 
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
@@ -227,14 +267,6 @@ class MysqlConnection:
         del beside
         self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
         return TableName(name, STAGING)
-
-    def primary_key(self, table: TableName) -> list[str]:
-        """Return the columns of the primary key."""
-        query = (
-            "SELECT column_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND index_name = 'PRIMARY' "
-            "ORDER BY seq_in_index"
-        )
-        return [text_of(name) for (name,) in self._rows(query, [self._schema_of(table), table.name])]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from sfumato.databases.address import Address
 from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
 from sfumato.databases.postgresql_types import bytewise, called, column_of, plain, quoted, quoted_name, selected, typed
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import ForeignKey, TableColumn, TableName
 from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
 
 _LOCK = "10s"
@@ -61,6 +61,21 @@ UNION ALL SELECT 'the trigger ' || tgname FROM pg_trigger WHERE tgrelid = %(tabl
 UNION ALL SELECT 'the row policy ' || polname FROM pg_policy WHERE polrelid = %(table)s
 UNION ALL SELECT 'the publication ' || p.pubname FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE r.prrelid = %(table)s
 """
+# a key to a table in partitions is there once more for each of these
+_FOREIGN_KEYS = """
+SELECT n.nspname, t.relname,
+    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place)
+        JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number),
+    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY k(number, place)
+        JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number)
+FROM pg_constraint c JOIN pg_class t ON t.oid = c.confrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE c.contype = 'f' AND c.conrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid)
+ORDER BY c.conname
+"""
+_PRIMARY_KEY = """
+SELECT a.attname::text FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place), pg_attribute a
+WHERE i.indrelid = %s AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place
+"""
 _GRANTS = """
 SELECT CASE WHEN g.grantee = 0 THEN NULL ELSE r.rolname END, g.privilege_type, g.is_grantable
 FROM pg_class c, aclexplode(c.relacl) g LEFT JOIN pg_roles r ON r.oid = g.grantee WHERE c.oid = %s AND g.grantee <> c.relowner
@@ -96,7 +111,8 @@ class PostgresqlConnection:
         with self._errors():
             connection = self._dbapi.connect(self._uri())
             with connection.cursor() as cursor:
-                for setting in (f"SET lock_timeout = '{_LOCK}'", "SET TimeZone = 'UTC'"):
+                # a session waits while other tables are worked on
+                for setting in (f"SET lock_timeout = '{_LOCK}'", "SET TimeZone = 'UTC'", "SET idle_in_transaction_session_timeout = 0"):
                     cursor.execute(setting)
             connection.commit()
         return connection
@@ -113,6 +129,19 @@ class PostgresqlConnection:
             return None
         ((began, database),) = self._rows("SELECT pg_postmaster_start_time(), oid FROM pg_database WHERE datname = current_database()", [])
         return f"{began}/{database}/{found[0][0]}"
+
+    def primary_key(self, table: TableName) -> tuple[str, ...]:
+        """Return the columns of the primary key."""
+        return tuple(name for (name,) in self._rows(_PRIMARY_KEY, [self._found(table)[0]]))
+
+    def foreign_keys(self, table: TableName) -> list[ForeignKey]:
+        """Return the foreign keys; views have none."""
+        rows = self._rows(_FOREIGN_KEYS, [self._found(table)[0]])
+        return [ForeignKey(tuple(columns), TableName(other, schema), tuple(referred)) for schema, other, columns, referred in rows]
+
+    def one_state(self) -> None:
+        """Begin a transaction that sees the database as it is when its first statement begins."""
+        self.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
 
     def about(self, table: TableName) -> int | None:
         """Return what the planner thinks; None where it has never looked."""
@@ -177,6 +206,14 @@ class PostgresqlConnection:
 
     def publish(self, staged: TableName, table: TableName) -> None:
         """Let the staged table take the place of another, with its grants, comments and indexes; all of it is seen at once."""
+        self.publish_all([(staged, table)])
+
+    def publish_all(self, tables: Sequence[tuple[TableName, TableName]]) -> None:
+        """Let staged tables take the places of others; the transaction makes one step of it."""
+        for staged, table in tables:
+            self._replace(staged, table)
+
+    def _replace(self, staged: TableName, table: TableName) -> None:
         schema = self._schema_of(table)
         old = self._rows(_FIND, [table.name, schema, schema])
         restored: list[str] = []
@@ -216,14 +253,6 @@ class PostgresqlConnection:
     def private_name(self, name: str, beside: TableName) -> TableName:
         """Return a name in the schema of the other table; only its owner has any right to what is made there."""
         return TableName(name, self.placed(beside).schema)
-
-    def primary_key(self, table: TableName) -> list[str]:
-        """Return the columns of the primary key."""
-        query = """
-            SELECT a.attname FROM pg_index i CROSS JOIN LATERAL unnest(i.indkey::int2[]) WITH ORDINALITY AS k(number, place)
-            JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number WHERE i.indrelid = %s AND i.indisprimary ORDER BY k.place
-        """
-        return [name for (name,) in self._rows(query, [self._found(table)[0]])]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -27,6 +27,15 @@ class TableName:
 
 
 @dataclass(frozen=True)
+class ForeignKey:
+    """Columns of a table whose values are those of columns of another one, or of the same; the table that is referred to has its schema."""
+
+    columns: tuple[str, ...]
+    table: TableName
+    referred: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TableColumn:
     """A column: its name, the type as the server calls it, and how its values are read. ``kind`` is none where nobody knows the type.
 

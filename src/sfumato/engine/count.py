@@ -53,7 +53,7 @@ class Counted:
 
 def count(plan: Plan, attached: Attached) -> Counted:
     """Build the ladders from the distinct values and count the combinations."""
-    if attached.rows == 0:
+    if attached.rows == 0 and (plan.resolved.part != "table" or plan.resolved.promises):
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
     singling = singling_out(plan, attached)
     effects = effects_on_counted(plan, attached)
@@ -76,7 +76,7 @@ def count(plan: Plan, attached: Attached) -> Counted:
     frequencies = replace(plan.store.frequencies(attached, count_plan), ladders=ladders)
     refused_rows = attached.rows - frequencies.rows
     _refuse_too_many(plan, refused_rows, attached.rows)
-    if frequencies.rows == 0:
+    if frequencies.rows == 0 and attached.rows:
         raise PromiseError(
             "every row has a value outside a hierarchy: none would be left",
             code="nothing-left",

@@ -55,7 +55,7 @@ def drift(policy: AnyPolicy, progress: Progress | None = None) -> Drift:
     runs = _runs()
     last = {name: _last(plan, runs) for name, plan in plans.views.items()}
     known = [run for run in last.values() if run is not None]
-    found = [*_schema(plans, known), *_source(plans, progress)]
+    found = [each for part in plans.parts for each in (*_schema(part, last), *_source(part, progress))]
     for name, plan in plans.views.items():
         found += [Drifted(each.what, each.words, name) for each in _release(plan, last[name])]
     return Drift(found, max((str(run["record"]["made"]) for run in known), default=None))
@@ -85,9 +85,9 @@ def _last(plan: Plan, runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | 
     return next((run for run in runs if files and run.get("record", {}).get("files") == files), None)
 
 
-def _schema(plans: Plans, runs: Sequence[Mapping[str, Any]]) -> Iterator[Drifted]:
+def _schema(plans: Plans, last: Mapping[str, Mapping[str, Any] | None]) -> Iterator[Drifted]:
     """Compare the columns of the source with those that it had at the last run."""
-    before: Mapping[str, str] = next((run["schema"] for run in runs if "schema" in run), {})
+    before: Mapping[str, str] = next((run["schema"] for name in plans.views if (run := last[name]) is not None and "schema" in run), {})
     schema = next(iter(plans.views.values())).schema
     now = {field.name: str(field.type) for field in schema}
     new = [name for name in now if name not in before] if before else []

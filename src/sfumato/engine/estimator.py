@@ -143,8 +143,9 @@ class Anonymiser:
 
 
 def _refuse_what_is_not_fitted(policy: Policy) -> None:
-    if policy.views:
-        raise UsageError("an anonymiser has one output, and the policy has views", code="parameter-value", hint="a policy without views")
+    if policy.views or policy.tables:
+        several = "views" if policy.views else "tables"
+        raise UsageError(f"an anonymiser has one output, and the policy has {several}", code="parameter-value", hint=f"a policy without {several}")
     masked = [name for name, column in policy.columns.items() if column.mask is not None and column.role in ("quasi_identifier", "sensitive")]
     if masked:
         words = f"an anonymiser masks no column that promises speak of: {', '.join(masked)}"

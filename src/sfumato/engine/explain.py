@@ -61,6 +61,8 @@ def explain(plan: Plan) -> list[str]:
 
 def explain_together(plans: Plans) -> list[str]:
     """Return what is done because there are several views, one sentence a step."""
+    if plans.are_tables:
+        return _tables_together(plans)
     if len(plans.views) < 2:
         return []
     steps = [f"All {len(plans.views)} views come from one read of the source, and all are verified before the first is published."]
@@ -71,6 +73,22 @@ def explain_together(plans: Plans) -> list[str]:
             told = "the classes of all their values must keep what each of them promises, but for what one tells alone"
             steps.append(f"{reader} reads {_listed(list(dict.fromkeys(names)))}: {told}.")
     steps.append("The smallest joint class of any other two views goes into their records.")
+    return steps
+
+
+def _tables_together(plans: Plans) -> list[str]:
+    """Return how tables are read, joined and published together."""
+    number = len(plans.views)
+    all_of_them = f"All {number} tables are" if number > 1 else "The table is"
+    steps = [f"{all_of_them} read in one state of the database, worked on and verified before the first is published; all are published in one step."]
+    for link in plans.links:
+        if link.is_kept:
+            steps.append(f"The foreign key {link.shown} can be joined by in the release as in the source, which is measured on what is written.")
+        else:
+            steps.append(f"Mind the foreign key {link.words()}.")
+    steps += [f"Mind of {name} that {words}." for name, words in plans.lost_keys.items()]
+    if any(plan.resolved.promises for plan in plans.views.values()):
+        steps.append("A promise is kept in its table alone: what the tables tell together of one person is not looked at.")
     return steps
 
 

@@ -43,6 +43,8 @@ def not_inside(plan: Plan, views: int = 1) -> str | None:
         return "source and sink are not both tables of a database"
     if plan.source.address != plan.sink.address:
         return "source and sink are not in one database, or not reached as one user"
+    if plan.resolved.part == "table":
+        return "several tables are published together"
     if views > 1:
         return "several views are made of one source"
     if plan.resolved.policy.subject is not None:

@@ -20,6 +20,7 @@ from sfumato.core.nested_types import nested_type
 from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.documents import refuse_documents
+from sfumato.engine.foreign_keys import Link, Tables, linked, lost_keys
 from sfumato.engine.frames import as_table
 from sfumato.engine.in_view import in_view
 from sfumato.engine.translated import missing_as_read, translated
@@ -119,7 +120,8 @@ class Plan:
     def context(self, column: str, ladder: Hierarchy | None = None) -> MaskContext:
         """Return what the mask of a column may need."""
         policy = self.resolved.policy
-        domain = own_domain(self.resolved.identity, self.view)
+        # tables are joined by their pseudonyms, views are not
+        domain = own_domain(self.resolved.identity, "" if self.resolved.part == "table" else self.view)
         kind, people = policy.columns[column].type, self.threshold
         return MaskContext(column, domain, self.keys, kind, policy.subject, people, ladder, rehearsal=self.rehearsal)
 
@@ -144,6 +146,8 @@ class Plans:
     """The plans of a policy's views by name, those that others are derived from first; a policy without views is one without a name.
 
     ``known`` are the quasi-identifiers of the whole policy and of all views, ``identifying`` those and the identifiers: by them people can be known.
+    Where ``are_tables`` these are the tables of a policy, each with a source of its own, and ``links`` the foreign keys between them and to others;
+    ``lost_keys`` says which of them lose their primary keys, and why.
     """
 
     views: Mapping[str, Plan]
@@ -151,11 +155,19 @@ class Plans:
     readers: Mapping[str, Sequence[str]]
     known: frozenset[str] = frozenset()
     identifying: frozenset[str] = frozenset()
+    are_tables: bool = False
+    links: Sequence[Link] = ()
+    lost_keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def source(self) -> Source:
         """The one source of them all."""
         return next(iter(self.views.values())).source
+
+    @property
+    def parts(self) -> list[Plans]:
+        """The plans of each source: all views have one, every table has its own."""
+        return [replace(self, views={name: plan}) for name, plan in self.views.items()] if self.are_tables else [self]
 
     def up_to(self, view: str) -> Plans:
         """Return the plan of one view after those of the views it is derived from."""
@@ -168,22 +180,54 @@ class Plans:
 def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     """Check a policy with all its views, and its columns against those of its source."""
     resolved = resolve_views(load(policy))
+    if resolved.are_tables:
+        return _plans_of_tables(resolved, data)
     first = next(iter(resolved.views.values()))
     origin = _source(first, data)
     schema = origin.describe()
     source = translated(origin, schema, first)
-    store: Store = find("stores", "duckdb")()
     plans = {}
     for name, each in resolved.views.items():
-        view, unnamed = remove_unnamed(missing_as_read(each), schema)
-        compare_columns(view, source, schema)
-        plans[name] = Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
-        with in_view(name, view.own):
+        plans[name] = _planned(name, each, source, schema)
+        with in_view(name, each.own):
             _refuse_the_source(plans[name], origin)
-            refuse_documents(plans[name])
-            _refuse_columns(plans[name])
-            _refuse_misfits(plans[name])
+            _refuse_release(plans[name])
     return Plans(plans, resolved.derived_from, resolved.readers, resolved.known, resolved.identifying)
+
+
+def _plans_of_tables(resolved: ResolvedViews, data: Any) -> Plans:
+    """Check the tables of a policy, and each against the database; what is wrong with all of them is told together."""
+    if data is not None:
+        words = "the policy has several tables, which a database has, and data were given"
+        raise UsageError(words, code="policy-tables-database", hint="leave data out, or a policy of one table")
+    plans: dict[str, Plan] = {}
+    with Tables(resolved.views) as tables:
+        for name, each in resolved.views.items():
+            with tables.mistakes(name):
+                source = tables.source(name)
+                schema = source.describe()
+                plans[name] = _planned(name, each, translated(source, schema, each), schema)
+                _refuse_release(plans[name])
+        with tables.told():
+            tables.refuse_sources(plans)
+            links = linked(plans, tables)
+        lost = lost_keys(plans, tables)
+    return Plans(plans, {}, {}, are_tables=True, links=links, lost_keys=lost)
+
+
+def _planned(name: str, resolved: Resolved, source: Source, schema: pa.Schema) -> Plan:
+    """Return the plan of a view or a table, whose columns are those of the source."""
+    view, unnamed = remove_unnamed(missing_as_read(resolved), schema)
+    compare_columns(view, source, schema)
+    store: Store = find("stores", "duckdb")()
+    return Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
+
+
+def _refuse_release(plan: Plan) -> None:
+    """Refuse what can be seen to be wrong with a release before anything is read."""
+    refuse_documents(plan)
+    _refuse_columns(plan)
+    _refuse_misfits(plan)
 
 
 def make_plan(policy: AnyPolicy, data: Any = None, view: str | None = None) -> Plan:
@@ -194,12 +238,12 @@ def make_plan(policy: AnyPolicy, data: Any = None, view: str | None = None) -> P
 
 def named_view(plans: Plans | ResolvedViews, view: str | None) -> str:
     """Return the name of a view that was asked for, which is no name where the policy has none; refuse others."""
-    known = [name for name in plans.views if name]
+    known, part = [name for name in plans.views if name], "table" if plans.are_tables else "view"
     if view is None and known:
-        raise UsageError("the policy has several views", code="view-unknown", hint=f"--view {known[0]}, or view= in Python")
+        raise UsageError(f"the policy has several {part}s", code="view-unknown", hint=f"--view {known[0]}, or view= in Python")
     if view is not None and view not in known:
         hint = suggestion(view, known) if known else "leave it out: the policy has no views"
-        raise UsageError(f"the policy has no view {view}", code="view-unknown", hint=hint)
+        raise UsageError(f"the policy has no {part} {view}", code="view-unknown", hint=hint)
     return view or ""
 
 

@@ -12,6 +12,7 @@ from sfumato.core.yaml_text import yaml_text
 from sfumato.engine.explain import explain, explain_together
 from sfumato.engine.outline import outline
 from sfumato.engine.plan import AnyPolicy, make_plans
+from sfumato.policy.resolve import Part
 
 _LONGEST = 400
 
@@ -20,27 +21,33 @@ _LONGEST = 400
 class PlanView:
     """What a run would do, one sentence a step, and all settings, those that were left at their defaults too.
 
-    Of a policy with views each of the ``views`` has them, and ``together`` says what is done because there are several.
+    Of a policy with views or tables each of the ``views`` has them, and ``together`` says what is done because there are several; ``part`` says
+    which of both they are.
     """
 
     steps: list[str]
     settings: dict[str, Any]
     views: Mapping[str, PlanView] = field(default_factory=dict)
     together: list[str] = field(default_factory=list)
+    part: Part = "view"
 
     def numbered(self) -> list[str]:
         """Return the steps, numbered."""
         return [f"{number}. {step}" for number, step in enumerate(self.steps, start=1)]
 
+    def heading(self, name: str) -> str:
+        """Return what stands above the steps of a view or a table."""
+        return f"{self.part.capitalize()} {name}"
+
     def __str__(self) -> str:
         """Return the steps of all views."""
-        parts = [line for name, view in self.views.items() for line in (f"View {name}:", *view.numbered(), "")]
+        parts = [line for name, view in self.views.items() for line in (f"{self.heading(name)}:", *view.numbered(), "")]
         return "\n".join([*self.numbered(), *parts, *self.together])
 
     def as_mapping(self) -> dict[str, Any]:
         """Return it as ``sfumato plan --format json`` prints it."""
         if self.views:
-            return {"views": {name: view.as_mapping() for name, view in self.views.items()}, "together": self.together}
+            return {f"{self.part}s": {name: view.as_mapping() for name, view in self.views.items()}, "together": self.together}
         return {"steps": self.steps, **self.settings}
 
     def _repr_html_(self) -> str:
@@ -61,7 +68,7 @@ def plan(policy: AnyPolicy, data: Any = None) -> PlanView:
     """Hold a policy against the columns of its source, or of ``data``, and say what a run would do. Nothing is read but names and types."""
     made = make_plans(policy, data)
     views = {name: PlanView(explain(each), outline(each)) for name, each in made.views.items()}
-    return views[""] if "" in views else PlanView([], {}, views, explain_together(made))
+    return views[""] if "" in views else PlanView([], {}, views, explain_together(made), "table" if made.are_tables else "view")
 
 
 def _settings(about: Mapping[str, Any], told: tuple[str, ...]) -> str:

@@ -25,19 +25,27 @@ from sfumato.core.record import RunRecord, record_of
 from sfumato.core.staging import StagedFile
 from sfumato.core.standard_streams import OUTPUT
 from sfumato.core.workplace import Workplace
+from sfumato.databases.together import Together
 from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
 
 _RUNS_KEPT = 50
+_LENGTH = len("20260131T123000-0123abcd")
 
 
-def publish(releases: Sequence[tuple[Plan, Staged, RunRecord]], workplace: Workplace, progress: Progress) -> list[Published]:
-    """Rename staged releases and their records to their final names. An interrupt waits until all have them."""
+def publish(
+    releases: Sequence[tuple[Plan, Staged, RunRecord]], workplace: Workplace, progress: Progress, together: Together | None = None
+) -> list[Published]:
+    """Rename staged releases and their records to their final names, all in one step on request. An interrupt waits until all have them."""
     records: list[StagedFile | None] = []
     try:
         for plan, staged, record in releases:
             records.append(_staged_record(plan, staged, record, workplace))
         with uninterrupted():
+            if together is not None:
+                published = _in_one_step(releases, records, together)
+                progress.stage(PUBLISHED)
+                return published
             # a stream can refuse what it is sent, a renaming hardly ever fails: streams come first
             order = sorted(range(len(releases)), key=lambda place: list(releases[place][0].sink.places()) != [OUTPUT])
             places = {place: _rename(*releases[place][:2], records[place]) for place in order}
@@ -48,6 +56,25 @@ def publish(releases: Sequence[tuple[Plan, Staged, RunRecord]], workplace: Workp
                 each.abort()
         raise
     return [places[place] for place in range(len(releases))]
+
+
+def _in_one_step(releases: Sequence[tuple[Plan, Staged, RunRecord]], records: Sequence[StagedFile | None], together: Together) -> list[Published]:
+    """Publish all tables of a database by one step, and then their records; where that fails the old records are there again."""
+    published = [plan.store.publish(staged, plan.sink) for plan, staged, _ in releases]
+    files = [record for record in records if record is not None]
+    old = {record.target: record.target.read_bytes() for record in files if record.target.exists()}
+    try:
+        for record in files:
+            with file_errors(record.target, "written"):
+                record.target.unlink(missing_ok=True)
+        together.publish()
+    except BaseException:
+        for target, content in old.items():
+            target.write_bytes(content)
+        raise
+    for record in files:
+        record.publish()
+    return published
 
 
 def _staged_record(plan: Plan, release: Staged, record: RunRecord, workplace: Workplace) -> StagedFile | None:
@@ -62,7 +89,9 @@ def _staged_record(plan: Plan, release: Staged, record: RunRecord, workplace: Wo
         beside = record.as_mapping() | {"files": [Path(target).name for target in targets]}
         staged.write((json.dumps(beside, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
         staged.sync()
-        workplace.note_publishing(str(staged.path), path, list(release.staging))
+        if release.staging:
+            # of what is staged elsewhere the next start could not tell whether it was published
+            workplace.note_publishing(str(staged.path), path, list(release.staging))
     except BaseException:
         staged.abort()
         raise
@@ -104,13 +133,13 @@ def uninterrupted() -> Iterator[None]:
 
 
 @contextmanager
-def private_part(plan: Plan, counted: Counted, recoding: Recoding, record: RunRecord) -> Iterator[None]:
+def private_part(plan: Plan, counted: Counted, recoding: Recoding, record: RunRecord, run: str | None = None) -> Iterator[None]:
     """Keep what drift and audit need in the installation's private folder, written before the release and kept if it is published.
 
-    That is: columns, leaves, boxes, suppressed combinations and true counts.
+    That is: columns, leaves, boxes, suppressed combinations and true counts. Tables of one ``run`` are kept as long as each other.
     """
     base = places.folder("runs")
-    folder = base / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
+    folder = base / (run_name() if run is None else f"{run}-{secrets.token_hex(4)}")
     try:
         with file_errors(folder, "written"):
             _write_private(folder, plan, counted, recoding, record)
@@ -118,9 +147,15 @@ def private_part(plan: Plan, counted: Counted, recoding: Recoding, record: RunRe
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    own = sorted(run for run in base.iterdir() if re.fullmatch(r"\d{8}T\d{6}-[0-9a-f]{8}", run.name))
-    for old in own[:-_RUNS_KEPT]:
+    own = {path: path.name[:_LENGTH] for path in base.iterdir() if re.fullmatch(r"\d{8}T\d{6}(-[0-9a-f]{8}){1,2}", path.name)}
+    kept = sorted(set(own.values()))[-_RUNS_KEPT:]
+    for old in (path for path, name in own.items() if name not in kept):
         shutil.rmtree(old, ignore_errors=True)
+
+
+def run_name() -> str:
+    """Return a name that no other run has, and that comes after those of earlier ones."""
+    return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
 
 
 def _write_private(folder: Path, plan: Plan, counted: Counted, recoding: Recoding, record: RunRecord) -> None:

@@ -71,21 +71,21 @@ class Release:
 
 
 class Releases(Mapping[str, Release]):
-    """What a run of a policy with views has published: one release a view, by its name."""
+    """What a run of a policy with views or tables has published: one release each, by its name."""
 
     def __init__(self, releases: Mapping[str, Release]) -> None:
         self._releases = dict(releases)
 
     def __getitem__(self, view: str) -> Release:
-        """Return the release of a view."""
+        """Return the release of a view or a table."""
         return self._releases[view]
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names of the views."""
+        """Go through the names."""
         return iter(self._releases)
 
     def __len__(self) -> int:
-        """Return how many views there are."""
+        """Return how many there are."""
         return len(self._releases)
 
     def __repr__(self) -> str:
@@ -94,18 +94,19 @@ class Releases(Mapping[str, Release]):
 
     @property
     def record(self) -> dict[str, Any]:
-        """The records of all views, as they are printed."""
+        """The records of all views or tables, as they are printed."""
         return views_record({name: release.record for name, release in self.items()})
 
     def _repr_html_(self) -> str:
-        """Return what was promised, measured and lost in each view, for notebooks."""
+        """Return what was promised, measured and lost in each, for notebooks."""
         return "".join(f"<h4>{escape(name)}</h4>{release._repr_html_()}" for name, release in self.items())
 
 
 def views_record(records: Mapping[str, RunRecord]) -> dict[str, Any]:
-    """Return the records of several views as one."""
+    """Return the records of several views or tables as one."""
     first = next(iter(records.values()))
-    return {"version": first.version, "status": first.status, "views": {name: record.as_mapping() for name, record in records.items()}}
+    several = "views" if first.table is None else "tables"
+    return {"version": first.version, "status": first.status, several: {name: record.as_mapping() for name, record in records.items()}}
 
 
 def _compared(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -81,7 +81,8 @@ def _revealed(policy: AnyPolicy, request: Request, files: tuple[Path, Path], eve
     event |= {"policy": policy_hash(resolved.policy), "view": view}
     source, sink = _opened(*files, resolved.sink)
     with _private_files(), Workplace() as workplace:
-        return _Revealing(resolved, view, request).written(source, sink, event, workplace)
+        # all tables of a policy have one domain
+        return _Revealing(resolved, "default" if found.are_tables else view, request).written(source, sink, event, workplace)
 
 
 def _refuse_other_than_text(request: Request, input: Path, output: Path) -> None:

@@ -27,10 +27,11 @@ from sfumato.engine.in_view import in_view
 from sfumato.engine.inside import inside
 from sfumato.engine.interval_ends import telling_columns, tight_columns
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
-from sfumato.engine.publish import private_part, publish
+from sfumato.engine.publish import private_part, publish, run_name
 from sfumato.engine.record import make_record
 from sfumato.engine.release import Release, Releases
 from sfumato.engine.shown_values import MaskedView
+from sfumato.engine.tables import in_table, joined_records, published_together, take_tables
 from sfumato.engine.together import Seen, check_together, originals_for
 from sfumato.engine.verify import read_again, verify
 from sfumato.engine.verify_inside import verify_inside
@@ -78,7 +79,7 @@ def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -
     """Anonymise as the policy says, verify what was written, publish it and return it with its record.
 
     ``data`` is an Arrow table, a pandas or polars data frame, or anything else that gives rows by Arrow's interface. A policy with views gives
-    one release a view, by name.
+    one release a view, by name, and one with tables one a table.
 
     Raises an error, and publishes nothing, where a promise cannot be kept or anything is not as it must be.
     """
@@ -106,27 +107,42 @@ def run_plans(plans: Plans, progress: Progress, timings: Timings | None = None, 
 
 
 def _run(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings, kind: str) -> dict[str, Release]:
-    state = plans.source.state()
     views: dict[str, View] = {}
+    records: dict[str, RunRecord] = {}
     try:
-        for view in staged_views(plans, workplace, progress, timings):
-            views[view.plan.view] = view
-        try:
-            records = _verified(plans, views, timings, progress)
-        finally:
-            # what verification found may be another's doing: then that is what is said
-            if plans.source.state() != state:
-                raise source_changed("the source")
+        together = None
+        if plans.are_tables:
+            with timings.stage("count"):
+                take_tables(plans, progress)
+            plans, together = published_together(plans)
+        for part in plans.parts:
+            records |= _prepared(part, views, workplace, in_table(part, progress), Timings(timings.seconds))
+        if plans.are_tables:
+            records = joined_records(plans, {name: view.staged for name, view in views.items()}, records, progress)
+        run = run_name() if plans.are_tables else None
         with ExitStack() as kept:
             for name, view in views.items():
-                kept.enter_context(private_part(view.plan, view.counted, view.recoding, records[name]))
-            published = publish([(view.plan, view.staged, records[name]) for name, view in views.items()], workplace, progress)
+                kept.enter_context(private_part(view.plan, view.counted, view.recoding, records[name], run))
+            published = publish([(view.plan, view.staged, records[name]) for name, view in views.items()], workplace, progress, together)
     except BaseException:
         for view in views.values():
             view.plan.store.discard(view.staged)
         raise
     readers = (_reader(view.staged, places) for view, places in zip(views.values(), published, strict=True))
     return {name: Release(records[name], reader, kind) for name, reader in zip(views, readers, strict=True)}
+
+
+def _prepared(plans: Plans, views: dict[str, View], workplace: Workplace, progress: Progress, timings: Timings) -> dict[str, RunRecord]:
+    """Stage the views of one source, which go to those that are to be published or discarded, verify them and return their records."""
+    state, staged = plans.source.state(), {}
+    for view in staged_views(plans, workplace, progress, timings):
+        views[view.plan.view] = staged[view.plan.view] = view
+    try:
+        return _verified(plans, staged, timings, progress)
+    finally:
+        # what verification found may be another's doing: then that is what is said
+        if plans.source.state() != state:
+            raise source_changed("the source")
 
 
 def staged_views(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings) -> Iterator[View]:
@@ -138,7 +154,7 @@ def staged_views(plans: Plans, workplace: Workplace, progress: Progress, timings
     finers: dict[str, Finer] = {}
     try:
         for name, plan in plans.views.items():
-            with in_view(name, plan.resolved.own):
+            with in_view(name, plan.resolved.own, plan.resolved.part):
                 view = _stage_view(plan, attached, finers.get(plans.derived_from.get(name, "")), workplace, progress, Timings(timings.seconds))
             finers[name] = Finer(name, view.counted, view.recoding)
             yield view
@@ -200,7 +216,7 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
         original, wide = read_again([(view.plan, view.masks) for view in views.values()], further, rows, progress)
     verified = {}
     for name, view in views.items():
-        with in_view(name, view.plan.resolved.own), view.timings.stage("verify"):
+        with in_view(name, view.plan.resolved.own, view.plan.resolved.part), view.timings.stage("verify"):
             verified[name] = verify(view.plan, view.counted, view.masks, view.staged, view.suppressed, view.recoding.levels, original, progress)
     masked = [MaskedView(name, view.masks, view.staged, view.ends) for name, view in views.items()]
     between = wide.check(masked, plans.readers)
@@ -223,6 +239,8 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
         )
         finer = plans.derived_from.get(name)
         told: dict[str, Any] = {"view": name, "derived_from": finer, "together": [each for each in together if name in each.views]}
+        if plans.are_tables:
+            told = {"table": name}
         if finer is not None and view.recoding.levels is not None and views[finer].recoding.levels is None:
             words = f"{name} has one level a column for all rows and {finer} has boxes, which lie across levels: much more is lost than with boxes"
             told["notes"] = [*record.notes, words]

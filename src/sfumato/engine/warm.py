@@ -39,7 +39,8 @@ def compile_meanwhile(loaded: Loaded) -> None:
 def _generalises(loaded: Loaded) -> bool:
     """Return whether anything is searched for; masks alone need no search."""
     policy = loaded.policy
-    columns = [policy.columns, *(view.columns for view in policy.views.values())]
+    views, tables = policy.views.values(), policy.tables.values()
+    columns = [policy.columns, *(view.columns for view in views), *(table.columns for table in tables)]
     return any(column.role == "quasi_identifier" for each in columns for column in each.values())
 
 
@@ -47,8 +48,10 @@ def _needed(loaded: Loaded) -> str:
     policy = loaded.policy
     if policy.algorithm.name != "mondrian":
         return _GROUPS
-    promises = [*policy.promises, *(promise for view in policy.views.values() for promise in view.promises or [])]
-    sizes_alone = policy.subject is None and all(promise.name == "k_anonymity" for promise in promises)
+    own = [*(view.promises for view in policy.views.values()), *(table.promises for table in policy.tables.values())]
+    promises = [*policy.promises, *(promise for each in own for promise in each or [])]
+    subjects = [policy.subject, *(table.subject for table in policy.tables.values())]
+    sizes_alone = not any(subjects) and all(promise.name == "k_anonymity" for promise in promises)
     return _SIZES if sizes_alone else _PROMISES
 
 

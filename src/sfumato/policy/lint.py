@@ -72,7 +72,7 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
 
     def warning(column: str, key: str, message: str, code: str, hint: str) -> _Warned:
         path: Place = ("columns", column, key)
-        told: Place = ("views", name, *path) if name else path
+        told: Place = (f"{view.part}s", name, *path) if name else path
         return [policy.columns[column]], Mistake(key_text(told), message, code=code, hint=hint, line=view.lines.at(path))
 
     for column, mask in view.masks.items():
@@ -88,7 +88,7 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
     if view.promises and _nobody_counts_people(view):
         words = "nothing is said of how many people a class has: one person with several rows can be a class"
         read = [policy.columns[column] for promise in view.promises for column in promise.reads if column in policy.columns]
-        key = key_text(("views", name, "promises")) if name else "promises"
+        key = key_text((f"{view.part}s", name, "promises")) if name else "promises"
         yield read, Mistake(key, words, code="lint-alone", hint="k_anonymity: {k: 5} beside them", line=view.lines.at(("promises",)))
     for promise in view.promises:
         for column in promise.reads if getattr(promise, "kind", None) == "distinct" else ():
@@ -134,7 +134,8 @@ def _is_noise(step: Mask) -> bool:
 
 
 def _between_views(views: Mapping[str, Resolved]) -> Iterator[_Warned]:
-    """What two audiences could put together."""
+    """What two audiences could put together. Tables of one policy are for one audience, which is to join them."""
+    views = {name: view for name, view in views.items() if view.part == "view"}
     shared: dict[tuple[str, str], list[str]] = {}
     sharing: dict[tuple[str, str], list[Column]] = {}
     for name, view in views.items():

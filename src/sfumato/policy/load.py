@@ -93,6 +93,6 @@ def _without(value: Any, places: list[Place], above: Place = ()) -> Any:
 
 def _filled(heads: set[str | int], above: Place) -> dict[Any, Any]:
     """Return what stands in for keys that were left out, so that a column still counts as named."""
-    if above == ("columns",) or (above[:1] == ("views",) and above[2:] == ("columns",)):
+    if above == ("columns",) or (above[:1] in (("views",), ("tables",)) and above[2:] == ("columns",)):
         return {head: {"role": "other"} for head in heads}
     return {head: "other" for head in heads if head == "role"} | {head: {} for head in heads if head == "columns"}

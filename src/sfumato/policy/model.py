@@ -79,8 +79,10 @@ SourceComponent = Annotated[Component, BeforeValidator(_source)]
 Texts = Annotated[list[str], BeforeValidator(_one_or_many, json_schema_input_type=str | list[str])]
 _Known = Literal["singling_out"]
 _KnownOfColumn = Literal["singling_out", "warnings"]
+_KnownOfTable = Literal["singling_out", "broken_key"]
 Steps = Annotated[list[AnyComponent], BeforeValidator(_steps), Field(min_length=1)]
 Acceptance = Annotated[list[_Known], BeforeValidator(_one_or_many, json_schema_input_type=_Known | list[_Known])]
+TableAcceptance = Annotated[list[_KnownOfTable], BeforeValidator(_one_or_many, json_schema_input_type=_KnownOfTable | list[_KnownOfTable])]
 ColumnAcceptance = Annotated[list[_KnownOfColumn], BeforeValidator(_one_or_many, json_schema_input_type=_KnownOfColumn | list[_KnownOfColumn])]
 
 
@@ -182,6 +184,26 @@ class View(Settings):
     sink: Annotated[FileComponent | None, Field(description="where this view goes")] = None
 
 
+class Table(Settings):
+    """One table of several of a database; what it does not say is that of the whole policy."""
+
+    table: Annotated[str | None, Field(min_length=1, description="what the table or view is called; as its entry where it is not given")] = None
+    schema_: Annotated[
+        str | None, Field(alias="schema", min_length=1, description="the schema it is in; that of the source where it is not given")
+    ] = None
+    into: Annotated[
+        str | None, Field(min_length=1, description="what the table that it goes to is called; as the table itself where it is not given")
+    ] = None
+    subject: Annotated[str | None, Field(description="the column that says which person a row is about")] = None
+    columns: Annotated[dict[str, Column], Field(description="every column of the table")]
+    unnamed: Annotated[Literal["refuse", "remove"] | None, Field(description="what becomes of columns of the table that are not named")] = None
+    formats: Annotated[dict[str, Format] | None, Field(description="how the table writes dates and numbers")] = None
+    promises: Annotated[list[AnyComponent] | None, Field(description="what must hold in this table")] = None
+    algorithm: Annotated[AnyComponent | None, Field(description="the search for this table")] = None
+    suppression_limit: Annotated[float | None, Field(ge=0, le=1, description="the part of the rows that may be left out")] = None
+    accept: Annotated[TableAcceptance | None, Field(description="what is known of the table and taken into account")] = None
+
+
 class Policy(Settings):
     """What the columns of a source are, what must hold of what is released, and where it goes."""
 
@@ -212,4 +234,11 @@ class Policy(Settings):
     views: Annotated[dict[str, View], Field(description="several audiences of one source")] = {}
     readers: Annotated[dict[str, Texts], Field(description="who sees which views")] = {}
     retention: Annotated[Retention | None, Field(description="which rows of a table are archived and then deleted, by sfumato retain")] = None
+    tables: Annotated[dict[str, Table], Field(description="several tables of one database, published together; in place of columns")] = {}
     window: Annotated[Window | None, Field(description="the stretch of a stream that is anonymised together")] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _columns_of_tables(cls, value: Any) -> Any:
+        """Let a policy with tables have no columns of its own."""
+        return {**value, "columns": {}} if isinstance(value, Mapping) and "tables" in value and "columns" not in value else value

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     from sfumato.core.interfaces import HierarchyBuilder, Promise, Search, Sink, Source
 
 
+Part = Literal["view", "table"]
+
+
 @dataclass(frozen=True, eq=False)
 class Resolved:
     """A policy whose every name has been found and whose every setting has been checked.
 
-    ``ladders`` are those hierarchies that were written down; the others can only be built from the data. ``own`` are the keys that a view itself
-    says.
+    ``ladders`` are those hierarchies that were written down; the others can only be built from the data. ``own`` are the keys that a view or a
+    table itself says, ``part`` which of both it is, if any, ``accepts`` what a table says to be known of it.
     """
 
     policy: Policy
@@ -53,6 +56,8 @@ class Resolved:
     folder: Path | None = None
     identity: str = ""
     own: Sequence[str] = ()
+    part: Part = "view"
+    accepts: Sequence[str] = ()
 
     def keys(self, names: Iterable[str]) -> Keys:
         """Return some of the keys that the policy names, each read from where it says."""

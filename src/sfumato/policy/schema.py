@@ -15,6 +15,8 @@ _PLACES = {
     ("View", "sink"): "sinks",
     ("View", "algorithm"): "algorithms",
     ("View", "promises"): "promises",
+    ("Table", "algorithm"): "algorithms",
+    ("Table", "promises"): "promises",
     ("Column", "hierarchy"): "hierarchies",
     ("Column", "mask"): "masking",
     ("Column", "otherwise"): "masking",
@@ -26,6 +28,9 @@ def policy_schema() -> dict[str, Any]:
     schema = Policy.model_json_schema()
     definitions = schema["$defs"]
     definitions.pop("Component", None)
+    # the columns of a policy are its own, or those of its tables
+    schema.pop("required")
+    schema["anyOf"] = [{"required": ["columns"]}, {"required": ["tables"]}]
     for (owner, key), kind in _PLACES.items():
         properties = schema["properties"] if owner == "Policy" else definitions[owner]["properties"]
         about = {"description": properties[key].get("description", "")}

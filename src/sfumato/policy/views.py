@@ -14,6 +14,7 @@ from sfumato.policy.load import Loaded
 from sfumato.policy.model import Policy, View
 from sfumato.policy.own_files import written
 from sfumato.policy.resolve import Resolved, mistakes_in_parts, resolve
+from sfumato.policy.tables import has_tables, resolve_tables
 
 _REPLACED = ("promises", "algorithm", "suppression_limit")
 
@@ -22,6 +23,7 @@ _REPLACED = ("promises", "algorithm", "suppression_limit")
 class ResolvedViews:
     """The views of a policy, those that others are derived from before them; a policy without views is one without a name.
 
+    Where ``are_tables`` these are the tables of a policy, each with a source and a sink of its own.
     ``known`` are the columns that the whole policy or any view calls quasi-identifiers, ``identifying`` those and the
     identifiers of the whole policy.
     """
@@ -31,11 +33,14 @@ class ResolvedViews:
     readers: Mapping[str, Sequence[str]]
     known: frozenset[str] = frozenset()
     identifying: frozenset[str] = frozenset()
+    are_tables: bool = False
 
 
 def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
     """Find every component of every view and check them; all mistakes are raised together."""
     policy = loaded.policy
+    if has_tables(loaded):
+        return ResolvedViews(resolve_tables(loaded, needs), {}, {}, are_tables=True)
     if not policy.views and not policy.readers:
         return ResolvedViews({"": resolve(loaded, needs)}, {}, {})
     mistakes = [*loaded.mistakes, *_between_views(loaded, needs), *mistakes_in_parts(loaded)]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, field_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Scan, Source
@@ -17,6 +17,7 @@ from sfumato.databases.connection import Connection, connected
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.password import Password
 from sfumato.databases.table import TableName
+from sfumato.databases.together import Together
 from sfumato.registry import find
 
 _ROW = "sfumato_row"
@@ -32,6 +33,8 @@ class Sql(Settings):
     record: Annotated[
         PolicyPath | None, Field(description="the file that the record goes to, relative to the policy; none where it is not given")
     ] = None
+
+    _together: Together | None = PrivateAttr(None)
 
     @field_validator("url")
     @classmethod
@@ -55,7 +58,14 @@ class Sql(Settings):
 
     def open(self, schema: pa.Schema) -> SqlWriter:
         """Begin a table that nobody sees."""
-        return SqlWriter(self.connected(), self.table_name, schema, self.places())
+        together = self._together
+        return SqlWriter(self.connected() if together is None else together.connection, self.table_name, schema, self.places(), together)
+
+    def within(self, together: Together) -> Sql:
+        """Return the sink that is published together with others."""
+        sink = self.model_copy()
+        sink._together = together
+        return sink
 
     @property
     def table_name(self) -> TableName:
@@ -75,8 +85,9 @@ class Sql(Settings):
 class SqlWriter:
     """A table that nobody sees yet. Its rows are numbered as long, so that they can be read back in their order."""
 
-    def __init__(self, connection: Connection, table: TableName, schema: pa.Schema, places: Sequence[str]) -> None:
+    def __init__(self, connection: Connection, table: TableName, schema: pa.Schema, places: Sequence[str], together: Together | None = None) -> None:
         self._connection, self._table, self._places = connection, table, places
+        self._together = together
         self._schema = schema
         self._rows = 0
         try:
@@ -103,16 +114,22 @@ class SqlWriter:
         return StagedTable(self._connection, self._staged, self._schema)
 
     def publish(self) -> Sequence[str]:
-        """Let the table take its place."""
+        """Let the table take its place; one of several is only made ready for it."""
         self._connection.without(self._staged, _ROW)
+        if self._together is not None:
+            self._together.add(self._staged, self._table)
+            return self._places
         self._connection.publish(self._staged, self._table)
         self._connection.commit()
         self._connection.__exit__(None, None, None)
         return self._places
 
     def abort(self) -> None:
-        """Undo everything."""
-        self._connection.__exit__(None, None, None)
+        """Undo everything, that of other tables of the same session too."""
+        if self._together is not None:
+            self._together.close()
+        else:
+            self._connection.__exit__(None, None, None)
 
 
 class StagedTable:

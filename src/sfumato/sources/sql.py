@@ -76,6 +76,15 @@ class Sql(Settings):
         with self.connected() as connection:
             yield from connection.read(self.table_name, wanted, limit=rows)
 
+    def look(self, connection: Connection) -> None:
+        """Ask for the columns in a session that somebody else has opened."""
+        self._columns = connection.columns(self.table_name)
+
+    def take(self, connection: Connection) -> None:
+        """Read all rows in a session that somebody else has opened."""
+        columns = [column for column in self._described() if is_readable(column.field)]
+        self._copy = LocalCopy(pa.schema([column.field for column in columns]), connection.read(self.table_name, columns))
+
     @property
     def address(self) -> Address:
         """Where the database is, and as whom one goes there."""
@@ -98,8 +107,8 @@ class Sql(Settings):
 
     def _copied(self) -> Source:
         if self._copy is None:
-            columns = [column for column in self._described() if is_readable(column.field)]
             with self.connected() as connection:
-                schema = pa.schema([column.field for column in columns])
-                self._copy = LocalCopy(schema, connection.read(self.table_name, columns))
+                self.take(connection)
+        if self._copy is None:
+            raise AssertionError("rows that were taken are there")
         return self._copy.source

@@ -94,7 +94,8 @@ class Duckdb(Settings):
         try:
             for start in range(0, max(1, len(link)), size):
                 rows = link[start : start + size]
-                raw = next(batches) if attached.spill.names else None
+                # where no row is left there is no batch, and the types of its columns are needed
+                raw = next(batches, pa.RecordBatch.from_pylist([], attached.spill.schema)) if attached.spill.names else None
                 shown = _classes_of_batch(labels, class_of[rows])
                 ready = {**shown} | {name: column.slice(start, len(rows)) for name, column in made.items()}
                 columns = [masks.typed(name, _published(name, attached, ready, rows, raw, masks, effects)) for name in schema.names]
