@@ -157,7 +157,13 @@ SPARK_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
 }
-SERVER_FIXTURES = {"postgresql": "postgresql_url", "postgresql18": "postgresql18_url", "mariadb": "mariadb_url", "mysql": "mysql_url", "spark": "spark_url"}
+SERVER_FIXTURES = {
+    "postgresql": "postgresql_url",
+    "postgresql18": "postgresql18_url",
+    "mariadb": "mariadb_url",
+    "mysql": "mysql_url",
+    "spark": "spark_url",
+}
 
 
 def named(url: str, table: str) -> dict[str, Any]:

@@ -42,6 +42,7 @@ class SparkConnection:
     def about(self, table: TableName) -> int | None:
         """Return nothing: Spark would have to count."""
         del table
+        return None
 
     def frame(self, table: TableName) -> Any:
         """Return the rows under short names, ``s0`` and so on: no name of a column gives trouble then."""

@@ -52,9 +52,7 @@ class SparkInside:
         with spark_errors(str(self._layout.table)):
             names = [column.name for column in self._connection.columns(self._layout.table)]
             frame = self._connection.frame(self._layout.table)
-            copied = [
-                bytewise(column, functions.col(f"s{names.index(column.name)}")).alias(self._short[column.name]) for column in self._columns
-            ]
+            copied = [bytewise(column, functions.col(f"s{names.index(column.name)}")).alias(self._short[column.name]) for column in self._columns]
             key = fingerprint(self._seed, [self._short[column.name] for column in self._layout.counted]).alias(KEY)
             chance = functions.expr(_CHANCE).alias(_ORDER)
             frame.select(*copied).select("*", key, chance).write.parquet(f"{self._folder}/rows")
@@ -170,5 +168,3 @@ def _number(name: str) -> TableColumn:
 
 def _text(name: str) -> TableColumn:
     return TableColumn(name, "string", pa.string())
-
-

@@ -7,6 +7,7 @@ renames there is none, and whoever writes next puts the old one back should this
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from contextlib import suppress
 from typing import Any
@@ -31,6 +32,8 @@ def refuse_place(connection: SparkConnection, target: SparkTable) -> None:
             hint = "name another folder, or remove it yourself"
             raise UnreachableError(f"{target} is a folder that holds other things than releases", code="sink-not-release", hint=hint)
         return
+    if not re.fullmatch(r"[A-Za-z0-9_]+", target.name):
+        raise UsageError("the catalogue of Spark has only letters, digits and _ in the names of tables", code="database-name", hint="name it otherwise")
     with spark_errors(str(target)):
         name = target.written(quoted_name)
         if session.catalog.tableExists(name) and session.catalog.getTable(name).tableType not in ("MANAGED", "EXTERNAL"):
@@ -65,7 +68,7 @@ def _publish_path(session: Any, staged: str, path: str) -> None:
 def _publish_table(session: Any, staged: str, target: SparkTable) -> None:
     mark = hashlib.sha256(repr((target.schema, target.name)).encode()).hexdigest()[:16]
     new, old = (SparkTable(f"sfumato_{mark}_{word}", target.schema) for word in ("new", "old"))
-    with spark_errors(f"a table of its catalogue, {target}"):
+    with spark_errors(str(target)):
         _settle(session, target, new, old)
         frame = session.read.option("__globPaths__", "false").parquet(staged)
         try:

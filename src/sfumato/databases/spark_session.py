@@ -1,4 +1,4 @@
-"""The session of Spark: the one that runs, else one of our own on this machine, silent. What Spark says is told in our words: its own quote values."""
+"""The session of Spark: the one that runs, else one of our own, silent. What Spark says is told in our words: its own may quote values."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError
@@ -26,12 +27,8 @@ def session_of(master: str | None) -> Any:
         warnings.simplefilter("ignore")
         from pyspark.sql import SparkSession
 
-        if pyspark.SparkContext._active_spark_context is None and _is_remote(SparkSession):
-            raise UsageError(
-                "Spark is reached by Spark Connect, which can neither lock nor rename folders",
-                code="spark-connect",
-                hint="run on the driver, in a session of its own: SparkSession.builder.master(...)",
-            )
+        if pyspark.SparkContext._active_spark_context is None and _is_remote():
+            raise by_connect()
         if pyspark.SparkContext._active_spark_context is None:
             return _made(SparkSession, master or _HERE)
         with spark_errors():
@@ -40,6 +37,15 @@ def session_of(master: str | None) -> Any:
                 hint = "leave master out: the session that runs is taken"
                 raise UsageError(f"Spark runs already, with another master than {master}", code="spark-master", hint=hint)
         return running
+
+
+def by_connect() -> UsageError:
+    """Return the error of a session that is only a client."""
+    return UsageError(
+        "Spark is reached by Spark Connect, which can neither lock nor rename folders",
+        code="spark-connect",
+        hint="run on the driver, in a session of its own: SparkSession.builder.master(...)",
+    )
 
 
 def is_local(session: Any) -> bool:
@@ -64,7 +70,7 @@ def spark_errors(name: str = "") -> Iterator[None]:
         if isinstance(error, (AttributeError, AssertionError)) and not _is_gone():
             # what a stopped session lacks is told as a fault of a program; a fault of ours is one
             raise
-        raise _told(error, name or "what it was asked for") from None
+        raise _told(error, name) from None
 
 
 def _told(error: Exception, name: str) -> SfumatoError:
@@ -87,9 +93,9 @@ def _told(error: Exception, name: str) -> SfumatoError:
     if any(cause.endswith(("AccessControlException", "AccessDeniedException")) for cause in causes):
         return UnreachableError(f"{name} may not be read or written by Spark", code="file-permission", hint="ask for the permission")
     if _FULL in causes:
-        return UnreachableError("Spark has no space left to write; nothing has been published", code="disk-full", hint="free some space, and run again")
+        return UnreachableError("Spark has no space left to write; nothing has been published", code="disk-full", hint="free some space")
     return UnreachableError(
-        f"Spark could not do {name}{f' ({condition})' if condition else ''}; nothing has been published",
+        f"Spark could not do what it was asked{f' of {name}' if name else ''}{f' ({condition})' if condition else ''}; nothing has been published",
         code="spark-failed",
         hint="Spark's own log says more",
     )
@@ -135,7 +141,7 @@ def _library() -> Any:
     return pyspark
 
 
-def _is_remote(sessions: Any) -> bool:
+def _is_remote() -> bool:
     from pyspark.sql.utils import is_remote
 
     return bool(is_remote())
@@ -144,7 +150,7 @@ def _is_remote(sessions: Any) -> bool:
 def _made(sessions: Any, master: str) -> Any:
     """Make a session, of which nothing is heard: the lines of its log quote values."""
     home = os.environ.get("JAVA_HOME")
-    if not (home and shutil.which("java", path=os.path.join(home, "bin"))) and shutil.which("java") is None:
+    if not (home and shutil.which("java", path=str(Path(home) / "bin"))) and shutil.which("java") is None:
         raise _no_java()
     builder = sessions.builder.master(master).appName("sfumato")
     settings = _QUIET | (_LOOPBACK if master.startswith("local") else {})

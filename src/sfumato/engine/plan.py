@@ -257,7 +257,7 @@ def _source(resolved: Resolved, data: Any) -> Source:
 
 
 def as_source(data: Any) -> Source:
-    """Return the source that reads an Arrow table, a data frame, one of Spark, or anything that gives one by Arrow's interface; a source is one already."""
+    """Return the source that reads an Arrow table, a data frame, or anything that gives one by Arrow's interface; a source is one already."""
     if isinstance(data, Source):
         return data
     if is_spark_frame(data):

@@ -29,9 +29,9 @@ class Spark(Settings):
         PlacePath | None, Field(min_length=1, description="the folder, hdfs://... or relative to the policy; the version that counts is in _current")
     ] = None
     table: Annotated[str | None, Field(min_length=1, description="the table; one that is there is replaced")] = None
-    schema_: Annotated[str | None, Field(alias="schema", min_length=1, description="the schema it goes to; the current one where none is given")] = None
+    schema_: Annotated[str | None, Field(alias="schema", min_length=1, description="the schema it goes to; the current one if none is given")] = None
     master: Annotated[str | None, Field(min_length=1, description="where a session is made if none runs; local[*] where it is not given")] = None
-    staging: Annotated[PlacePath | None, Field(min_length=1, description="for a table, a folder that all workers share; not needed on one machine")] = None
+    staging: Annotated[PlacePath | None, Field(min_length=1, description="for a table, a folder that all workers share; needed on a cluster")] = None
     record: Annotated[
         PolicyPath | None, Field(description="the file that the record goes to, relative to the policy; none where it is not given")
     ] = None

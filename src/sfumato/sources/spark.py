@@ -21,6 +21,7 @@ from sfumato.databases.address import SPARK, Address
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.spark_connection import SparkConnection
 from sfumato.databases.spark_copy import beginning, copied
+from sfumato.databases.spark_session import by_connect
 from sfumato.databases.spark_table import SparkTable
 from sfumato.databases.table import TableColumn
 
@@ -36,7 +37,7 @@ class Spark(Settings):
     table: Annotated[str | None, Field(min_length=1, description="the table or view")] = None
     schema_: Annotated[str | None, Field(alias="schema", min_length=1, description="the schema it is in; the current one where none is given")] = None
     master: Annotated[str | None, Field(min_length=1, description="where a session is made if none runs; local[*] where it is not given")] = None
-    staging: Annotated[PlacePath | None, Field(min_length=1, description="a folder that all workers share; not needed on one machine")] = None
+    staging: Annotated[PlacePath | None, Field(min_length=1, description="a folder that all workers share; needed on a cluster")] = None
     frame: Annotated[Any, Field(exclude=True, description="a data frame of Spark, from Python")] = None
 
     _columns: list[TableColumn] | None = PrivateAttr(None)
@@ -102,6 +103,8 @@ class Spark(Settings):
 
     def connected(self) -> SparkConnection:
         """Take the session that runs, or make one."""
+        if ".connect." in type(self.frame).__module__:
+            raise by_connect()
         return SparkConnection(self.master, self.staging)
 
     def _described(self) -> list[TableColumn]:
