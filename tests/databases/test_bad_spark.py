@@ -80,7 +80,7 @@ def test_a_type_that_nobody_knows_is_named(spark_session: Any, tmp_path: Path) -
         error = failed({**policy, "sink": sink}, frame)
         assert (error.code, error.message) == (
             "column-nested",
-            "the data frame has columns that cannot be read: note (values of type array<string>)",
+            "the source has columns that cannot be read: note (values of type array<string>)",
         )
 
 
@@ -223,9 +223,14 @@ def test_a_session_that_ends_in_mid_run_is_told_and_nothing_is_published(people:
         ),
     ],
 )
-def test_what_spark_lacks_is_told_with_what_provides_it(tmp_path: Path, spark_session: Any, code: str, environment: dict[str, str], words: str) -> None:
+def test_what_spark_lacks_is_told_with_what_provides_it(
+    tmp_path: Path, spark_session: Any, code: str, environment: dict[str, str], words: str
+) -> None:
     given = {**POLICY, "source": {"spark": {"path": str(tmp_path)}}}
-    ended = python(f"import sys\n{code}\nimport sfumato\ntry:\n    sfumato.run({given!r})\nexcept sfumato.errors.SfumatoError as error:\n    print(error)", **environment)
+    ended = python(
+        f"import sys\n{code}\nimport sfumato\ntry:\n    sfumato.run({given!r})\nexcept sfumato.errors.SfumatoError as error:\n    print(error)",
+        **environment,
+    )
 
     assert (ended.stdout, ended.stderr) == (words, "")
 
@@ -239,7 +244,7 @@ def test_the_command_line_makes_a_session_of_which_nothing_is_heard(people: str,
         "promises: [{k_anonymity: {k: 5}}]\n"
         "sink: {spark: {path: release, record: release.json}}\n"
     )
-    ended = python("from sfumato.__main__ import main\nmain()", "run", str(policy), "--quiet")
+    ended = python("from sfumato.__main__ import main\nmain()", "run", str(policy))
 
     assert (ended.returncode, ended.stderr) == (0, "")
     assert sorted(found.name for found in tmp_path.iterdir()) == ["people", "policy.yaml", "release", "release.json"]

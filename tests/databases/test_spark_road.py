@@ -286,5 +286,3 @@ def test_files_are_replaced_moved_and_locked(spark_session: Any, tmp_path: Path,
     private.close()
     assert not (tmp_path / ".release.sfumato").exists()
     assert not (tmp_path / "release" / "v-1").exists()
-
-

@@ -33,7 +33,9 @@ def refuse_place(connection: SparkConnection, target: SparkTable) -> None:
             raise UnreachableError(f"{target} is a folder that holds other things than releases", code="sink-not-release", hint=hint)
         return
     if not re.fullmatch(r"[A-Za-z0-9_]+", target.name):
-        raise UsageError("the catalogue of Spark has only letters, digits and _ in the names of tables", code="database-name", hint="name it otherwise")
+        raise UsageError(
+            "the catalogue of Spark has only letters, digits and _ in the names of tables", code="database-name", hint="name it otherwise"
+        )
     with spark_errors(str(target)):
         name = target.written(quoted_name)
         if session.catalog.tableExists(name) and session.catalog.getTable(name).tableType not in ("MANAGED", "EXTERNAL"):

@@ -17,6 +17,7 @@ _HERE = "local[*]"
 _JAVA = "Spark needs Java 17 or later, and none is found that works"
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 _QUIET = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+_DEEP = 20
 _FULL = "No space left on device"
 
 
@@ -115,22 +116,35 @@ def _is_gone() -> bool:
 def _condition(error: Exception) -> str:
     """Return the name that Spark has for an error, which tells no value."""
     told = getattr(error, "getCondition", lambda: None)()
+    for cause in _throwables(error):
+        # most errors of Java have no such name
+        with suppress(Exception):
+            told = told or cause.getCondition()
     return str(told or "")
 
 
 def _causes(error: Exception) -> list[str]:
     """Return the classes of what led to an error, and whether it was a full disk."""
     found: list[str] = []
-    # a captured error keeps the one of Java under a private name
-    cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
-    cause = getattr(cause, "java_exception", cause)
     with suppress(Exception):
-        while cause is not None and len(found) < 20:
+        for cause in _throwables(error):
             found.append(str(cause.getClass().getName()))
             if _FULL in str(cause.getMessage()):
                 found.append(_FULL)
-            cause = cause.getCause()
     return found
+
+
+def _throwables(error: Exception) -> Iterator[Any]:
+    """Return what Java has thrown, and what led to that."""
+    from py4j.protocol import Py4JJavaError
+
+    # an error that pyspark has taken over keeps that of Java under a private name
+    cause = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    for _ in range(_DEEP):
+        if cause is None:
+            return
+        yield cause
+        cause = cause.getCause()
 
 
 def _library() -> Any:
@@ -144,7 +158,7 @@ def _library() -> Any:
 def _is_remote() -> bool:
     from pyspark.sql.utils import is_remote
 
-    return bool(is_remote())
+    return "SPARK_REMOTE" in os.environ or bool(is_remote())
 
 
 def _made(sessions: Any, master: str) -> Any:
@@ -152,12 +166,11 @@ def _made(sessions: Any, master: str) -> Any:
     home = os.environ.get("JAVA_HOME")
     if not (home and shutil.which("java", path=str(Path(home) / "bin"))) and shutil.which("java") is None:
         raise _no_java()
-    builder = sessions.builder.master(master).appName("sfumato")
     settings = _QUIET | (_LOOPBACK if master.startswith("local") else {})
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
+        builder = sessions.builder.master(master).appName("sfumato")
+        for key, value in settings.items():
+            builder = builder.config(key, value)
         with _nothing_heard():
             return builder.getOrCreate()
     except Exception as error:  # noqa: BLE001 - libraries of Spark raise anything
