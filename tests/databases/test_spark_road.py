@@ -98,6 +98,7 @@ def test_a_reader_follows_the_pointer_to_one_version(people: dict[str, Any], spa
 def test_what_a_dead_run_left_is_removed_by_the_next(people: dict[str, Any], tmp_path: Path) -> None:
     sink = {"spark": {"path": str(tmp_path / "release")}}
     sfumato.run({**POLICY, "source": people, "sink": sink})
+    (tmp_path / "release" / ".theirs").write_text("not ours")
     left = [tmp_path / "release" / "v-0123456789abcdef", tmp_path / ".release.sfumato" / "rows"]
     for folder in left:
         folder.mkdir(parents=True)
@@ -106,6 +107,7 @@ def test_what_a_dead_run_left_is_removed_by_the_next(people: dict[str, Any], tmp
     sfumato.run({**POLICY, "source": people, "sink": sink})
 
     assert [folder for folder in left if folder.exists()] == []
+    assert (tmp_path / "release" / ".theirs").read_text() == "not ours"
     assert sorted(found.name for found in tmp_path.iterdir()) == ["people", "release"]
 
 

@@ -58,12 +58,14 @@ def _publish_path(session: Any, staged: str, path: str) -> None:
         files.write(f"{uri}/{POINTER}", f"{version}\n")
     except BaseException:
         with suppress(SfumatoError):
-            files.remove(f"{uri}/{version}")
+            # what can fail after the pointer has moved leaves the release whole
+            if (files.read(f"{uri}/{POINTER}") or "").strip() != version:
+                files.remove(f"{uri}/{version}")
         raise
-    # what is older, and what a process left behind that died
-    for name in files.names(uri):
-        if name not in (version, POINTER):
-            with suppress(SfumatoError):
+    with suppress(SfumatoError):
+        # what is older, and what a process left behind that died
+        for name in files.names(uri):
+            if name != version and (VERSION.fullmatch(name) or name.startswith(f".{POINTER}.")):
                 files.remove(f"{uri}/{name}")
 
 
