@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast services services-stop lint format check docs benchmark benchmark-masks benchmark-peers lock clean
+.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-masks benchmark-peers lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -14,6 +14,9 @@ test: $(VENV)/.dev
 
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"
+
+# Spark for the tests: 800 MB that most changes do not touch. Without it its tests are skipped.
+spark: $(VENV)/.spark
 
 # Databases for the tests, which start them themselves where they do not run. All but mysql, or: make services NAMES="mariadb mysql"
 services:
@@ -70,6 +73,10 @@ $(VENV)/.dev: $(VENV)/.core requirements/dev.lock
 	$(INSTALL) --compile-bytecode --require-hashes --no-deps -r requirements/dev.lock
 	@touch $@
 
+$(VENV)/.spark: $(VENV)/.dev requirements/spark.lock
+	$(INSTALL) --compile-bytecode --require-hashes --no-deps -r requirements/spark.lock
+	@touch $@
+
 # Newest versions that fit pyproject.toml, with hashes and without naming a package host.
 COMPILE = $(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 lock: $(VENV)/.uv
@@ -77,6 +84,7 @@ lock: $(VENV)/.uv
 	$(COMPILE) pyproject.toml requirements/build.in --output-file requirements/core.lock
 	$(COMPILE) --override requirements/overrides.txt --constraint requirements/core.lock --extra test --extra lint \
 		pyproject.toml requirements/build.in --output-file requirements/dev.lock
+	$(COMPILE) --constraint requirements/dev.lock requirements/spark.in --output-file requirements/spark.lock
 
 clean:
 	rm -rf $(VENV) .venv-benchmark demo benchmarks/data benchmarks/environments

@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from reference_pages.commands import command_page, commands
-from reference_pages.components import component_page
+from reference_pages.components import PAGES, component_page
 from reference_pages.errors import error_page, sections
 from reference_pages.settings import setting_page, settings
 
 from sfumato.registry import KINDS, names
 
-PAGES = Path(__file__).parent / "reference"
 _HEADINGS = {"settings": "Keys of a policy", "errors": "Error codes"}
 _WORDS = {"errors": "All on one page: [errors.md](../errors.md).\n\n"}
 

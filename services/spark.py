@@ -24,7 +24,7 @@ def found() -> str:
     if version is None or version < OLDEST_JAVA:
         raise UnavailableError("Spark", f"{java} is not Java {OLDEST_JAVA} or later", "sudo apt-get install openjdk-17-jre-headless")
     if find_spec("pyspark") is None:
-        raise UnavailableError("Spark", f"Java {version} is there, pyspark is not", "pip install pyspark")
+        raise UnavailableError("Spark", f"Java {version} is there, pyspark is not", "make spark")
     return f"Java {version}, {java}"
 
 

@@ -22,6 +22,8 @@ from tests.servers import (  # noqa: F401  fixtures and hooks are found by their
     postgresql_url,
     pytest_configure,
     pytest_unconfigure,
+    spark_session,
+    spark_url,
 )
 
 COMPILING = "compiling for this machine; this happens once and takes some seconds\n"

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import os
 import secrets
+import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from services import spark
 from services.catalogue import SERVERS
 from services.processes import Process
 from services.running import leave, start
 from services.server import UnavailableError
 from services.state import STATE
+from sfumato.registry import find
 
 # the process that all workers, and all test runs within tests, belong to
 RUN = "SFUMATO_TEST_RUN"
@@ -116,7 +119,62 @@ def mysql_url() -> Iterator[str]:
         yield url
 
 
-SERVER_FIXTURES = {"postgresql": "postgresql_url", "postgresql18": "postgresql18_url", "mariadb": "mariadb_url", "mysql": "mysql_url"}
+@pytest.fixture(scope="session")
+def spark_session() -> Any:
+    """Return the session of Spark of this process."""
+    return spark_running()
+
+
+@pytest.fixture(scope="module")
+def spark_url(spark_session: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a folder of this test module that Spark sees."""
+    return f"file:{tmp_path_factory.mktemp('spark')}"
+
+
+def spark_running() -> Any:
+    """Return a session of Spark, which ends with the process; without one a test is skipped, or fails where all servers are required."""
+    try:
+        spark.found()
+    except UnavailableError as missing:
+        _do_without(missing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+
+        builder = SparkSession.builder.master("local[2]").appName("tests")
+        for key, value in SPARK_SETTINGS.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
+
+
+SPARK_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "OFF",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+}
+SERVER_FIXTURES = {
+    "postgresql": "postgresql_url",
+    "postgresql18": "postgresql18_url",
+    "mariadb": "mariadb_url",
+    "mysql": "mysql_url",
+    "spark": "spark_url",
+}
+
+
+def named(url: str, table: str) -> dict[str, Any]:
+    """Return what a policy names a table of a server by."""
+    return {"spark": {"path": f"{url}/{table}"}} if url.startswith("file:") else {"sql": component(url, table)}
+
+
+def made(kind: str, component: dict[str, Any]) -> Any:
+    """Return the source or the sink that a policy names."""
+    ((name, settings),) = component.items()
+    return find(kind, name)(**settings)
 
 
 def component(url: str, table: str) -> dict[str, Any]:
@@ -140,9 +198,13 @@ def address(name: str) -> str:
     try:
         return start(SERVERS[name], user=_test_run()).url
     except UnavailableError as missing:
-        if os.environ.get("CI") or os.environ.get("SFUMATO_REQUIRE_SERVERS"):
-            pytest.fail(str(missing), pytrace=False)
-        pytest.skip(str(missing))
+        _do_without(missing)
+
+
+def _do_without(missing: UnavailableError) -> NoReturn:
+    if os.environ.get("CI") or os.environ.get("SFUMATO_REQUIRE_SERVERS"):
+        pytest.fail(str(missing), pytrace=False)
+    pytest.skip(str(missing))
 
 
 @contextmanager

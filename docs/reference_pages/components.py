@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from reference_pages.examples import EXAMPLES, example
@@ -13,6 +15,8 @@ from sfumato.core.yaml_text import yaml_text
 from sfumato.registry import find
 
 _TITLES = {"masking": "mask", "hierarchies": "hierarchy"}
+_LARGE = {"spark": "pyspark"}
+PAGES = Path(__file__).parents[1] / "reference"
 # stores and generators are not written in policies: a store is chosen by the source, a generator is a command
 _WITHOUT_EXAMPLE = ("stores", "generators")
 
@@ -39,8 +43,17 @@ def component_page(kind: str, name: str) -> str:
         parts.append("\n".join([f"## What it still reveals\n\n{plain[1]}\n", *(f"- With {settings}: {reveals}" for settings, reveals in others)]))
     if kind not in _WITHOUT_EXAMPLE:
         policy, program = (EXAMPLES / kind / f"{name}.{ending}" for ending in ("yaml", "py"))
-        parts.append(f"## Example\n\n{example(policy if policy.exists() else program)}")
+        parts.append(f"## Example\n\n{_kept(kind, name) or example(policy if policy.exists() else program)}")
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _kept(kind: str, name: str) -> str | None:
+    """Return what the page says already, where the library that an example needs is no part of every environment and is not in this one."""
+    library = _LARGE.get(name)
+    page = PAGES / kind / f"{name}.md"
+    if library is None or find_spec(library) is not None or not page.exists():
+        return None
+    return page.read_text(encoding="utf-8").partition("## Example\n\n")[2]
 
 
 def _module_words(component: Any) -> str:

@@ -6,6 +6,7 @@ import datetime
 from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,7 @@ import sfumato
 from sfumato.engine.inside import not_inside
 from sfumato.engine.plan import make_plan
 from sfumato.errors import DataError, PromiseError, SfumatoError
-from sfumato.sinks.sql import Sql as SqlSink
-from sfumato.sources.sql import Sql
-from tests.servers import SERVER_FIXTURES, component
+from tests.servers import SERVER_FIXTURES, made, named
 
 BACK_ENDS = list(SERVER_FIXTURES)
 ROWS = 900
@@ -83,14 +82,11 @@ def back_end(request: pytest.FixtureRequest) -> Callable[[str], dict[str, Any]]:
     """What names a table of a server that has the rows."""
     url = request.getfixturevalue(SERVER_FIXTURES[request.param])
 
-    def named(table: str) -> dict[str, Any]:
-        return {"sql": component(url, table)}
-
-    writer = SqlSink(**named("people")["sql"]).open(TABLE.schema)
+    writer = made("sinks", named(url, "people")).open(TABLE.schema)
     writer.write(TABLE.combine_chunks().to_batches()[0])
     writer.finish()
     writer.publish()
-    return named
+    return partial(named, url)
 
 
 def shown(table: pa.Table) -> Counter[tuple[Any, ...]]:
@@ -132,12 +128,12 @@ def test_what_cannot_be_kept_leaves_the_old_release_and_nothing_else(back_end: C
         sfumato.run({**policy, "columns": {**policy["columns"], "note": {"role": "quasi_identifier", "type": "integer"}}})
 
     assert "it's" not in str(caught.value)
-    source = Sql(**back_end("release")["sql"])
+    source = made("sources", back_end("release"))
     assert shown(pa.Table.from_batches(source.batches(source.describe().names))) == before
 
 
 def test_a_table_without_rows_is_told(back_end: Callable[[str], dict[str, Any]]) -> None:
-    writer = SqlSink(**back_end("empty")["sql"]).open(TABLE.schema)
+    writer = made("sinks", back_end("empty")).open(TABLE.schema)
     writer.finish()
     writer.publish()
     with pytest.raises(DataError) as caught:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sfumato.core.interfaces import Sink, Source
 from sfumato.errors import UnreachableError
 from sfumato.registry import find, names
-from tests.servers import address, component
+from tests.servers import address, component, spark_running
 
 TABLE = pa.table(
     {
@@ -38,10 +38,13 @@ def make(name: str, path: Path) -> Any:
     sink = find("sinks", name)
     if name == "sql":
         return sink(**component(address("postgresql"), f"t{secrets.token_hex(8)}"))
+    if name == "spark":
+        spark_running()
     return sink(path=str(path)) if "path" in sink.model_fields else sink()
 
 
-FILES = [name for name in names("sinks") if "path" in find("sinks", name).model_fields]
+# a release of Spark is a folder
+FILES = [name for name in names("sinks") if "path" in find("sinks", name).model_fields and name != "spark"]
 
 
 @pytest.fixture

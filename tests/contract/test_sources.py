@@ -15,7 +15,7 @@ from sfumato.core.interfaces import Scan, Source
 from sfumato.core.standard_streams import forget_input
 from sfumato.errors import DataError, UnreachableError
 from sfumato.registry import find, names
-from tests.servers import address, component
+from tests.servers import address, component, spark_running
 
 TABLE = pa.table(
     {
@@ -38,12 +38,21 @@ def in_memory(table: pa.Table, path: Path) -> Source:
 
 def in_a_database(table: pa.Table, path: Path) -> Source:
     settings = component(address("postgresql"), f"t{secrets.token_hex(8)}")
-    writer = find("sinks", "sql")(**settings).open(table.schema)
+    return written("sql", table, settings)
+
+
+def in_spark(table: pa.Table, path: Path) -> Source:
+    spark_running()
+    return written("spark", table, {"path": str(path)})
+
+
+def written(name: str, table: pa.Table, settings: dict[str, Any]) -> Source:
+    writer = find("sinks", name)(**settings).open(table.schema)
     for batch in table.to_batches():
         writer.write(batch)
     writer.finish()
     writer.publish()
-    return find("sources", "sql")(**settings)
+    return find("sources", name)(**settings)
 
 
 def by_standard_input(table: pa.Table, path: Path) -> Source:
@@ -69,6 +78,7 @@ SPECIAL: dict[str, Callable[[pa.Table, Path], Source]] = {
     "memory": in_memory,
     "standard_input": by_standard_input,
     "sql": in_a_database,
+    "spark": in_spark,
 }
 # where only rows say what columns there are
 WITHOUT_A_HEADER = ("json_lines",)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -104,19 +105,37 @@ def test_start_status_and_stop_as_a_person_would(services: Callable[..., subproc
 @pytest.mark.parametrize(
     ("version", "sentence"),
     [
-        ('openjdk version "17.0.2" 2022-01-18', "Java 17 is there, pyspark is not; this would provide it: pip install pyspark"),
-        ('openjdk version "25" 2025-09-16', "Java 25 is there, pyspark is not; this would provide it: pip install pyspark"),
         ('java version "1.8.0_292"', "JAVA is not Java 17 or later; this would provide it: sudo apt-get install openjdk-17-jre-headless"),
         ("nothing of the kind", "JAVA is not Java 17 or later; this would provide it: sudo apt-get install openjdk-17-jre-headless"),
     ],
 )
 def test_spark_says_what_it_lacks(services: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, version: str, sentence: str) -> None:
-    java = tmp_path / "java" / "bin" / "java"
-    java.parent.mkdir(parents=True)
-    java.write_text(f"#!/bin/sh\necho '{version}' >&2\n", encoding="utf-8")
-    java.chmod(0o755)
+    java = _java(tmp_path, version)
 
     ended = services("start", "spark", JAVA_HOME=str(tmp_path / "java"))
 
     assert ended.stderr == f"Spark cannot be had: {sentence.replace('JAVA', str(java))}\n"
     assert ended.returncode == 1
+
+
+@pytest.mark.parametrize(("version", "number"), [('openjdk version "17.0.2" 2022-01-18', 17), ('openjdk version "25" 2025-09-16', 25)])
+def test_spark_says_whether_its_library_is_there(
+    services: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path, version: str, number: int
+) -> None:
+    java = _java(tmp_path, version)
+
+    ended = services("start", "spark", JAVA_HOME=str(tmp_path / "java"))
+
+    if find_spec("pyspark") is None:
+        assert ended.stderr == f"Spark cannot be had: Java {number} is there, pyspark is not; this would provide it: make spark\n"
+    else:
+        assert (ended.stdout, ended.stderr) == (f"Java {number}, {java}\n", "")
+
+
+def _java(folder: Path, version: str) -> Path:
+    """Return a program that says it is a Java."""
+    java = folder / "java" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho '{version}' >&2\n", encoding="utf-8")
+    java.chmod(0o755)
+    return java

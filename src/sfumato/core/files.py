@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shlex
 import stat
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from pydantic import AfterValidator, ValidationInfo
 
 from sfumato.errors import DataError, UnreachableError
 
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+
 
 def _resolve(path: str, info: ValidationInfo) -> str:
     folder = (info.context or {}).get("folder") if isinstance(info.context, dict) else None
@@ -23,6 +26,14 @@ def _resolve(path: str, info: ValidationInfo) -> str:
 
 PolicyPath = Annotated[str, AfterValidator(_resolve)]
 """A path as a policy writes it: relative to the policy's own folder."""
+
+
+def _resolve_unless_uri(path: str, info: ValidationInfo) -> str:
+    return path if _URI.match(path) else _resolve(path, info)
+
+
+PlacePath = Annotated[str, AfterValidator(_resolve_unless_uri)]
+"""A path as a policy writes it, which may also be one of another file system, with its scheme: ``hdfs://node/people``."""
 
 
 def state_of(path: str | Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-Kind = Literal["postgresql", "mysql"]
+Kind = Literal["postgresql", "mysql", "spark"]
 _KINDS: dict[str, Kind] = {"postgresql": "postgresql", "postgres": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
 _PORTS: dict[Kind, int] = {"postgresql": 5432, "mysql": 3306}
 _OPTIONS: dict[Kind, tuple[str, ...]] = {
@@ -31,7 +31,13 @@ class Address:
     @property
     def shown(self) -> str:
         """The database in words that anybody may read."""
+        if self.kind == "spark":
+            return "Spark"
         return f"the database {self.database} on {self.host}:{self.port}"
+
+
+SPARK = Address("spark", "", 0, "", "")
+"""Spark is where its session is, of which a process has one."""
 
 
 def parsed(url: str) -> Address:

@@ -13,10 +13,10 @@ from sfumato.databases.address import Address
 from sfumato.databases.table import ForeignKey, TableColumn, TableName
 
 
-class Connection(Protocol):
-    """A connection to a database. Its errors are ours: they name the server, tables and columns, never a value, and say what to do."""
+class Catalogue(Protocol):
+    """What is known of the tables of a database. Its errors are ours: they name the server, tables and columns, never a value, and say what to do."""
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> Catalogue:
         """Begin."""
         ...
 
@@ -46,6 +46,14 @@ class Connection(Protocol):
 
     def about(self, table: TableName) -> int | None:
         """Return about how many rows a table has, as far as the server knows without counting."""
+        ...
+
+
+class Connection(Catalogue, Protocol):
+    """A connection to a database by which rows come and go."""
+
+    def __enter__(self) -> Connection:
+        """Begin."""
         ...
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None, limit: int | None = None) -> Iterator[pa.RecordBatch]:

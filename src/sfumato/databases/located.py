@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from sfumato.core.interfaces import Source
 from sfumato.databases.address import Address, Kind
-from sfumato.databases.connection import Connection
+from sfumato.databases.connection import Catalogue
 from sfumato.databases.inside import Inside, Layout
 from sfumato.databases.table import TableName
 
@@ -25,7 +25,7 @@ class Located(Protocol):
         """What the table is called."""
         ...
 
-    def connected(self) -> Connection:
+    def connected(self) -> Catalogue:
         """Open a connection to the database."""
         ...
 
@@ -45,6 +45,10 @@ def inside_of(connection: Any, kind: Kind, layout: Layout, target: TableName) ->
         from sfumato.databases.mysql_inside import MysqlInside
 
         return MysqlInside(connection, layout, target)
+    if kind == "spark":
+        from sfumato.databases.spark_inside import SparkInside
+
+        return SparkInside(connection, layout, target)
     from sfumato.databases.postgresql_inside import PostgresqlInside
 
     return PostgresqlInside(connection, layout, target)

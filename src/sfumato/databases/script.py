@@ -69,6 +69,20 @@ class Script:
             self.statements.append("COMMIT")
 
 
+def spark_steps(source: TableName, target: TableName, counted: Sequence[str]) -> list[str]:
+    """Return what a run lets Spark do: it is given plans, not statements."""
+    steps = (
+        f"{source} is copied to private Parquet files, each row with the key of its cell and a number by chance",
+        f"the copy is grouped by {', '.join(counted)} and by what is watched; these cells are read",
+        "the values of columns that are kept are counted, all at once",
+        "the class of each key and the texts of each class are sent to the workers",
+        "copy and classes are joined, dealt out to files by chance and sorted by it, and written to private Parquet files",
+        "these are grouped by what they show, and the copy by its keys; both are read, and compared",
+        f"the files take the place of {target}, and everything else is removed",
+    )
+    return [f"-- {step}" for step in steps]
+
+
 def script(address: Address, layout: Layout, target: TableName, columns: Sequence[tuple[str, int | None]]) -> list[str]:
     """Return the statements of a run, in their order; ``columns`` are those of the release, each with its place among the texts, if it is one."""
     written = Script(address)

@@ -17,6 +17,11 @@ def kind_of_frame(data: Any) -> str:
     return library if library in ("pandas", "polars") and library in sys.modules else "arrow"
 
 
+def is_spark_frame(data: Any) -> bool:
+    """Return whether a data frame is one of Spark, whose rows are not here."""
+    return type(data).__module__.startswith("pyspark.sql.") and type(data).__name__ == "DataFrame"
+
+
 def as_table(data: Any) -> pa.Table:
     """Return a data frame as an Arrow table. The index of a pandas frame is no column: it says which row is whose."""
     if not hasattr(data, "__arrow_c_stream__") or (kind_of_frame(data) != "arrow" and not hasattr(data, "columns")):

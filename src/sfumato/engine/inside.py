@@ -8,7 +8,7 @@ from typing import Any
 
 from sfumato.databases.inside import Layout
 from sfumato.databases.located import Located, LocatedSink
-from sfumato.databases.script import script
+from sfumato.databases.script import script, spark_steps
 from sfumato.engine.plan import Plan
 from sfumato.stores._inside import InsideStore
 
@@ -30,6 +30,8 @@ def statements(plan: Plan) -> list[str]:
         return []
     with plan.source.connected() as connection:
         known = {column.name: column for column in connection.columns(plan.source.table_name)}
+    if plan.sink.address.kind == "spark":
+        return spark_steps(plan.source.table_name, plan.sink.table_name, plan.quasi_identifiers)
     coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched])
     layout = Layout(plan.source.table_name, [known[name] for name in coded], [known[name] for name in plan.kept])
     texts = iter(range(2 * len(known)))

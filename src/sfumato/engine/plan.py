@@ -21,7 +21,7 @@ from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.documents import refuse_documents
 from sfumato.engine.foreign_keys import Link, Tables, linked, lost_keys
-from sfumato.engine.frames import as_table
+from sfumato.engine.frames import as_table, is_spark_frame
 from sfumato.engine.in_view import in_view
 from sfumato.engine.translated import missing_as_read, translated
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
@@ -304,5 +304,8 @@ def as_source(data: Any) -> Source:
     """Return the source that reads an Arrow table, a data frame, or anything that gives one by Arrow's interface; a source is one already."""
     if isinstance(data, Source):
         return data
+    if is_spark_frame(data):
+        spark: Source = find("sources", "spark")(frame=data)
+        return spark
     source: Source = find("sources", "memory")(table=data if isinstance(data, pa.Table) else as_table(data))
     return source

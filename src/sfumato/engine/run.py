@@ -313,6 +313,6 @@ def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
 
 def _reader(staged: Staged, published: Published) -> Source:
     written: Any = staged.written
-    is_file = published.places and "path" in getattr(type(written), "model_fields", {})
+    is_file = published.places and "path" in getattr(type(written), "model_fields", {}) and written.path is not None
     reader: Source = written.model_copy(update={"path": published.places[0]}) if is_file else written
     return reader

@@ -1,0 +1,170 @@
+"""Work inside Spark: the copy, the staged release and all that is counted stay with its workers, in Parquet files of a private folder.
+
+A frame is computed anew whenever somebody looks at it, from tables that others write to. So the source is read once, into files, and nothing else is
+looked at afterwards. Each row there has a number by chance, of which no plan of Spark tells a seed; by these the release is dealt out and sorted.
+Queries are few: each costs Spark about a second, however small it is.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.core.column_types import refuse_damaged_text
+from sfumato.databases.inside import KEY, PRINT, ROWS, Layout, labels_named
+from sfumato.databases.spark_connection import SparkConnection, as_spark
+from sfumato.databases.spark_prints import counted, fingerprint, printed
+from sfumato.databases.spark_release import publish, refuse_place
+from sfumato.databases.spark_session import spark_errors
+from sfumato.databases.spark_table import SparkTable
+from sfumato.databases.spark_types import bytewise, typed
+from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import UnreachableError
+
+_ORDER = "sfumato_order"
+# UUIDs come from the generator of keys; rand() would write its seed into the plan, and so into logs
+_CHANCE = "xxhash64(reflect('java.util.UUID', 'randomUUID'))"
+_SENT_TO_ALL = 10_000_000
+
+
+class SparkInside:
+    """A table of Spark that is worked on where it is."""
+
+    def __init__(self, connection: SparkConnection, layout: Layout, target: TableName) -> None:
+        self._connection, self._session, self._layout = connection, connection.session, layout
+        refuse_place(connection, as_spark(target))
+        self._seed = secrets.randbits(62)
+        self._folder = connection.private(as_spark(target))
+        columns = list(dict.fromkeys([*layout.counted, *layout.kept]))
+        self._short = {column.name: f"c{place}" for place, column in enumerate(columns)}
+        self._columns = columns
+        self._classes: Any = None
+        self._labels: Any = None
+        self._occurrences: dict[str, tuple[int, int]] | None = None
+
+    def take(self) -> None:
+        """Write the columns to private files, with the key of each row's cell and a number by chance."""
+        from pyspark.sql import functions
+
+        with spark_errors(str(self._layout.table)):
+            names = [column.name for column in self._connection.columns(self._layout.table)]
+            frame = self._connection.frame(self._layout.table)
+            copied = [bytewise(column, functions.col(f"s{names.index(column.name)}")).alias(self._short[column.name]) for column in self._columns]
+            key = fingerprint(self._seed, [self._short[column.name] for column in self._layout.counted]).alias(KEY)
+            chance = functions.expr(_CHANCE).alias(_ORDER)
+            frame.select(*copied).select("*", key, chance).write.parquet(f"{self._folder}/rows")
+
+    def cells(self) -> Iterator[pa.RecordBatch]:
+        """Group the copy by its keys and values."""
+        names = [self._short[column.name] for column in self._layout.counted]
+        with spark_errors(str(self._layout.table)):
+            found = self._rows().groupBy(KEY, *names).agg(counted()).select(KEY, ROWS, *names).toArrow()
+        cells = refuse_damaged_text(typed(found, [_number(KEY), _number(ROWS), *self._layout.counted]), str(self._layout.table))
+        refuse_shared_keys(cells.column(0))
+        yield cells
+
+    def occurrences(self, column: TableColumn) -> tuple[int, int]:
+        """Count the values of all columns that are only kept, at once; 64 bits tell values apart well enough to count them."""
+        if self._occurrences is None:
+            self._occurrences = self._counted_values()
+        return self._occurrences[column.name]
+
+    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+        """Hand both tables to Spark."""
+        texts = labels_named(pa.RecordBatch.from_arrays([column.cast(pa.string()) for column in labels.columns], names=labels.schema.names))
+        with spark_errors("the classes"):
+            self._classes = self._sent(classes, f"{KEY} bigint, class int")
+            self._labels = self._sent(texts, ", ".join(["class int", *(f"t{place} string" for place in range(labels.num_columns))]))
+
+    def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
+        """Join the copy with the decision, deal the rows out to files by chance, and sort them by it there."""
+        from pyspark.sql import functions
+
+        with spark_errors(str(target)):
+            chosen = [
+                functions.col(self._short[name] if text is None else f"t{text}").alias(f"p{place}") for place, (name, text) in enumerate(columns)
+            ]
+            joined = self._rows().join(self._classes, KEY).join(self._labels, "class").select(_ORDER, *chosen)
+            dealt = joined.repartition(_ORDER).sortWithinPartitions(_ORDER).drop(_ORDER)
+            dealt.toDF(*(name for name, _ in columns)).write.parquet(f"{self._folder}/staged")
+        return SparkTable(f"{self._folder}/staged", is_path=True)
+
+    def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Group what is staged by its own text."""
+        from pyspark.sql import functions
+
+        watched = self._layout.watched
+        with spark_errors("the staged release"):
+            frame = self._session.read.option("__globPaths__", "false").parquet(staged.name)
+            names = list(frame.columns)
+            short = frame.toDF(*(f"s{place}" for place in range(len(names))))
+            of = {name: f"s{place}" for place, name in enumerate(names)}
+            groups = [functions.col(of[name]) for name in (*texts, *(column.name for column in watched))]
+            prints = printed([of[column.name] for column in self._layout.printed])
+            found = short.groupBy(*groups).agg(counted(), prints).toArrow()
+        yield typed(found, [*(_text(name) for name in texts), *watched, _number(ROWS), _text(PRINT)])
+
+    def counted_again(self) -> Iterator[pa.RecordBatch]:
+        """Group the copy by its keys."""
+        prints = printed([self._short[column.name] for column in self._layout.printed])
+        with spark_errors("the private copy"):
+            found = self._rows().groupBy(KEY).agg(counted(), prints).toArrow()
+        yield typed(found, [_number(KEY), _number(ROWS), _text(PRINT)])
+
+    def publish(self, staged: TableName, target: TableName) -> None:
+        """Let the release take its place, and remove everything else."""
+        publish(self._connection, staged.name, as_spark(target))
+        self.close()
+
+    def close(self) -> None:
+        """Remove what is private; the session stays."""
+        self._connection.__exit__(None, None, None)
+
+    def _rows(self) -> Any:
+        return self._session.read.option("__globPaths__", "false").parquet(f"{self._folder}/rows")
+
+    def _sent(self, batch: pa.RecordBatch, schema: str) -> Any:
+        """Return a small table; it goes to every worker, unless it is too large for that."""
+        from pyspark.sql import functions
+
+        frame = self._session.createDataFrame(pa.Table.from_batches([batch]), schema=schema)
+        return functions.broadcast(frame) if batch.num_rows <= _SENT_TO_ALL else frame
+
+    def _counted_values(self) -> dict[str, tuple[int, int]]:
+        from pyspark.sql import functions
+
+        columns = self._layout.printed
+        with spark_errors("the private copy"):
+            pairs = [
+                functions.struct(
+                    functions.lit(place).alias("place"),
+                    functions.when(functions.col(name).isNotNull(), functions.xxhash64(name)).alias("value"),
+                )
+                for place, name in enumerate(self._short[column.name] for column in columns)
+            ]
+            each = self._rows().select(functions.explode(functions.array(*pairs)).alias("pair")).select("pair.place", "pair.value")
+            values = each.where("value IS NOT NULL").groupBy("place", "value").agg(counted())
+            once = functions.sum(functions.when(functions.col(ROWS) == 1, 1).otherwise(0))
+            found = values.groupBy("place").agg(functions.count(functions.lit(1)), once).collect()
+        told = {int(place): (int(distinct), int(alone)) for place, distinct, alone in found}
+        return {column.name: told.get(place, (0, 0)) for place, column in enumerate(columns)}
+
+
+def refuse_shared_keys(keys: pa.Array) -> None:
+    """Refuse keys of which two are one: rows of two cells would be taken for those of one.
+
+    >>> refuse_shared_keys(pa.array([1, 2]))
+    """
+    if len(keys.unique()) < len(keys):
+        raise UnreachableError("two cells have one key by chance; nothing has been published", code="spark-keys", hint="run again")
+
+
+def _number(name: str) -> TableColumn:
+    return TableColumn(name, "bigint", pa.int64())
+
+
+def _text(name: str) -> TableColumn:
+    return TableColumn(name, "string", pa.string())
