@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.mistakes import key_text
 from sfumato.core.yaml_text import yaml_text
-from sfumato.databases.connection import Connection
+from sfumato.databases.connection import Catalogue, Connection
 from sfumato.databases.located import Located
 from sfumato.databases.table import ForeignKey
 from sfumato.engine.in_view import in_view
@@ -62,7 +62,7 @@ class Tables:
     _found: list[Mistake] = field(default_factory=list)
     _of_data: list[bool] = field(default_factory=list)
     _open: ExitStack = field(default_factory=ExitStack)
-    _session: Connection | None = None
+    _session: Catalogue | None = None
 
     def __enter__(self) -> Tables:
         """Begin; a session is opened where one is needed."""
@@ -126,7 +126,7 @@ class Tables:
     def refuse_sources(self, plans: Mapping[str, Plan]) -> None:
         """Refuse a table that would be written over one that is read."""
         with ExitStack() as opened:
-            session: Connection | None = None
+            session: Catalogue | None = None
             read = self.entries(plans)
             for name, plan in plans.items():
                 if not isinstance(plan.sink, Located):
