@@ -110,7 +110,7 @@ def test_the_same_two_views_are_published_where_nobody_reads_both() -> None:
 
 
 def test_who_reads_three_views_reads_every_two_of_them() -> None:
-    views = {name: FINE for name in "abcd"}
+    views = dict.fromkeys("abcd", FINE)
     releases = sfumato.run(policy(views, readers={"chief": ["a", "b", "c"]}), data=TABLE)
 
     told = {tuple(each.views): each.readers for release in releases.values() for each in release.record.together}
