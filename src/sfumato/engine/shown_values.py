@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.canonical import as_text
 from sfumato.core.chains import is_row_by_row, leaves_some, may_be_undone, moves, taken_in
 from sfumato.core.hierarchy import interval_ends
 from sfumato.core.interfaces import MaskPlan, Staged
@@ -22,6 +24,7 @@ from sfumato.core.reading import CodedColumn, read
 from sfumato.core.straight_line import on_a_line
 
 Rows = NDArray[np.bool_]
+_ONE_NUMBER = r"^[^0-9]*?(?P<number>-?[0-9]+(?:\.[0-9]+)?)[^0-9]*$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +90,12 @@ class MaskedView:
         written = self._written(column)
         prints[link] = _prints(written)
         originals = fingerprints([table.column(name) for name in sorted({column} & of or of)], rows)[link]
-        numbers[link] = np.append(numbers_of(written.values), np.nan)[written.codes]
+        numbers[link] = np.append(_numbers_within(written.values), np.nan)[written.codes]
         perhaps = []
         made = [(self._of_source(held, rows), not all(step.card.deterministic for step in steps)) for steps, held in branches if is_row_by_row(steps)]
         for steps, held in branches:
             if moves(steps):
-                perhaps.append(held & ~np.isnan(numbers[link]))
+                perhaps.append(held & ~np.isnan(np.append(numbers_of(written.values), np.nan)[written.codes]))
             elif leaves_some(steps):
                 plain[link] |= held
                 if may_be_undone(steps):
@@ -128,6 +131,13 @@ def _prints(written: CodedColumn) -> NDArray[np.uint64]:
     values = pa.concat_arrays([written.values, pa.nulls(1, written.values.type)])
     prints: NDArray[np.uint64] = added_prints(values)[written.codes]
     return prints
+
+
+def _numbers_within(values: pa.Array) -> NDArray[np.float64]:
+    """Return the number that each value is, or that stands in it alone among other signs."""
+    found = numbers_of(values)
+    texts = pc.struct_field(pc.extract_regex(as_text(values), _ONE_NUMBER), "number")
+    return np.where(np.isnan(found), numbers_of(texts), found)
 
 
 def _is_end(written: CodedColumn, numbers: NDArray[np.float64]) -> Rows:
