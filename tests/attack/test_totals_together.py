@@ -359,6 +359,7 @@ YEARLY, TOP_OF_YEAR, TOP_OF_MONTH = {"expression": {"sql": "pay * 12"}}, {"top_b
         [TOP_OF_MONTH, {"round_number": {"decimals": 1}}],
         [{"round_number": {"base": 5}}, TOP_OF_MONTH],
         [TOP_OF_MONTH, {"noise": {"amount": 0.01, "decimals": 2}}],
+        [TOP_OF_MONTH, {"hash": {"unkeyed": "sha256"}}],
         {"expression": {"sql": "CASE WHEN pay > 8500 THEN 0 ELSE pay / 2 + 7 END"}},
         {"expression": {"sql": "CASE WHEN pay > 8500 THEN 'x' ELSE 'EUR ' || pay END"}},
     ],
@@ -393,3 +394,8 @@ def test_what_is_told_of_changed_values_in_another_unit_or_order_tells_what_was_
 )
 def test_what_tells_all_values_or_brackets_may_be_read_beside_a_total(sql: str) -> None:
     assert len(read_by_one({"mask": {"expression": {"sql": sql}}}, total(), ANN)) == 2
+
+
+def test_hashes_of_all_values_may_be_read_beside_a_total() -> None:
+    hashed = [{"round_number": {"decimals": 1}}, {"hash": {"unkeyed": "sha256"}}]
+    assert len(read_by_one({"mask": hashed}, total(), ANN)) == 2

@@ -99,7 +99,9 @@ class MaskedView:
             elif leaves_some(steps):
                 plain[link] |= held
                 if may_be_undone(steps):
-                    perhaps.append(held & np.append(_values_of(written.codes, originals) == 1, False)[written.codes])
+                    told = held & np.append(_values_of(written.codes, originals) == 1, False)[written.codes]
+                    changed = self._changed_before(column, steps, table)
+                    perhaps += [told, told & ~changed] if (told & changed).any() else [told]
         return Shown(prints, plain, ends, [self._of_source(some, rows) for some in perhaps if some.any()], numbers, made)
 
     def _written(self, column: str) -> CodedColumn:
@@ -119,6 +121,18 @@ class MaskedView:
             return [(steps, np.ones(len(self.staged.link), bool)) for steps in self._chains(column)]
         holds = when.holds(table.select(list(dict.fromkeys(when.reads))).take(pa.array(self.staged.link)))
         return list(zip(self._chains(column), [holds, ~holds], strict=True))
+
+    def _changed_before(self, column: str, steps: Sequence[Mask], table: pa.RecordBatch) -> Rows:
+        """Return the published rows whose number a chain makes another, unlike most, before its last operation writes it in another way."""
+        changed = np.zeros(len(self.staged.link), bool)
+        if column in table.schema.names and all(step.card.deterministic and not step.reads for step in steps):
+            given = table.select([column]).take(pa.array(self.staged.link))
+            numbers = numbers_of(given.column(0))
+            for number in range(1, len(steps)):
+                made = MaskedColumn(column, steps[:number]).made(given, self.masks.contexts[column])
+                along = on_a_line(numbers, numbers_of(made.values))
+                changed |= ~along & ~np.isnan(numbers) & along.any()
+        return changed
 
     def _of_source(self, published: Rows, rows: int) -> Rows:
         found = np.zeros(rows, bool)
