@@ -35,9 +35,12 @@ def on_a_line(originals: Numbers, made: Numbers, by_chance: bool = False) -> Row
     found = np.zeros(len(originals), bool)
     there = np.flatnonzero(np.isfinite(originals) & np.isfinite(made))
     pairs = _telling(originals[there], made[there])
-    if len(pairs) >= max(_FEWEST, len(np.unique(originals[there])) / _SHARE) and (line := _Line.through_most(pairs)) is not None:
-        within = line.within(pairs, by_chance)
-        if within is not None:
+    if len(pairs) < max(_FEWEST, len(np.unique(originals[there])) / _SHARE):
+        return found
+    with np.errstate(over="ignore", invalid="ignore"):
+        # numbers may be so far apart that no float says how far
+        line = _Line.through_most(pairs)
+        if line is not None and (within := line.within(pairs, by_chance)) is not None:
             found[there] = line.distances(originals[there], made[there]) <= within
     return found
 
@@ -55,11 +58,10 @@ class _Line:
         looked_at = pairs if len(pairs) <= _LOOKED_AT else pairs[chance.choice(len(pairs), _LOOKED_AT, replace=False)]
         ends = looked_at[chance.integers(0, len(looked_at), (_TRIED, 2))]
         ends = ends[ends[:, 0, 0] != ends[:, 1, 0]]
-        with np.errstate(over="ignore", invalid="ignore"):
-            slopes = (ends[:, 1, 1] - ends[:, 0, 1]) / (ends[:, 1, 0] - ends[:, 0, 0])
-            tried = [cls(1.0, 0.0), *(cls(slope, y - slope * x) for slope, (x, y) in zip(slopes.tolist(), ends[:, 0].tolist(), strict=True) if slope)]
-            best = min(tried, key=lambda line: line.of_most(looked_at))
-            best = min([best, best.drawn_again(looked_at)], key=lambda line: line.of_most(looked_at))
+        slopes = (ends[:, 1, 1] - ends[:, 0, 1]) / (ends[:, 1, 0] - ends[:, 0, 0])
+        tried = [cls(1.0, 0.0), *(cls(slope, y - slope * x) for slope, (x, y) in zip(slopes.tolist(), ends[:, 0].tolist(), strict=True) if slope)]
+        best = min(tried, key=lambda line: line.of_most(looked_at))
+        best = min([best, best.drawn_again(looked_at)], key=lambda line: line.of_most(looked_at))
         return best if best.slope and np.isfinite(best.slope) and np.isfinite(best.start) else None
 
     def drawn_again(self, pairs: Numbers) -> _Line:
@@ -84,7 +86,7 @@ class _Line:
     def within(self, pairs: Numbers, by_chance: bool) -> float | None:
         """Return how far from the line a number may be that follows from it, all others being farther away by far; None where there is no line."""
         distances, most = self.distances(pairs[:, 0], pairs[:, 1]), self.of_most(pairs)
-        exact, digit = _EXACT * float(np.abs(pairs[:, 1]).max()), _last_digit(pairs[:, 1])
+        exact, digit = _EXACT * float(np.percentile(np.abs(pairs[:, 1]), 60)), _last_digit(pairs[:, 1])
         # how near most are, how far all others of the line may be, and from where on they are off it
         tried = [] if by_chance else [(exact, exact, exact), (digit, digit, 4 * digit)]
         if len(pairs) >= _FEWEST_NEAR:

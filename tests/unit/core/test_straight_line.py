@@ -56,3 +56,10 @@ def test_the_line_of_some_is_not_hidden_by_what_all_others_show_alike() -> None:
 
 def test_two_numbers_are_always_on_a_line_and_tell_nothing() -> None:
     assert not on_a_line(np.array([1.0, 2.0]), np.array([5.0, 9.0])).any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_numbers_that_are_any_bits_are_on_no_line(seed: int) -> None:
+    # as those are that stand for texts
+    given, made = np.random.default_rng(seed).integers(0, 2**64, (2, 50), np.uint64).view(np.float64)
+    assert not on_a_line(given, made).any()
