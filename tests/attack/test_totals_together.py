@@ -240,3 +240,162 @@ def test_intervals_that_end_where_the_policy_says_show_nobody(readers: dict[str,
 
     assert set(releases["one"].table["pay"].to_pylist()) == {"[0, 999]"}
     assert [note for release in releases.values() for note in release.record.notes if "tells a total" in note] == []
+
+
+# one young woman, and of every other kind five or six people; hers is the third largest value of the women and of the young
+ANN = pa.table(
+    {
+        "region": ["X"] * 17,
+        "sex": ["f"] * 7 + ["m"] * 10,
+        "age": ["young"] + ["old"] * 6 + ["young"] * 5 + ["old"] * 5,
+        "pay": [
+            *(5000.37, 9000.24, 8001.54, 3002.37, 2503.6, 2104.63, 1905.07),
+            *(7030.01, 6531.84, 2932.26, 2633.23, 2335.0, 7760.47, 6661.84, 3012.48, 2713.64, 2414.15),
+        ],
+    }
+)
+# of every kind three people or more
+EVEN = pa.concat_tables([ANN.slice(0, 1)] * 2 + [ANN]).set_column(3, "pay", pa.array([round(1000 + 37.31 * row * row, 2) for row in range(19)]))
+
+
+@pytest.mark.parametrize("mask", [{"shuffle": {"within": ["age"]}}, {"swap": {"share": 0.5, "within": ["age"]}}], ids=str)
+@pytest.mark.parametrize("function", ["average", "sum", "max", "min"])
+def test_a_total_or_an_extreme_tells_which_values_in_any_order_its_group_has(function: str, mask: Any) -> None:
+    words = "pay in the view one and pay in the view other show, add up or choose from the values of groups that tell which are those of 1 person"
+    assert refused(total("sex", function), {"mask": mask}, ANN) == f"{words}, fewer than 3"
+
+
+@pytest.mark.parametrize("steps", [["yearly", "mixed"], ["mixed", "yearly"]], ids=str)
+def test_values_in_any_order_are_known_in_any_unit(steps: list[str]) -> None:
+    masks = {"yearly": {"expression": {"sql": "pay * 12"}}, "mixed": {"shuffle": {"within": ["age"]}}}
+    assert "that tell which are those of 1 person" in refused(total("sex"), {"mask": [masks[step] for step in steps]}, ANN)
+
+
+def read_by_all(*pays: Any, data: pa.Table = ANN) -> Any:
+    columns = {name: {"role": "other"} for name in data.column_names} | {"region": {"role": "quasi_identifier"}}
+    views = {f"v{number}": {"columns": {"pay": {**PAY, **pay}}} for number, pay in enumerate(pays)}
+    return sfumato.run({"columns": columns, "promises": K, "views": views, "readers": {"reader": list(views)}}, data)
+
+
+def test_two_totals_beside_all_values_in_any_order_tell_whose_they_are() -> None:
+    with pytest.raises(PromiseError) as caught:
+        read_by_all(total("sex", "average"), shuffled(), total("age", "average"))
+    assert caught.value.message == (
+        "pay in the view v0, pay in the view v1 and pay in the view v2 show, add up or choose from the values of groups that tell which are those of "
+        "1 person, fewer than 3; nothing has been published"
+    )
+    assert len(read_by_all(total("sex", "average"), shuffled(), total("age", "average"), data=EVEN)) == 3
+
+
+def test_a_total_to_which_others_add_what_is_shown_nowhere_may_be_read_beside_shuffled_values() -> None:
+    old = {"mask": "shuffle", "when": {"column": "age", "equals": "old"}, "otherwise": "empty"}
+    assert len(read_by_all(total(), old)) == 2
+
+
+@pytest.mark.parametrize("pay", [shuffled(), shuffled("sex"), {"mask": {"swap": {"within": ["sex"]}}}], ids=str)
+@pytest.mark.parametrize("function", ["average", "max"])
+def test_groups_within_others_may_be_read_beside_values_in_any_order(function: str, pay: Any) -> None:
+    assert len(read_by_one(total("sex", function), pay, ANN)) == 2
+
+
+@pytest.mark.parametrize("within", [(), ("sex",), ("age",)], ids=str)
+def test_groups_that_have_enough_in_common_may_be_read_beside_values_in_any_order(within: tuple[str, ...]) -> None:
+    assert len(read_by_one(total("sex", k=3), shuffled(*within), EVEN)) == 2
+
+
+ONE_VALUE = "show one value of groups that have 1 person in common, fewer than 3"
+
+
+def test_an_extreme_of_two_groups_is_that_of_somebody_in_both() -> None:
+    assert refused(total("sex", "max"), total("age", "max"), ANN) == f"pay in the view one and pay in the view other {ONE_VALUE}"
+
+
+def test_an_extreme_of_two_groups_in_one_view_is_that_of_somebody_in_both() -> None:
+    copied = [{"expression": {"sql": "pay", "columns": ["pay"], "same_again": True}}, {"aggregate": {"function": "max", "by": ["age"], "k": 3}}]
+    columns = {name: {"role": "other"} for name in ("region", "sex", "age")} | {
+        "pay": {"role": "other", **total("sex", "max", k=3)},
+        "again": {"role": "other", "mask": copied},
+    }
+    with pytest.raises(PromiseError) as caught:
+        sfumato.run({"columns": columns}, ANN.append_column("again", [[0.0] * 17]))
+    assert caught.value.message == f"pay and again {ONE_VALUE}; nothing has been published"
+
+
+def test_extremes_of_weeks_and_of_seven_days_are_held_against_each_other() -> None:
+    # weeks begin on Mondays, windows of seven days on Thursdays: the third largest cost of a week and of seven days is that of a Thursday
+    days = ["2024-04-01"] * 3 + ["2024-04-04"] + ["2024-04-02"] + ["2024-04-05"] + ["2024-04-08"] * 3 + ["2024-04-11"] * 3
+    data = pa.table({"day": days, "cost": [100, 200, 300, 500, 900, 800, 950, 110, 120, 410, 420, 430]})
+    views = {
+        length: {"columns": {"cost": {"role": "other", "mask": {"aggregate": {"function": "max", "by": ["day"], "every": {"day": length}, "k": 3}}}}}
+        for length in ("1w", "7d")
+    }
+    given = {"columns": {"day": {"role": "other"}, "cost": {"role": "other"}}, "views": views, "readers": {"reader": list(views)}}
+    with pytest.raises(PromiseError, match="show one value of groups that have 2 people in common, fewer than 3"):
+        sfumato.run({**given, "unnamed": "remove"}, data)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "data"),
+    [
+        (total("sex", "max"), total("", "max"), ANN),
+        (total("sex", "min"), total("age", "max"), ANN),
+        (total("sex", "max"), total("sex", "max", k=4), ANN),
+        (total("sex", "mode"), total("age", "mode"), ANN.set_column(3, "pay", pa.array([500] * 17))),
+    ],
+    ids=["within", "apart", "same", "shared"],
+)
+def test_extremes_and_modes_that_tell_of_enough_may_be_read_together(one: Any, other: Any, data: pa.Table) -> None:
+    assert len(read_by_one(one, other, data)) == 2
+
+
+YEARLY, TOP_OF_YEAR, TOP_OF_MONTH = {"expression": {"sql": "pay * 12"}}, {"top_bottom_code": {"top": 100_000}}, {"top_bottom_code": {"top": 8500}}
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        [YEARLY, TOP_OF_YEAR],
+        [TOP_OF_MONTH, YEARLY],
+        [TOP_OF_MONTH, {"round_number": {"decimals": 1}}],
+        [{"round_number": {"base": 5}}, TOP_OF_MONTH],
+        [TOP_OF_MONTH, {"noise": {"amount": 0.01, "decimals": 2}}],
+        [TOP_OF_MONTH, {"hash": {"unkeyed": "sha256"}}],
+        {"expression": {"sql": "CASE WHEN pay > 8500 THEN 0 ELSE pay / 2 + 7 END"}},
+        {"expression": {"sql": "CASE WHEN pay > 8500 THEN 'x' ELSE 'EUR ' || pay END"}},
+    ],
+    ids=str,
+)
+def test_values_in_another_unit_are_taken_from_the_total(mask: Any) -> None:
+    assert refused({"mask": mask}, total(), ANN) == ALL_BUT_ONE
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [YEARLY, TOP_OF_YEAR, {"aggregate": {"function": "sum"}}],
+        [TOP_OF_MONTH, YEARLY, {"aggregate": {"function": "sum"}}],
+        ["shuffle", TOP_OF_MONTH],
+    ],
+    ids=str,
+)
+def test_what_is_told_of_changed_values_in_another_unit_or_order_tells_what_was_changed(steps: Any) -> None:
+    assert "that differ by 1 person, fewer than 3" in refused(total(), {"mask": steps}, ANN)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "pay * 12",
+        "'EUR ' || pay",
+        "pay > 8500",
+        "CASE WHEN pay > 8500 THEN 9 ELSE floor(pay / 1000) END",
+        "CASE WHEN pay > 8500 THEN 'high' WHEN pay > 3000 THEN 'middle' ELSE 'low' END",
+    ],
+)
+def test_what_tells_all_values_or_brackets_may_be_read_beside_a_total(sql: str) -> None:
+    assert len(read_by_one({"mask": {"expression": {"sql": sql}}}, total(), ANN)) == 2
+
+
+def test_hashes_of_all_values_may_be_read_beside_a_total() -> None:
+    hashed = [{"round_number": {"decimals": 1}}, {"hash": {"unkeyed": "sha256"}}]
+    assert len(read_by_one({"mask": hashed}, total(), ANN)) == 2

@@ -33,6 +33,11 @@ def leaves_some(steps: Sequence[Mask]) -> bool:
     return not steps or (is_plain(steps) and not wide)
 
 
+def is_row_by_row(steps: Sequence[Mask]) -> bool:
+    """Return whether what a chain makes of each value can be held against it: no other row has a part in it, and no key hides it."""
+    return (is_plain(steps) or moves(steps)) and not any(step.card.scope in WIDE for step in steps)
+
+
 def may_be_undone(steps: Sequence[Mask]) -> bool:
     """Return whether what a chain makes of a value can be seen, and may tell what it was: no key, no chance, and the value is looked at."""
     return bool(steps) and is_plain(steps) and not any(step.card.reveals == NOTHING for step in steps)

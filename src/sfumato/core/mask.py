@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -254,7 +254,7 @@ class Told:
     ``of`` are the columns of which something is added up, none where rows are counted; ``added`` are fingerprints of what goes into it of each row,
     the value itself or something else (see ``added_prints``). ``groups`` has the group of each row, -1 where nothing is told of it; ``people`` is the
     number below which nothing may be told. ``known`` are rows whose own value is told, though not whose it is. What is ``mixed`` shows all values of
-    a group, in another order.
+    a group, in another order. ``one_of`` has the group of each row of which one value is told, an extreme or a mode, instead of a total.
     """
 
     of: frozenset[str]
@@ -263,6 +263,19 @@ class Told:
     people: int
     known: NDArray[np.bool_]
     mixed: bool = False
+    one_of: NDArray[np.int64] | None = None
+
+    @property
+    def about(self) -> NDArray[np.int64]:
+        """The group of each row of which anything is told, -1 where nothing is."""
+        return self.groups if self.one_of is None else self.one_of
+
+    def among(self, rows: NDArray[Any], number: int) -> Told:
+        """Return what is told of some rows as told of a table that has more of them, of the others nothing."""
+        groups, one_of = np.full(number, -1, np.int64), np.full(number, -1, np.int64)
+        known, added = np.zeros(number, bool), np.zeros(number, np.uint64)
+        groups[rows], known[rows], added[rows], one_of[rows] = self.groups, self.known, self.added, self.about
+        return replace(self, groups=groups, known=known, added=added, one_of=None if self.one_of is None else one_of)
 
 
 @runtime_checkable

@@ -40,7 +40,9 @@ from sfumato.core.mask import (
     Windowed,
 )
 from sfumato.core.mask_effect import Effect, Made, refuse
+from sfumato.core.number_columns import numbers_of
 from sfumato.core.row_groups import people_of, rows_among_few
+from sfumato.core.straight_line import on_a_line
 
 if TYPE_CHECKING:
     import ibis
@@ -54,7 +56,7 @@ OnInvalid = Literal["error", "remove"]
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
 _LOOKED_AT = 4096
-_Watch = Callable[[Mask, Sequence[Mask], pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
+_Watch = Callable[[Sequence[Mask], int, pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,13 +306,12 @@ class MaskedColumn:
         """
         found: list[Told] = []
 
-        def watch(step: Mask, before: Sequence[Mask], seen: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> None:
-            told = step.told(seen.filter(pa.array(rows)), context) if isinstance(step, Totals) else None
+        def watch(steps: Sequence[Mask], number: int, seen: pa.RecordBatch, rows: NDArray[np.bool_], context: MaskContext) -> None:
+            step, mixed = steps[number], seen.filter(pa.array(rows))
+            told = step.told(mixed, context) if isinstance(step, Totals) else None
             if told is not None:
-                groups, known, added = np.full(len(rows), -1, np.int64), np.zeros(len(rows), bool), np.zeros(len(rows), np.uint64)
-                groups[rows], known[rows], added[rows] = told.groups, told.known, told.added
-                of = told.of | taken_in(before) if told.of else told.of
-                found.append(replace(told, of=of, added=added, groups=groups, known=known))
+                of = told.of | taken_in(steps[:number]) if told.of else told.of
+                found.append(_left_by(steps[number + 1 :], replace(told, of=of), mixed, context).among(rows, len(rows)))
 
         return self._masked(columns, context, watch).values, found
 
@@ -363,7 +364,7 @@ class MaskedColumn:
             applies = rows if self._masks_missing(step, number) else rows & values.is_valid().to_numpy(zero_copy_only=False)
             masked, wrong = _on_rows(step, columns, applies, context)
             if watch is not None:
-                watch(step, steps[:number], columns, applies, context)
+                watch(steps, number, columns, applies, context)
             there = values.is_valid().to_numpy(zero_copy_only=False)
             told = found.removed if _removes(step) else found.invalid
             for name, refused in wrong.items():
@@ -374,6 +375,24 @@ class MaskedColumn:
                 # what the policy says of the type is said of the source
                 context = replace(context, kind=None)
         return columns.column(place)
+
+
+def _left_by(later: Sequence[Mask], told: Told, columns: pa.RecordBatch, context: MaskContext) -> Told:
+    """Return what is told of values in another order once later operations have changed some of them: those are not shown any more.
+
+    What an operation makes of a value does not hang on the row that it has come to.
+    """
+    if not told.mixed or not later or any(step.card.scope in WIDE for step in later):
+        return told
+    place, every = columns.schema.get_field_index(context.column), np.ones(columns.num_rows, bool)
+    originals = numbers_of(columns.column(place))
+    for step in later:
+        there = columns.column(place).is_valid().to_numpy(zero_copy_only=False)
+        columns = columns.set_column(place, context.column, _on_rows(step, columns, every & there, context)[0])
+        if step.card.changes_type:
+            context = replace(context, kind=None)
+    shown = on_a_line(originals, numbers_of(columns.column(place)), not all(step.card.deterministic for step in later))
+    return replace(told, groups=np.where(shown, told.groups, -1)) if shown.any() else told
 
 
 def _removes(step: Mask) -> bool:

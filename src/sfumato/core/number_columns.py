@@ -49,6 +49,15 @@ def added_prints(column: pa.Array, shares: NDArray[np.float64] | float = 1.0) ->
     return np.where(gone, fingerprints([column], len(column)), numbers.view(np.uint64)) if gone.any() else numbers.view(np.uint64)
 
 
+def numbers_printed(prints: NDArray[np.uint64], rows: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return the numbers of which these are fingerprints, in some rows, NaN in the others; that of a text is any number.
+
+    >>> numbers_printed(added_prints(pa.array(["1.5", "2"])), np.array([True, False])).tolist()
+    [1.5, nan]
+    """
+    return np.where(rows, prints.view(np.float64), np.nan)
+
+
 def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None = None) -> pa.Array:
     """Return numbers in the type of a column, what is not finite as null: rounded to ``decimals``, or to as many as the column has.
 

@@ -54,9 +54,20 @@ def few_in_common(kinds: Sequence[Groups], people: NDArray[np.int32], least: int
     >>> few_in_common([wards, sexes], np.arange(6, dtype=np.int32), 2)
     '1 person'
     """
+    together = in_common(kinds)
+    return _in_words(smallest_group(together, people), least) if (together >= 0).any() else None
+
+
+def in_common(kinds: Sequence[Groups]) -> Groups:
+    """Return which rows are in the same groups of all kinds, or in none of some; -1 for rows that are in no group, or where these are a whole one.
+
+    >>> in_common([np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 0, 0, 1, 1])]).tolist()
+    [-1, -1, -1, 1, -1, -1]
+    """
     rows = np.flatnonzero(np.logical_or.reduce([kind >= 0 for kind in kinds]))
+    together = np.full(len(kinds[0]), -1, np.int64)
     if not len(rows):
-        return None
+        return together
     groups = [kind[rows] for kind in kinds]
     cells, firsts = group_columns([kind + 1 for kind in groups], [int(kind.max()) + 2 for kind in groups])
     cell_sizes = np.bincount(cells, minlength=len(firsts))
@@ -64,8 +75,8 @@ def few_in_common(kinds: Sequence[Groups], people: NDArray[np.int32], least: int
     for kind in groups:
         sizes = np.append(np.bincount(kind[kind >= 0], minlength=int(kind.max()) + 1), 0)
         alone |= sizes[kind[firsts]] == cell_sizes
-    together = np.where(alone[cells], -1, cells).astype(np.int64)
-    return _in_words(smallest_group(together, people[rows]), least) if (together >= 0).any() else None
+    together[rows] = np.where(alone[cells], -1, cells)
+    return together
 
 
 def _in_words(number: int | None, least: int) -> str | None:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.chains import leaves_some, may_be_undone, moves, taken_in
+from sfumato.core.canonical import as_text
+from sfumato.core.chains import is_row_by_row, leaves_some, may_be_undone, moves, taken_in
 from sfumato.core.hierarchy import interval_ends
 from sfumato.core.interfaces import MaskPlan, Staged
 from sfumato.core.kernels.fingerprint import fingerprints
@@ -19,8 +21,10 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.number_columns import added_prints, numbers_of
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
+from sfumato.core.straight_line import on_a_line
 
 Rows = NDArray[np.bool_]
+_ONE_NUMBER = r"^[^0-9]*?(?P<number>-?[0-9]+(?:\.[0-9]+)?)[^0-9]*$"
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +32,24 @@ class Shown:
     """What a column of a view shows, by rows of the source.
 
     ``prints`` are fingerprints of what stands there, as of what is added up. In ``plain`` rows it is no chance where it is what was there;
-    in ``ends`` an interval ends with the value. ``perhaps`` are sets of rows of which it may tell the value, though it is another.
+    in ``ends`` an interval ends with the value. ``perhaps`` are sets of rows of which it may tell the value, though it is another. ``numbers`` are
+    those that stand there, and ``made`` the rows whose numbers one chain of operations has made row by row, and whether chance has moved them.
     """
 
     prints: NDArray[np.uint64]
     plain: Rows
     ends: Rows
     perhaps: Sequence[Rows]
+    numbers: NDArray[np.float64]
+    made: Sequence[tuple[Rows, bool]] = ()
+
+    def tells(self, prints: NDArray[np.uint64], numbers: NDArray[np.float64]) -> Rows:
+        """Return the rows where what stands there says what some values are, or what most of it is a straight line of."""
+        same: Rows = self.plain & (self.prints == prints)
+        for rows, by_chance in self.made:
+            if (rows & ~same & ~np.isnan(numbers)).any():
+                same |= on_a_line(np.where(rows, numbers, np.nan), self.numbers, by_chance)
+        return same
 
     def settles(self, added: NDArray[np.uint64], originals: NDArray[np.uint64]) -> Rows:
         """Return the rows where what stands there says what is added up, such as a limit, but not what was there."""
@@ -62,27 +77,32 @@ class MaskedView:
         """Return what a column shows of values of some columns, whose originals are in a table of the source."""
         rows, link = table.num_rows, self.staged.link
         prints, plain, ends = np.zeros(rows, np.uint64), np.zeros(rows, bool), np.zeros(rows, bool)
+        numbers = np.full(rows, np.nan)
         if any(publication.column == column for publication in self.masks.publications):
             written = self._written(column)
             prints[link], plain[link] = _prints(written), True
             if column in self.ends & of:
                 ends[link] = _is_end(written, numbers_of(table.column(column))[link])
-            return Shown(prints, plain, ends, [])
+            return Shown(prints, plain, ends, [], numbers)
         branches = [(steps, held) for steps, held in self._branches(column, table) if column in of or of & taken_in(steps)]
         if not any(leaves_some(steps) or moves(steps) for steps, _ in branches):
-            return Shown(prints, plain, ends, [])
+            return Shown(prints, plain, ends, [], numbers)
         written = self._written(column)
         prints[link] = _prints(written)
         originals = fingerprints([table.column(name) for name in sorted({column} & of or of)], rows)[link]
+        numbers[link] = np.append(_numbers_within(written.values), np.nan)[written.codes]
         perhaps = []
+        made = [(self._of_source(held, rows), not all(step.card.deterministic for step in steps)) for steps, held in branches if is_row_by_row(steps)]
         for steps, held in branches:
             if moves(steps):
                 perhaps.append(held & ~np.isnan(np.append(numbers_of(written.values), np.nan)[written.codes]))
             elif leaves_some(steps):
                 plain[link] |= held
                 if may_be_undone(steps):
-                    perhaps.append(held & np.append(_values_of(written.codes, originals) == 1, False)[written.codes])
-        return Shown(prints, plain, ends, [self._of_source(some, rows) for some in perhaps if some.any()])
+                    told = held & np.append(_values_of(written.codes, originals) == 1, False)[written.codes]
+                    changed = self._changed_before(column, steps, table)
+                    perhaps += [told, told & ~changed] if (told & changed).any() else [told]
+        return Shown(prints, plain, ends, [self._of_source(some, rows) for some in perhaps if some.any()], numbers, made)
 
     def _written(self, column: str) -> CodedColumn:
         return read(self.staged.written, [column], {}, Quiet()).columns[column]
@@ -102,6 +122,18 @@ class MaskedView:
         holds = when.holds(table.select(list(dict.fromkeys(when.reads))).take(pa.array(self.staged.link)))
         return list(zip(self._chains(column), [holds, ~holds], strict=True))
 
+    def _changed_before(self, column: str, steps: Sequence[Mask], table: pa.RecordBatch) -> Rows:
+        """Return the published rows whose number a chain makes another, unlike most, before its last operation writes it in another way."""
+        changed = np.zeros(len(self.staged.link), bool)
+        if column in table.schema.names and all(step.card.deterministic and not step.reads for step in steps):
+            given = table.select([column]).take(pa.array(self.staged.link))
+            numbers = numbers_of(given.column(0))
+            for number in range(1, len(steps)):
+                made = MaskedColumn(column, steps[:number]).made(given, self.masks.contexts[column])
+                along = on_a_line(numbers, numbers_of(made.values))
+                changed |= ~along & ~np.isnan(numbers) & along.any()
+        return changed
+
     def _of_source(self, published: Rows, rows: int) -> Rows:
         found = np.zeros(rows, bool)
         found[self.staged.link] = published
@@ -113,6 +145,13 @@ def _prints(written: CodedColumn) -> NDArray[np.uint64]:
     values = pa.concat_arrays([written.values, pa.nulls(1, written.values.type)])
     prints: NDArray[np.uint64] = added_prints(values)[written.codes]
     return prints
+
+
+def _numbers_within(values: pa.Array) -> NDArray[np.float64]:
+    """Return the number that each value is, or that stands in it alone among other signs."""
+    found = numbers_of(values)
+    texts = pc.struct_field(pc.extract_regex(as_text(values), _ONE_NUMBER), "number")
+    return np.where(np.isnan(found), numbers_of(texts), found)
 
 
 def _is_end(written: CodedColumn, numbers: NDArray[np.float64]) -> Rows:

@@ -54,8 +54,9 @@ def check_together(plans: Plans, seen: Mapping[str, Seen], original: Reading, pr
         mine = tuple(name for name in seen if name in names)
         if len(mine) > 1:
             groups.setdefault(mine, []).append(reader)
-    for pair in combinations(seen, 2):
-        groups.setdefault(pair, [])
+    # who reads more than two views reads every two of them, and what they learn is measured with the others
+    apart = [pair for pair in combinations(seen, 2) if not any({*pair} <= {*mine} for mine in groups)]
+    groups |= {pair: [] for pair in apart}
     progress.stage("reading views together")
     for name, finer in plans.derived_from.items():
         _check_derived(seen[name], seen[finer], original.rows)

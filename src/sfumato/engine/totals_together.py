@@ -11,8 +11,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.mask import Told
-from sfumato.core.number_columns import added_prints
+from sfumato.core.number_columns import added_prints, numbers_of, numbers_printed
+from sfumato.core.straight_line import on_a_line
 from sfumato.engine.differences import Groups, few_in_common, few_people, smallest_group
+from sfumato.engine.shown_twice import few_who_may_have_it
 from sfumato.engine.shown_values import MaskedView, Rows, Shown
 
 _Prints = NDArray[np.uint64]
@@ -38,6 +40,15 @@ class ToldInView:
 
 
 @dataclass(frozen=True, eq=False)
+class _Layer:
+    """What some total adds up: of which columns it is made, and the value of each row, NaN where it has none in that total or no number."""
+
+    of: frozenset[str]
+    prints: _Prints
+    numbers: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
 class _Family:
     """Totals of the same columns, and the values of each row that go into them.
 
@@ -46,20 +57,25 @@ class _Family:
     """
 
     totals: Sequence[ToldInView]
-    layers: Sequence[tuple[frozenset[str], _Prints]]
+    layers: Sequence[_Layer]
     places: Sequence[Groups]
 
     @classmethod
     def of(cls, totals: Sequence[ToldInView]) -> _Family:
-        layers: list[tuple[frozenset[str], _Prints]] = []
+        layers: list[_Layer] = []
         places = []
         for each in totals:
             place = np.full(len(each.told.added), -1, np.int64)
-            concerned = (each.told.groups >= 0) | each.told.known
-            for number, (_, prints) in enumerate(layers):
-                place[(place < 0) & (prints == each.told.added)] = number
+            concerned = (each.told.about >= 0) | each.told.known
+            numbers = numbers_printed(each.told.added, concerned)
+            for number, layer in enumerate(layers):
+                place[(place < 0) & (layer.prints == each.told.added)] = number
+            for number, layer in enumerate(layers):
+                if each.told.of and (concerned & (place < 0)).any():
+                    # 12 times the values add up to 12 times their total
+                    place[(place < 0) & on_a_line(layer.numbers, numbers)] = number
             if not layers or (concerned & (place < 0)).any():
-                layers.append((each.told.of, each.told.added))
+                layers.append(_Layer(each.told.of, each.told.added, numbers))
             place[place < 0] = len(layers) - 1
             places.append(place)
         return cls(totals, layers, places)
@@ -93,17 +109,16 @@ class AllTold:
     def __init__(self, views: Sequence[MaskedView], totals: Sequence[ToldInView], table: pa.RecordBatch, people: NDArray[np.int32]) -> None:
         self._views, self._totals, self._table, self._people = views, totals, table, people
         self._shown: dict[tuple[str, str, frozenset[str]], Shown] = {}
-        self._own: dict[str, _Prints] = {}
+        self._own: dict[str, tuple[_Prints, NDArray[np.float64]]] = {}
 
     def of_few(self, seen: Collection[str]) -> Iterator[str]:
         """Yield what tells of few people to whoever sees some views: the first thing for all totals of the same columns."""
         for totals in _families([each for each in self._totals if each.view in seen]):
-            if any(each.adds_up for each in totals):
-                yield from islice(self._found(_Family.of(totals), seen), 1)
+            yield from islice(self._found(_Family.of(totals), seen), 1)
 
     def _found(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
         mixed = [each for each in family.totals if each.told.mixed]
-        if len(family.totals) > 1 or not mixed:
+        if any(each.adds_up for each in family.totals) and (len(family.totals) > 1 or not mixed):
             known = self._known(family, seen)
             for surely in known.guesses():
                 yield from self._few_of_sets(family, surely, family.places, known.by)
@@ -111,11 +126,16 @@ class AllTold:
                     # what a mask has made of values before they are added up may be so near to them that it is the same
                     alike = np.broadcast_to(surely.any(axis=0), surely.shape)
                     yield from self._few_of_sets(family, alike, [np.zeros_like(place) for place in family.places], known.by)
+        if mixed and len(family.totals) > 1:
+            # whose an extreme is nobody is told, and the groups say of how many it may be
+            for surely in self._known(family, seen, one_of=False).guesses():
+                yield from self._few_in_any_order(family, surely)
         for each in mixed:
             yield from self._left_of_mixed(family, each, self._known(family, {*seen} - {each.view}))
+        yield from self._shown_twice(family)
 
-    def _known(self, family: _Family, seen: Collection[str]) -> _Known:
-        """Return the values that some views show, surely and perhaps, and what shows them."""
+    def _known(self, family: _Family, seen: Collection[str], one_of: bool = True) -> _Known:
+        """Return the values that some views show, surely and perhaps, those told of groups too where ``one_of`` says so, and what shows them."""
         by: list[str] = []
         perhaps: list[Rows] = []
         surely = np.zeros((len(family.layers), len(self._people)), bool)
@@ -125,25 +145,25 @@ class AllTold:
             for column in view.telling_of(family.columns) if view.name in seen else ():
                 shown = self._shown_in(view, column, family.columns)
                 for name in own:
-                    same = (shown.plain & (shown.prints == self._prints_of(name))) | (shown.ends & (name == column))
+                    same = shown.tells(*self._own_of(name)) | (shown.ends & (name == column))
                     known |= same
                     own[name] |= same
-                for layer, (of, prints) in enumerate(family.layers):
-                    same = shown.plain & (shown.prints == prints)
+                for number, layer in enumerate(family.layers):
+                    same = shown.tells(layer.prints, layer.numbers)
                     known |= same
-                    surely[layer] |= same
+                    surely[number] |= same
                     settled = np.zeros_like(surely)
-                    for name in of & {column}:
-                        settled[layer] = shown.settles(prints, self._prints_of(name))
+                    for name in layer.of & {column}:
+                        settled[number] = shown.settles(layer.prints, self._own_of(name)[0])
                     perhaps += [settled] if settled.any() else []
                 perhaps += [np.broadcast_to(rows, surely.shape) for rows in shown.perhaps]
             by += [f"the view {view.name}" if view.name else "the release"] if known.any() or len(perhaps) > before else []
-        for layer, (of, _) in enumerate(family.layers):
-            if of:
+        for number, layer in enumerate(family.layers):
+            if layer.of:
                 # of whom the values are known that it is made of, nothing is left to be learnt
-                surely[layer] |= np.logical_and.reduce([own[name] for name in of])
+                surely[number] |= np.logical_and.reduce([own[name] for name in layer.of])
         for each, place in zip(family.totals, family.places, strict=True):
-            if each.view in seen and each.told.known.any():
+            if one_of and each.view in seen and each.told.known.any():
                 rows = np.flatnonzero(each.told.known)
                 surely[place[rows], rows] = True
                 by.append(each.words)
@@ -154,9 +174,10 @@ class AllTold:
             self._shown[view.name, column, of] = view.shown(column, of, self._table)
         return self._shown[view.name, column, of]
 
-    def _prints_of(self, column: str) -> _Prints:
+    def _own_of(self, column: str) -> tuple[_Prints, NDArray[np.float64]]:
         if column not in self._own:
-            self._own[column] = added_prints(self._table.column(column))
+            values = self._table.column(column)
+            self._own[column] = added_prints(values), numbers_of(values)
         return self._own[column]
 
     def _few_of_sets(self, family: _Family, known: Rows, places: Sequence[Groups], by: Sequence[str]) -> Iterator[str]:
@@ -172,11 +193,8 @@ class AllTold:
 
     def _few(self, totals: Sequence[ToldInView], groups: Sequence[Groups], places: Sequence[Groups], by: Sequence[str]) -> str | None:
         names, shown = _listed([each.words for each in totals]), _showing(by)
-        mixed = [number for number, each in enumerate(totals) if each.told.mixed]
-        if len(mixed) == len(totals):
-            least = max(each.told.people for each in totals)
-            few = few_in_common(groups, self._people, least) if len(mixed) > 1 else None
-            return f"{names} show the values of groups that tell which are those of {few}, fewer than {least}" if few is not None else None
+        if all(each.told.mixed for each in totals):
+            return None
         least = max(each.told.people for each in totals if not each.told.mixed)
         few = few_people(groups, self._people, least, places)
         if few is None:
@@ -190,6 +208,34 @@ class AllTold:
         else:
             told = f"{names} together tell the total of {few}"
         return told if "fewer than" in few else f"{told}, fewer than {least}"
+
+    def _few_in_any_order(self, family: _Family, known: Rows) -> Iterator[str]:
+        """Yield whose values follow where some are shown in any order: a total tells which of these its group has, and so does one of them."""
+        rows = np.arange(len(self._people))
+        hidden = [~known[place, rows] for place in family.places]
+        shown = np.logical_or.reduce([(each.told.groups >= 0) & each.told.mixed for each in family.totals])
+        kinds = []
+        for each, unknown in zip(family.totals, hidden, strict=True):
+            # a total to which somebody adds what is shown nowhere tells nothing of the others
+            open_ended = each.told.groups[unknown & ~shown & (each.told.groups >= 0)]
+            kinds.append(np.where(unknown & ~np.isin(each.told.about, open_ended), each.told.about, -1))
+        mixed = [number for number, each in enumerate(family.totals) if each.told.mixed]
+        for some in [some for some in _sets(range(len(kinds))) if len(some) > 1]:
+            least = max(family.totals[number].told.people for number in some)
+            few = few_in_common([kinds[number] for number in some], self._people, least)
+            if few is not None:
+                named = [family.totals[number] for number in sorted({*some} if {*some} & {*mixed} else {*some, mixed[0]})]
+                show = "show" if all(each.told.mixed for each in named) else "show, add up or choose from"
+                yield f"{_listed([each.words for each in named])} {show} the values of groups that tell which are those of {few}, fewer than {least}"
+
+    def _shown_twice(self, family: _Family) -> Iterator[str]:
+        """Yield which extremes and modes show the value of somebody whom their groups have in common with few."""
+        told = [each for each in family.totals if each.told.one_of is not None]
+        found = few_who_may_have_it([each.told for each in told], self._people) if len(told) > 1 else None
+        if found is not None:
+            some, few = found
+            names, least = _listed([told[number].words for number in some]), max(told[number].told.people for number in some)
+            yield f"{names} show one value of groups that have {'1 person' if few == 1 else f'{few} people'} in common, fewer than {least}"
 
     def _left_of_mixed(self, family: _Family, each: ToldInView, known: _Known) -> Iterator[str]:
         """Yield what is left of values that change places within groups of enough people, where other views show most of them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -77,7 +76,7 @@ class WideMasksAgain:
             for told in totals:
                 if not told.mixed:
                     _refuse_few(told, people_of(columns, context.subject))
-                yield ToldInView(view.name, name, _of_source(told, view.staged.link, table.num_rows))
+                yield ToldInView(view.name, name, told.among(view.staged.link, table.num_rows))
 
 
 def _tells(mask: Mask) -> bool:
@@ -98,10 +97,3 @@ def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:
     _, sizes = np.unique(pairs[:, 0], return_counts=True)
     if (sizes < told.people).any():
         raise broken("tells a total of fewer people than may be told of", code="verify-total")
-
-
-def _of_source(told: Told, link: NDArray[np.int64], rows: int) -> Told:
-    """Return what is told of published rows as told of rows of the source, of the others nothing."""
-    groups, known, added = np.full(rows, -1, np.int64), np.zeros(rows, bool), np.zeros(rows, np.uint64)
-    groups[link], known[link], added[link] = told.groups, told.known, told.added
-    return replace(told, groups=groups, known=known, added=added)

@@ -116,8 +116,10 @@ class Aggregate(GroupedMask):
         groups, number = self.groups(columns)
         people, least, of = people_of(columns, context.subject), self._least(context), frozenset([context.column])
         if self.function == "mode":
-            modes = added_prints(self._modes(column, groups, people, number, least))
-            return Told(of, added_prints(column), np.full(len(groups), -1), least, added_prints(column) == modes)
+            modes = self._modes(column, groups, people, number, least)
+            there = (modes.is_valid().to_numpy(zero_copy_only=False)) & column.is_valid().to_numpy(zero_copy_only=False)
+            known = there & (added_prints(column) == added_prints(modes))
+            return Told(of, added_prints(column), np.full(len(groups), -1), least, known, one_of=np.where(there, groups, -1))
         found, added = self._of_groups(column, groups, people, number, least)
         told = np.where(added, groups, -1)
         if self.function == "count":
@@ -125,7 +127,8 @@ class Aggregate(GroupedMask):
         if self.function in _ADDED_UP:
             shares = parts_of_people(told, people) if self.function == "median" else 1.0
             return Told(of, added_prints(column, shares), told, least, nobody)
-        return Told(of, added_prints(column), np.full(len(groups), -1), least, numbers_of(column) == found)
+        extremes = np.where(np.isnan(found), -1, groups)
+        return Told(of, added_prints(column), np.full(len(groups), -1), least, numbers_of(column) == found, one_of=extremes)
 
     def _least(self, context: MaskContext) -> int:
         return 1 if self.plain else self.k or context.people

@@ -109,6 +109,14 @@ def test_the_same_two_views_are_published_where_nobody_reads_both() -> None:
     assert releases["b"].record.together == [together]
 
 
+def test_who_reads_three_views_reads_every_two_of_them() -> None:
+    views = dict.fromkeys("abcd", FINE)
+    releases = sfumato.run(policy(views, readers={"chief": ["a", "b", "c"]}), data=TABLE)
+
+    told = {tuple(each.views): each.readers for release in releases.values() for each in release.record.together}
+    assert told == {("a", "b", "c"): ["chief"], ("a", "d"): [], ("b", "d"): [], ("c", "d"): []}
+
+
 KEYED = COLUMNS | {"number": {"role": "other", "accept": "singling_out"}}
 
 
