@@ -43,7 +43,7 @@ def server(policy: Path) -> Iterator[None]:
                 for table in ("people", "visits", "contacts"):
                     _stored(url, policy.parent / f"{table}.csv")
                 hospital.execute("ALTER TABLE people ADD PRIMARY KEY (name)")
-                hospital.execute("ALTER TABLE visits ADD FOREIGN KEY (person) REFERENCES people (name)")
+                hospital.execute("ALTER TABLE visits ADD FOREIGN KEY (person) REFERENCES people (name) ON DELETE SET NULL")
                 hospital.execute("CREATE SCHEMA masked")
             policy.write_text(text.replace(_WRITTEN, url), encoding="utf-8")
             yield

@@ -271,6 +271,22 @@ def test_a_table_without_a_key_is_told(visits: Made, url: str) -> None:
     assert [batch.outcome for batch in retain({**policy, "retention": {**policy["retention"], "key": ["id"]}}, NOW).batches] == ["archived"]
 
 
+def test_rows_to_which_others_refer_are_told_before_anything_is_archived(visits: Made, url: str) -> None:
+    policy = visits({1: 20})
+    reference = "CREATE TABLE bills (visit INTEGER, FOREIGN KEY (visit) REFERENCES visits (id){})"
+    ask(url, reference.format(""))
+    try:
+        with pytest.raises(UsageError) as caught:
+            retain(policy, NOW)
+        assert caught.value.code == "retention-referenced"
+        assert "bills" in str(caught.value)
+        assert columns_of(url, "archive") == []
+        ask(url, "DROP TABLE bills", reference.format(" ON DELETE CASCADE"))
+        assert [batch.outcome for batch in retain(policy, NOW).batches] == ["archived"]
+    finally:
+        ask(url, "DROP TABLE bills")
+
+
 def test_policies_that_retain_nothing_are_refused(visits: Made) -> None:
     policy = visits()
     without = {key: value for key, value in policy.items() if key != "retention"}

@@ -32,18 +32,6 @@ class Catalogue(Protocol):
         """Return what tells a table from all others, whatever it is called; None where there is none."""
         ...
 
-    def primary_key(self, table: TableName) -> tuple[str, ...]:
-        """Return the columns of the primary key of a table, in its order; none where it has no such key."""
-        ...
-
-    def foreign_keys(self, table: TableName) -> list[ForeignKey]:
-        """Return the foreign keys of a table, in the order of their names."""
-        ...
-
-    def one_state(self) -> None:
-        """Let all that is read from now on be of one state of the database."""
-        ...
-
     def about(self, table: TableName) -> int | None:
         """Return about how many rows a table has, as far as the server knows without counting."""
         ...
@@ -54,6 +42,18 @@ class Connection(Catalogue, Protocol):
 
     def __enter__(self) -> Connection:
         """Begin."""
+        ...
+
+    def primary_key(self, table: TableName) -> tuple[str, ...]:
+        """Return the columns of the primary key of a table, in its order; none where it has no such key."""
+        ...
+
+    def foreign_keys(self, table: TableName) -> list[ForeignKey]:
+        """Return the foreign keys of a table, in the order of their names."""
+        ...
+
+    def one_state(self) -> None:
+        """Let all that is read from now on be of one state of the database."""
         ...
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None, limit: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -134,6 +134,10 @@ class Connection(Catalogue, Protocol):
 
     def alone(self, name: str) -> AbstractContextManager[None]:
         """Hold a lock as long as the session lives; refuse where another has it."""
+        ...
+
+    def referring(self, table: TableName) -> list[str]:
+        """Return the other tables whose foreign keys keep rows of a table from being deleted."""
         ...
 
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:

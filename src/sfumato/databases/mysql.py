@@ -301,6 +301,15 @@ class MysqlConnection:
             raise busy(self._address.shown)
         yield
 
+    def referring(self, table: TableName) -> list[str]:
+        """Return the other tables whose foreign keys keep rows of a table from being deleted."""
+        query = (
+            "SELECT DISTINCT constraint_schema, table_name FROM information_schema.referential_constraints WHERE unique_constraint_schema = %s "
+            "AND referenced_table_name = %s AND NOT (constraint_schema = %s AND table_name = %s) AND delete_rule IN ('RESTRICT', 'NO ACTION')"
+        )
+        names = [self._schema_of(table), table.name] * 2
+        return sorted(f"{text_of(schema)}.{text_of(name)}" for schema, name in self._rows(query, names))
+
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""
         with self._errors(), self._connection.cursor() as cursor:

@@ -286,9 +286,19 @@ class PostgresqlConnection:
 
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""
-        deleting = f"DELETE FROM {quoted(self.placed(table))} s USING {quoted(keys)} k WHERE {same} AND {chosen} RETURNING 1"
-        query = f"WITH gone AS ({deleting}) SELECT count(*) FROM gone"
-        return int(next(self.select(query, [TableColumn("n", "bigint", pa.int64())])).column(0)[0].as_py())
+        held = quoted(self.placed(table))
+        query = f"SELECT count(*) FROM {held} s JOIN {quoted(keys)} k ON {same} WHERE {chosen}"
+        number = int(next(self.select(query, [TableColumn("n", "bigint", pa.int64())])).column(0)[0].as_py())
+        self.do(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}")
+        return number
+
+    def referring(self, table: TableName) -> list[str]:
+        """Return the other tables whose foreign keys keep rows of a table from being deleted."""
+        query = (
+            "SELECT DISTINCT conrelid::regclass::text FROM pg_constraint WHERE contype = 'f' AND confrelid = %s "
+            "AND conrelid <> confrelid AND confdeltype IN ('a', 'r') ORDER BY 1"
+        )
+        return [name for (name,) in self._rows(query, [self._found(table)[0]])]
 
     def commit(self) -> None:
         """Let what was done last."""

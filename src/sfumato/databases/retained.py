@@ -34,6 +34,10 @@ class Retained:
         if not names:
             words = f"{table} has no primary key, and rows are deleted by their keys"
             raise UsageError(words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart")
+        referring = connection.referring(table)
+        if referring:
+            words = f"rows of {table} cannot be deleted: foreign keys of {', '.join(referring)} refer to them"
+            raise UsageError(words, code="retention-referenced", hint="retain those tables, or let their keys cascade (ON DELETE CASCADE, SET NULL)")
         self._key = [_known(columns, name, table) for name in names]
 
     def earliest(self, after: datetime | None = None) -> datetime | None:

@@ -62,7 +62,7 @@ class Tables:
     _found: list[Mistake] = field(default_factory=list)
     _of_data: list[bool] = field(default_factory=list)
     _open: ExitStack = field(default_factory=ExitStack)
-    _session: Catalogue | None = None
+    _session: Connection | None = None
 
     def __enter__(self) -> Tables:
         """Begin; a session is opened where one is needed."""
