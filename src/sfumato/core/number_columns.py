@@ -11,6 +11,7 @@ from sfumato.core import canonical
 from sfumato.core.kernels.fingerprint import fingerprints
 
 _MOST = 15
+_MONEY = 6
 
 
 def numbers_of(column: pa.Array) -> NDArray[np.float64]:
@@ -31,7 +32,9 @@ def told_exactly(column: pa.Array) -> float:
     True
     """
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return np.inf if pa.types.is_floating(kind) else 2.0**53 / 10.0 ** _decimals(column, kind)
+    # a text with many decimals was a float before, and is as exact as that
+    decimals = _decimals(column, kind) if pa.types.is_decimal(kind) else min(_MONEY, _decimals(column, kind))
+    return np.inf if pa.types.is_floating(kind) else 2.0**53 / 10.0**decimals
 
 
 def added_prints(column: pa.Array, shares: NDArray[np.float64] | float = 1.0) -> NDArray[np.uint64]:
