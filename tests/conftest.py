@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.servers import (  # noqa: F401  fixtures and hooks are found by their names here
+    duckdb_url,
     mariadb_server,
     mariadb_url,
     mysql_url,

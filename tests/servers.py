@@ -49,6 +49,10 @@ def connect(url: str) -> Any:
         import psycopg
 
         return psycopg.connect(url, autocommit=True, connect_timeout=20)
+    if url.startswith("duckdb:"):
+        import duckdb
+
+        return duckdb.connect(url.removeprefix("duckdb:///"))
     import pymysql
 
     parts = urlsplit(url)
@@ -69,6 +73,11 @@ def ask(url: str, *statements: str) -> list[tuple[Any, ...]]:
         for statement in statements:
             cursor.execute(statement)
         return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+
+
+def first_schema(url: str) -> str:
+    """Return what a statement calls the schema in which tables are made where none is named."""
+    return "'public'" if url.startswith("postgresql:") else "'main'" if url.startswith("duckdb:") else "DATABASE()"
 
 
 @pytest.fixture(scope="session")
@@ -131,6 +140,12 @@ def spark_url(spark_session: Any, tmp_path_factory: pytest.TempPathFactory) -> s
     return f"file:{tmp_path_factory.mktemp('spark')}"
 
 
+@pytest.fixture(scope="module")
+def duckdb_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the address of a database file of this test module, which is made by the first who writes to it."""
+    return f"duckdb:///{tmp_path_factory.mktemp('duckdb')}/test.duckdb"
+
+
 def spark_running() -> Any:
     """Return a session of Spark, which ends with the process; without one a test is skipped, or fails where all servers are required."""
     try:
@@ -163,6 +178,7 @@ SERVER_FIXTURES = {
     "mariadb": "mariadb_url",
     "mysql": "mysql_url",
     "spark": "spark_url",
+    "duckdb": "duckdb_url",
 }
 
 
@@ -179,6 +195,8 @@ def made(kind: str, component: dict[str, Any]) -> Any:
 
 def component(url: str, table: str) -> dict[str, Any]:
     """Return the settings of a source or a sink for a table; the password of the address goes into the environment."""
+    if url.startswith("duckdb:"):
+        return {"url": url, "table": table}
     parts = urlsplit(url)
     os.environ[PASSWORD] = unquote(parts.password or "")
     plain = parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl()

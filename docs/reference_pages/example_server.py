@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 from urllib.parse import unquote, urlsplit
@@ -37,6 +37,8 @@ def server(policy: Path) -> Iterator[None]:
     parts = urlsplit(there)
     with psycopg.connect(there, autocommit=True) as connection, mock.patch.dict(os.environ, {_PASSWORD: unquote(parts.password or "")}):
         connection.execute(f"CREATE DATABASE {name}")
+        with suppress(psycopg.errors.DuplicateObject):
+            connection.execute("CREATE ROLE nurse")
         try:
             url = parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}", path=f"/{name}").geturl()
             with psycopg.connect(urlsplit(there)._replace(path=f"/{name}").geturl(), autocommit=True) as hospital:
@@ -49,6 +51,9 @@ def server(policy: Path) -> Iterator[None]:
             yield
         finally:
             connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+            # one that others use too stays
+            with suppress(psycopg.Error):
+                connection.execute("DROP ROLE nurse")
             if ourselves is not None:
                 leave(ourselves)
 

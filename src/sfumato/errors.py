@@ -1,12 +1,13 @@
 """The tree of errors, their codes and exit statuses.
 
 A message has three parts: what is wrong and where, what was found or is allowed, and what to try. It names columns, keys, lines
-and counts, never a cell value. Every code in brackets has a section in ``docs/errors.md``.
+and counts, never a cell value; nor a key that somebody pasted where its name belongs. Every code in brackets has a section in ``docs/errors.md``.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -54,6 +55,10 @@ _CALLED_ELSEWHERE = {
 }
 """What other programs call components and choices, and what these are called here."""
 
+_MOST_NAMED = 20
+# 32 bytes of base64, with what fills them up at the end or an id before them
+_WRITTEN_KEY = re.compile(r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9._-]+:(?P<named>[A-Za-z0-9+_-][A-Za-z0-9+/_-]{39,}=*)|(?P<bare>[A-Za-z0-9+/_-]{43}=))")
+
 
 class SfumatoError(Exception):
     """What every error of sfumato is: a sentence, a code, a hint, and the exit status of the command that met it."""
@@ -61,9 +66,9 @@ class SfumatoError(Exception):
     status: ClassVar[int] = 1
 
     def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
-        self.message = message
+        self.message = without_keys(message)
         self.code = code
-        self.hint = hint
+        self.hint = without_keys(hint) if hint is not None else None
         super().__init__(self.sentence())
 
     def sentence(self) -> str:
@@ -74,6 +79,20 @@ class SfumatoError(Exception):
     def as_mapping(self) -> dict[str, object]:
         """Return the error as it is printed with ``--format json``."""
         return {"status": self.status, "code": self.code, "message": self.message, "hint": self.hint}
+
+
+def without_keys(text: str) -> str:
+    """Return a text in which nothing is left of a key as it is written to a file.
+
+    >>> without_keys("needs the key k1:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=, which is not there")
+    'needs the key (a key is not shown), which is not there'
+    """
+
+    def shown(found: re.Match[str]) -> str:
+        secret = found["named"] or found["bare"]
+        return "(a key is not shown)" if all(re.search(signs, secret) for signs in ("[A-Z]", "[a-z]", "[0-9]")) else found[0]
+
+    return _WRITTEN_KEY.sub(shown, text)
 
 
 class UsageError(SfumatoError):
@@ -95,6 +114,11 @@ class Mistake:
     code: str
     hint: str | None = None
     line: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("key", "message", "hint"):
+            if (text := getattr(self, name)) is not None:
+                object.__setattr__(self, name, without_keys(text))
 
     def __str__(self) -> str:
         return f"line {self.line} {self.words()}" if self.line else self.words()
@@ -207,3 +231,27 @@ def number_of(number: int, thing: str) -> str:
     ('1 row', '2 rows')
     """
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Return names in a row, of many only the first and how many more there are.
+
+    >>> first_few(["a", "b"]), first_few([str(number) for number in range(100)])
+    ('a, b', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 and 80 more')
+    """
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:_MOST_NAMED])} and {more} more"
+
+
+def have(number: int, thing: str) -> str:
+    """Return how many of a thing have what the sentence goes on with.
+
+    >>> have(1, "row"), have(2, "row")
+    ('1 row has', '2 rows have')
+    """
+    return f"{number_of(number, thing)} {'has' if number == 1 else 'have'}"
+
+
+def nothing_to_resume(why: str) -> UsageError:
+    """Return the error of a run that should go on with another one's work, and finds none."""
+    return UsageError(f"there is nothing to resume: {why}", code="resume-nothing", hint="leave --resume out")

@@ -85,7 +85,7 @@ def test_most_odd_values_do_not_hide_that_the_others_moved_too_little() -> None:
 
 @pytest.mark.parametrize("values", [[1e308, 1.0, 2.0, 3.0], [1e160, 1.0, 2.0, 3.0], [1e200, 2e200], [-1.7e308, 1.7e308]], ids=str)
 def test_groups_of_numbers_of_any_size_are_found(values: list[float]) -> None:
-    policy = {"columns": {"a": {"role": "other", "mask": {"microaggregate": {"k": 2}}}}}
+    policy = {"columns": {"a": {"role": "other", "mask": {"microaggregate": {"k": 2, "dominance": 1}}}}}
     found = sfumato.run(policy, pa.table({"a": values})).table["a"].to_pylist()
 
     assert np.isfinite(found).all()

@@ -6,9 +6,12 @@ import csv
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import sfumato
+from sfumato.core.dealing import Dealing
 from sfumato.errors import PromiseError
 from sfumato.promises.k_anonymity import KAnonymity
 from sfumato.promises.l_diversity import LDiversity
@@ -20,7 +23,7 @@ TREE = {"Root": ["craft", "food"], "craft": ["smith", "welder", "tailor"], "food
 Table = list[list[str]]
 
 
-def policy(*promises: dict, algorithm: str = "mondrian") -> dict:
+def policy(*promises: dict, algorithm: str | dict = "mondrian") -> dict:
     return {
         "source": "data.csv",
         "columns": {
@@ -64,8 +67,11 @@ def mutate(monkeypatch: pytest.MonkeyPatch, change: Callable[[Table], Table]) ->
     monkeypatch.setattr(DelimitedWriter, "finish", finish)
 
 
-@pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])
-def test_the_unchanged_run_is_published(algorithm: str, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+RELAXED = {"mondrian": {"relaxed": True}}
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "datafly", RELAXED], ids=str)
+def test_the_unchanged_run_is_published(algorithm: str | dict, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     assert sfumato.run(write_policy(policy(algorithm=algorithm), ROWS)).record.promises[0].measured >= 3
 
 
@@ -79,13 +85,38 @@ def test_the_unchanged_run_is_published(algorithm: str, tmp_path: Path, write_po
         (TCloseness, [{"t_closeness": {"column": "illness", "t": 0.3}}]),
     ],
 )
+@pytest.mark.parametrize("algorithm", ["mondrian", RELAXED], ids=str)
 def test_a_search_whose_check_says_holds_is_caught(
-    promise: type, further: list[dict], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, write_policy: Callable[..., Path]
+    promise: type, further: list[dict], algorithm: str | dict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, write_policy: Callable[..., Path]
 ) -> None:
-    path = write_policy(policy(*further), ROWS)
+    path = write_policy(policy(*further, algorithm=algorithm), ROWS)
     # the kernel believes in a size of one person instead of the promise
     monkeypatch.setattr(promise, "compiled", lambda self: ("size", (1.0,)))
     assert stopped(path, tmp_path).code == "verify-promise"
+
+
+def all_to_the_first(dealing: Dealing, classes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    first = np.searchsorted(dealing.entry, rows)
+    return np.where(classes >= 0, dealing.class_of[np.minimum(first, len(dealing.entry) - 1)], classes)
+
+
+def one_left_out(dealing: Dealing, classes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.where(np.arange(len(classes)) == 5, np.int32(-1), classes)
+
+
+def turned(dealing: Dealing, classes: NDArray[np.int32], rows: NDArray[np.int32]) -> NDArray[np.int32]:
+    return np.roll(classes, 1)
+
+
+@pytest.mark.parametrize("wrong", [all_to_the_first, one_left_out, turned])
+def test_rows_that_are_dealt_otherwise_than_decided_are_caught(
+    wrong: Callable[..., NDArray[np.int32]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, write_policy: Callable[..., Path]
+) -> None:
+    alike = [["age", "job", "illness", "ward"]] + [[[20, 20, 20, 33, 51][i % 5], JOBS[i // 70], f"ill{i % 4}", "w"] for i in range(90)]
+    path = write_policy(policy(algorithm=RELAXED), alike)
+    right = Dealing.class_of_rows
+    monkeypatch.setattr(Dealing, "class_of_rows", lambda self, rows, *chance: wrong(self, right(self, rows, *chance), rows))
+    assert stopped(path, tmp_path).code.startswith("verify-")
 
 
 def one_row_moved(body: Table) -> Table:

@@ -348,6 +348,79 @@ def test_extremes_and_modes_that_tell_of_enough_may_be_read_together(one: Any, o
     assert len(read_by_one(one, other, data)) == 2
 
 
+CONSENTING = {"when": {"column": "consent", "equals": "y"}, "otherwise": "empty"}
+# one more than half of those who share the first place has not agreed
+DIAGNOSES = pa.table({"region": ["X"] * 15, "consent": ["n"] + ["y"] * 14, "pay": ["hiv"] * 6 + ["asthma"] * 5 + ["flu"] * 4})
+NINTH = pa.table({"region": ["X"] * 10, "consent": ["n"] + ["y"] * 9, "pay": [90, 100, 95, 50, 10, 11, 12, 13, 14, 15]})
+DIFFER = "pay in the view one and pay in the view other tell values or totals of groups that differ by 1 person, fewer than 3"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "data"),
+    [
+        (total("", "mode"), {**total("", "mode"), **CONSENTING}, DIAGNOSES),
+        (total("", "max"), {**total("", "max"), **CONSENTING}, NINTH),
+        (total("", "min"), {**total("", "max"), **CONSENTING}, NINTH),
+        (total("", "sum"), {**total("", "max"), **CONSENTING}, NINTH),
+    ],
+    ids=["modes", "extremes", "two ends", "a total"],
+)
+def test_one_value_of_all_beside_that_of_all_but_one_tells_of_that_one(one: Any, other: Any, data: pa.Table) -> None:
+    assert refused(one, other, data) == DIFFER
+
+
+@pytest.mark.parametrize(("function", "data"), [("mode", DIAGNOSES), ("max", NINTH)], ids=str)
+def test_one_value_of_all_beside_the_values_of_all_but_one_tells_of_that_one(function: str, data: pa.Table) -> None:
+    shown = {"mask": "empty", "when": {"column": "consent", "equals": "n"}}
+    words = "pay in the view one tells one value of a group of which the view other shows all values but those of 1 person, fewer than 3"
+    assert refused(total("", function), shown, data) == words
+
+
+def test_several_extremes_of_groups_tell_of_whom_only_their_union_lacks() -> None:
+    # the third and the fourth largest of all, and those of two wards, of which one more person is in neither
+    pays = [90, 100, 99, 98, 60, 10, 97, 96, 95, 61, 11]
+    data = pa.table({"region": ["X"] * 11, "ward": ["C"] + ["A"] * 5 + ["B"] * 5, "pay": pays})
+    wards = {**total("ward", "max"), "on_invalid": "remove"}
+    with pytest.raises(PromiseError, match="tell values or totals of groups that differ by 1 person, fewer than 4"):
+        read_by_all(total("", "max"), total("", "max", k=4), {**total("ward", "max", k=4), "on_invalid": "remove"}, wards, data=data)
+    assert len(read_by_one(total("", "max"), wards, data)) == 2
+
+
+@pytest.mark.parametrize("function", ["mode", "max"])
+def test_one_value_of_all_may_be_read_beside_that_of_all_but_enough(function: str) -> None:
+    data = pa.table({"region": ["X"] * 12, "consent": ["n"] * 3 + ["y"] * 9, "pay": [5, 5, 5, 4, 4, 4, 4, 3, 3, 3, 2, 1]})
+    assert len(read_by_one(total("", function), {**total("", function), **CONSENTING}, data)) == 2
+
+
+# forty people whose values are near each other, and one who is not shown
+CHIEF = pa.table({"region": ["X"] * 41, "pay": [100_000 + 10 * (row // 4) + row % 4 for row in range(40)] + [500_000]})
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [{"generalise": {"size": 10}}, {"round_number": {"base": 10}}, {"character_mask": {"keep_first": 5}}, {"generalise": {"size": 500}}],
+    ids=str,
+)
+def test_brackets_of_all_but_one_leave_little_open_of_the_total(mask: Any) -> None:
+    below = {"mask": mask, "when": {"column": "pay", "below": 400_000}, "otherwise": "constant"}
+    assert refused(below, total(), CHIEF) == (
+        "pay in the view other tells a total of which the view one shows so much that less than a tenth is open of 1 person, fewer than 3"
+    )
+
+
+def test_brackets_that_leave_enough_open_may_be_read_beside_a_total() -> None:
+    shown = {"when": {"column": "pay", "below": 400_000}, "otherwise": "constant"}
+    assert len(read_by_one({"mask": {"generalise": {"size": 2000}}, **shown}, total(), CHIEF)) == 2
+    # three who are not shown hide each other, and so do those who are all alike
+    three = pa.concat_tables([CHIEF, CHIEF.slice(40), CHIEF.slice(40)])
+    assert len(read_by_one({"mask": {"generalise": {"size": 10}}, **shown}, total(), three)) == 2
+    near = pa.table({"region": ["X"] * 41, "pay": [100_000 + row for row in range(41)]})
+    assert (
+        len(read_by_one({"mask": {"generalise": {"size": 10}}, "when": {"column": "pay", "below": 100_040}, "otherwise": "constant"}, total(), near))
+        == 2
+    )
+
+
 YEARLY, TOP_OF_YEAR, TOP_OF_MONTH = {"expression": {"sql": "pay * 12"}}, {"top_bottom_code": {"top": 100_000}}, {"top_bottom_code": {"top": 8500}}
 
 

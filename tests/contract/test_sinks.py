@@ -43,6 +43,8 @@ def make(name: str, path: Path) -> Any:
     return sink(path=str(path)) if "path" in sink.model_fields else sink()
 
 
+# a live view shows the rows of its source, and takes none
+SINKS = [name for name in names("sinks") if getattr(find("sinks", name), "takes_rows", True)]
 # a release of Spark is a folder
 FILES = [name for name in names("sinks") if "path" in find("sinks", name).model_fields and name != "spark"]
 
@@ -52,7 +54,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "folder" / "release"
 
 
-@pytest.fixture(params=names("sinks"))
+@pytest.fixture(params=SINKS)
 def sink(request: pytest.FixtureRequest, path: Path) -> Any:
     return make(request.param, path)
 
@@ -85,7 +87,7 @@ def test_what_was_written_is_read_back_before_it_is_published(sink: Any) -> None
     writer.abort()
 
 
-@pytest.mark.parametrize("name", names("sinks"))
+@pytest.mark.parametrize("name", SINKS)
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_text_is_read_back_as_it_was(name: str, tmp_path: Path, data: st.DataObject) -> None:
@@ -94,7 +96,7 @@ def test_any_text_is_read_back_as_it_was(name: str, tmp_path: Path, data: st.Dat
         st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4), min_size=width, max_size=width, unique=True)
     )
     lines = data.draw(st.lists(st.lists(CELLS, min_size=width, max_size=width), max_size=6))
-    if name == "sql":
+    if name in ("sql", "sql_dump"):
         # PostgreSQL has no columns without a name, none of more than 63 bytes, and no zero bytes in text
         header = [f"x{column}" for column in header]
         lines = [[cell and cell.replace("\0", "0") for cell in line] for line in lines]

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from sfumato.core.dealing import Dealing
 from sfumato.core.encoding import encode, sensitive_codes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import AttachPlan, ClassPlan, CountPlan, MaskPlan, Store
@@ -115,3 +116,28 @@ def test_what_is_staged_is_published_whole_or_discarded_whole(store: Store, work
     published = store.publish(again, sink)
     assert published.rows == 7
     assert [path.name for path in tmp_path.iterdir()] == ["release.csv"]
+
+
+def test_rows_that_are_alike_are_dealt_out_as_the_recoding_says(store: Store, workplace: Workplace, tmp_path: Path) -> None:
+    attached = attach(store, workplace)
+    frequencies = count(store, attached, {"job": TREE.outside})
+    # every entry of more than one row goes in two, one row of it to the class of everything; all others go there
+    split = frequencies.counts > 1
+    assert split.any()
+    entries = np.append(np.arange(len(frequencies.counts)), np.flatnonzero(split))
+    classes = np.append(np.zeros(len(frequencies.counts), int), np.ones(split.sum(), int))
+    rows = np.append(np.where(split, 1, frequencies.counts), frequencies.counts[split] - 1)
+    dealing = Dealing.of(entries, classes, rows)
+    boxes = np.array([[0], [2]], np.int32), np.array([[TREE.missing], [2]], np.int32)
+    recoding = Recoding("boxes", np.zeros(len(frequencies.combinations), np.int32), *boxes, dealing=dealing)
+    masks = MaskPlan([Publication("job", TREE)], {}, ["illness", "note"], ["job", "illness", "note"])
+
+    staged = store.stage(attached, recoding, masks, Delimited(path=str(tmp_path / "release.csv")), workplace, Quiet())
+
+    written = [row for batch in staged.written.batches(["job", "note"]) for row in batch.to_pylist()]
+    assert sorted(staged.link.tolist()) == [row for row, job in enumerate(JOBS) if job != "strange"]
+    people = Counter((DATA["person"][link].as_py(), JOBS[link], row["job"]) for row, link in zip(written, staged.link.tolist(), strict=True))
+    # two pairs of rows are alike in everything that was counted: one of each pair goes to each class
+    assert {key: number for key, number in people.items() if key[2] != "*"} == {(None, "cook", "cook"): 1, ("b", None, "cook"): 1}
+    assert (people[None, "cook", "*"], people["b", None, "*"]) == (1, 1)
+    store.discard(staged)

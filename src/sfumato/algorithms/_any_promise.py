@@ -58,7 +58,7 @@ class _Search:
         if self._frequencies.counts[rows].sum() < 2 * self._smallest:
             return []
         widths = [
-            weight * _width(hierarchy, int(column.min()), int(column.max()))
+            weight * width(hierarchy, int(column.min()), int(column.max()))
             for hierarchy, weight, column in zip(self._problem.hierarchies, self._problem.weights, codes.T, strict=True)
         ]
         # the widest first; the first of equally wide ones
@@ -94,7 +94,7 @@ class _Search:
 
     def _children(self, rows: Places, codes: Places, hierarchy: Hierarchy) -> list[Places]:
         """Part the children of the lowest node that hold; the others stay together, joined by the smallest until they hold too."""
-        keys = _child_keys(hierarchy, codes)
+        keys = child_keys(hierarchy, codes)
         order = np.argsort(keys, kind="stable")
         rows, keys = rows[order], keys[order]
         segments = np.split(rows, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
@@ -130,7 +130,7 @@ class _Search:
         return holds
 
 
-def _width(hierarchy: Hierarchy, low: int, high: int) -> float:
+def width(hierarchy: Hierarchy, low: int, high: int) -> float:
     """Return what the smallest published value that holds the interval would lose: 0 for one leaf, 1 for everything."""
     if low == high:
         return 0.0
@@ -144,7 +144,7 @@ def _width(hierarchy: Hierarchy, low: int, high: int) -> float:
     return float((lasts[node] - firsts[node] + 1) / hierarchy.size)
 
 
-def _child_keys(hierarchy: Hierarchy, codes: Places) -> Places:
+def child_keys(hierarchy: Hierarchy, codes: Places) -> Places:
     """Return the child of the lowest node that each code belongs to; missing and outside hang below the root, after its last child."""
     low, high = int(codes.min()), int(codes.max())
     level = hierarchy.height if high >= hierarchy.size else hierarchy.lowest_level(low, high)[0]

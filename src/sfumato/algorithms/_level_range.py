@@ -18,7 +18,7 @@ from sfumato.core.hierarchy import Hierarchy, Level
 from sfumato.core.impossible import refuse_the_impossible, too_many_suppressed
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.problem import Problem
-from sfumato.core.recoding import Recoding
+from sfumato.core.recoding import Recoding, joined
 
 Search = Callable[[Problem, Frequencies], Recoding]
 
@@ -89,22 +89,7 @@ def _by_cells(search: Search, problem: Problem, frequencies: Frequencies) -> Rec
         # no level helps where everybody in one class does not
         refuse_the_impossible(problem, frequencies)
         raise too_many_suppressed(problem, left_over, frequencies.rows)
-    class_of = np.full(len(frequencies.combinations), -1, np.int32)
-    lows, highs, number = [], [], 0
     # what may be left out has been: cells do not share what is left of the limit
     free = replace(problem, maximum_levels=[hierarchy.height for hierarchy in problem.hierarchies], suppressible=0)
-    for cell in np.flatnonzero(holds):
-        members = np.flatnonzero(cells == cell)
-        found = search(free, _part(frequencies, members))
-        class_of[members] = found.class_of + number
-        number += found.number
-        lows.append(found.lows)
-        highs.append(found.highs)
-    return Recoding("boxes", class_of, np.concatenate(lows), np.concatenate(highs))
-
-
-def _part(frequencies: Frequencies, members: NDArray[np.int64]) -> Frequencies:
-    """Return the frequencies of some combinations."""
-    number = np.full(len(frequencies.combinations), -1, np.int32)
-    number[members] = np.arange(len(members))
-    return frequencies.renumbered(number, frequencies.combinations[members])
+    members = [np.flatnonzero(cells == cell) for cell in np.flatnonzero(holds)]
+    return joined(frequencies, ((own, search(free, frequencies.part(own))) for own in members))

@@ -1,13 +1,13 @@
 """Mondrian: cuts the table into ever smaller boxes as long as every box keeps the promises.
 
-LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-anonymity" (2006), in its strict form: equal combinations stay together. Here it
+LeFevre, DeWitt, Ramakrishnan, "Mondrian multidimensional k-anonymity" (2006). In its strict form equal combinations stay together. Here it
 works on leaf codes, so that numbers and taxonomies are cut alike; the widest column (by the loss of what would be published, times its
-weight) is cut first. Where the median cannot be the cut, the admissible cut nearest to it is; no admissible cut is missed.
+weight) is cut first. Where the median cannot be the cut, the admissible cut nearest to it is; no admissible cut is missed. In its relaxed
+form boxes may overlap: rows that are alike are dealt out to several by chance, so that no tie at the median hinders a cut.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -16,29 +16,21 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from sfumato.algorithms import _any_promise
+from sfumato.algorithms import _any_promise, _relaxed, _relaxed_any_promise
+from sfumato.algorithms._kernel_arrays import counters, entry_rows, ladder_arrays, leaf_codes, promise_lines
 from sfumato.algorithms._level_range import within_levels
 from sfumato.algorithms._stragglers import stragglers
 from sfumato.core.frequencies import Frequencies
-from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.impossible import refuse_the_impossible
 from sfumato.core.interfaces import Progress
 from sfumato.core.kernels import await_compiled
 from sfumato.core.kernels import mondrian as kernel
 from sfumato.core.kernels import mondrian_promises as by_promises
-from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.kernels.mondrian_sizes import partition_by_size
 from sfumato.core.problem import Problem
-from sfumato.core.recoding import Recoding
+from sfumato.core.recoding import Recoding, joined
 from sfumato.core.settings import Settings
 
-_KINDS = {
-    "size": by_promises.SIZE,
-    "distinct": by_promises.DISTINCT,
-    "entropy": by_promises.ENTROPY,
-    "recursive": by_promises.RECURSIVE,
-    "equal_distance": by_promises.EQUAL_DISTANCE,
-}
 _ROWS_A_STEP = 1 << 18
 
 
@@ -55,6 +47,10 @@ class Mondrian(Settings):
         Literal["tight", "cut"] | dict[Literal["round"], float],
         Field(description="tight: publish the smallest interval or lowest node that holds the class, which shows its true ends"),
     ] = "tight"
+    relaxed: Annotated[
+        bool,
+        Field(description="boxes may overlap: rows that are alike may be published differently, so that every box is cut at its median row"),
+    ] = False
 
     @field_validator("bounds")
     @classmethod
@@ -66,18 +62,36 @@ class Mondrian(Settings):
 
     def search(self, problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
         """Return the boxes."""
-        progress.stage("searching", len(frequencies.counts))
-        return within_levels(lambda part, counted: _boxes(part, counted, progress), problem, frequencies)
+        progress.stage("searching", frequencies.rows if self.relaxed else len(frequencies.counts))
+        if self.relaxed and frequencies.subject is not None:
+            raise AssertionError("a person's rows are not dealt out: the policy is refused")
+        return within_levels(lambda part, counted: self._boxes(part, counted, progress), problem, frequencies)
+
+    def strict(self) -> Mondrian:
+        """Return the search with which a relaxed one is compared."""
+        return self.model_copy(update={"relaxed": False})
+
+    def _boxes(self, problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
+        smallest = _smallest(problem)
+        left_out = stragglers(problem, frequencies, smallest)
+        if left_out.any():
+            return self._of_the_others(problem, frequencies, left_out, progress)
+        refuse_the_impossible(problem, frequencies)
+        is_known = all(promise.compiled() is not None for promise in problem.promises)
+        if self.relaxed:
+            search = _relaxed.partition if is_known else _relaxed_any_promise.partition
+        else:
+            search = _partition if is_known else _any_promise.partition
+        return search(problem, frequencies, smallest, progress)
+
+    def _of_the_others(self, problem: Problem, frequencies: Frequencies, left_out: NDArray[np.bool_], progress: Progress) -> Recoding:
+        """Return the boxes of all combinations but some."""
+        members = np.flatnonzero(~left_out)
+        rest = replace(problem, suppressible=0, refused=problem.refused + int(frequencies.combination_rows[left_out].sum()))
+        return joined(frequencies, [(members, self._boxes(rest, frequencies.part(members), progress))])
 
 
-def _boxes(problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
-    smallest = _smallest(problem)
-    left_out = stragglers(problem, frequencies, smallest)
-    if left_out.any():
-        return _of_the_others(problem, frequencies, left_out, progress)
-    refuse_the_impossible(problem, frequencies)
-    if any(promise.compiled() is None for promise in problem.promises):
-        return _any_promise.partition(problem, frequencies, smallest, progress)
+def _partition(problem: Problem, frequencies: Frequencies, smallest: int, progress: Progress) -> Recoding:
     work = _Work(problem, frequencies, smallest)
     await_compiled()
     done = 0
@@ -86,17 +100,6 @@ def _boxes(problem: Problem, frequencies: Frequencies, progress: Progress) -> Re
         progress.advance(work.done - done)
         done = work.done
     return work.recoding()
-
-
-def _of_the_others(problem: Problem, frequencies: Frequencies, left_out: NDArray[np.bool_], progress: Progress) -> Recoding:
-    """Return the boxes of all combinations but some."""
-    numbers = np.where(left_out, -1, np.cumsum(~left_out) - 1).astype(np.int32)
-    rows = int(frequencies.combination_rows[left_out].sum())
-    rest = replace(problem, suppressible=0, refused=problem.refused + rows)
-    found = _boxes(rest, frequencies.renumbered(numbers, frequencies.combinations[~left_out]), progress)
-    class_of = np.full(len(left_out), -1, np.int32)
-    class_of[~left_out] = found.class_of
-    return replace(found, class_of=class_of)
 
 
 def _smallest(problem: Problem) -> int:
@@ -112,7 +115,7 @@ class _Work:
         self._frequencies = frequencies
         rows, columns = len(frequencies.counts), frequencies.combinations.shape[1]
         sensitive = list(frequencies.sensitive)
-        table, pair_sizes = _rows(frequencies, sensitive)
+        table, pair_sizes = entry_rows(frequencies, sensitive)
         most = int(frequencies.counts.sum() // smallest) + 2
         self._state = np.array([1, 0, 0, 0], np.int64)
         self._class_of = np.empty(rows, np.int32)
@@ -120,20 +123,18 @@ class _Work:
         self._highs = np.empty_like(self._lows)
         stack = np.empty((min(most, rows) + 2, 2), np.int64)
         stack[0] = (0, rows)
-        # two widths of codes, so that at most two variants of a kernel are ever compiled
-        width = np.uint16 if max(h.size for h in problem.hierarchies) + 2 < 2**16 else np.int32
-        codes = np.ascontiguousarray(frequencies.combinations[frequencies.combination].T.astype(width, copy=False))
-        promises = _promises(problem, sensitive)
+        codes = leaf_codes(problem, frequencies)
+        promises = promise_lines(problem, sensitive)
         counting: tuple[NDArray[Any], ...] = ()
         self._partition = partition_by_size
         if frequencies.subject is not None or any(promise[0] != by_promises.SIZE for promise in promises):
             self._partition = by_promises.partition_by_promises
-            counting = (*_counters(frequencies, sensitive, pair_sizes), np.array(promises, np.float64).reshape(-1, 4))
+            counting = (*counters(frequencies, sensitive, pair_sizes), np.array(promises, np.float64).reshape(-1, 4))
         self._arguments = (
             codes,
             table,
             *counting,
-            *_ladders(problem.hierarchies),
+            *ladder_arrays(problem.hierarchies),
             np.array(problem.weights, np.float64),
             smallest,
             stack,
@@ -159,70 +160,3 @@ class _Work:
         class_of = np.empty(len(self._frequencies.combinations), np.int32)
         class_of[self._frequencies.combination] = self._class_of
         return Recoding("boxes", class_of, self._lows[:number].copy(), self._highs[:number].copy())
-
-
-def _rows(frequencies: Frequencies, sensitive: Sequence[str]) -> tuple[NDArray[np.int32], list[int]]:
-    """Return the kernel's rows (number, count, values, pairs, person), and how many (person, value) pairs each sensitive column has."""
-    subject = frequencies.subject
-    lines = kernel.VALUES + len(sensitive) if subject is None else kernel.VALUES + 2 * len(sensitive) + 1
-    table = np.zeros((lines, len(frequencies.counts)), np.int32)
-    table[kernel.NUMBER] = np.arange(len(frequencies.counts))
-    table[kernel.COUNT] = frequencies.counts
-    sizes = []
-    for place, name in enumerate(sensitive):
-        table[kernel.VALUES + place] = frequencies.sensitive[name]
-    if subject is not None:
-        table[-1] = subject
-        for place, name in enumerate(sensitive):
-            spans = [int(subject.max(initial=0)) + 1, len(frequencies.references[name])]
-            pairs, firsts = group_columns([subject, frequencies.sensitive[name]], spans)
-            table[kernel.VALUES + len(sensitive) + place] = pairs
-            sizes.append(len(firsts))
-    return table, sizes or [0] * len(sensitive)
-
-
-def _counters(frequencies: Frequencies, sensitive: Sequence[str], pair_sizes: Sequence[int]) -> tuple[NDArray[Any], ...]:
-    """Return where values and pairs begin, stamps for people and pairs, counters of values, and the values' shares in the table."""
-    people = int(frequencies.subject.max(initial=-1)) + 1 if frequencies.subject is not None else 0
-    values = [len(frequencies.references[name]) for name in sensitive]
-    shares = [frequencies.references[name] / max(1, frequencies.references[name].sum()) for name in sensitive]
-    return (
-        np.array([*zip(_offsets(values)[:-1], people + _offsets(pair_sizes)[:-1], strict=True)], np.int64).reshape(-1, 2),
-        np.zeros(people + sum(pair_sizes), np.int32),
-        np.zeros(sum(values), np.int64),
-        np.zeros(sum(values), np.int32),
-        np.concatenate(shares) if shares else np.empty(0, np.float64),
-    )
-
-
-def _promises(problem: Problem, sensitive: Sequence[str]) -> list[tuple[float, ...]]:
-    lines = []
-    for promise in problem.promises:
-        known = promise.compiled()
-        if known is None:
-            raise AssertionError("promises that the kernel does not know go the slow way")
-        target = sensitive.index(promise.reads[0]) if promise.reads else 0
-        lines.append((_KINDS[known[0]], target, *known[1], 0.0, 0.0)[:4])
-    return lines
-
-
-def _ladders(hierarchies: Sequence[Hierarchy]) -> tuple[NDArray[Any], ...]:
-    """Return the arrays by which the kernel knows the hierarchies."""
-    positions = [h.positions if h.ordered else np.empty(0) for h in hierarchies]
-    nodes, shares = [], []
-    for hierarchy in hierarchies:
-        levels = [] if hierarchy.ordered else [hierarchy.groups(level) for level in range(hierarchy.height + 1)]
-        sizes = [np.bincount(groups)[groups] / hierarchy.size for groups in levels]
-        nodes.append(np.concatenate(levels) if levels else np.empty(0, np.int32))
-        shares.append(np.concatenate(sizes) if sizes else np.empty(0))
-    lines = zip(hierarchies, _offsets([len(p) for p in positions]), _offsets([len(n) for n in nodes]), strict=False)
-    return (
-        np.array([(h.ordered, h.size, h.height, p, n) for h, p, n in lines], np.int64),
-        np.concatenate(positions),
-        np.concatenate(nodes).astype(np.int32),
-        np.concatenate(shares),
-    )
-
-
-def _offsets(sizes: Sequence[int]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -75,20 +75,33 @@ def check(
 def plan(
     policy: PolicyArgument,
     sql: Annotated[bool, typer.Option("--sql", help="print the statements that a database would be asked to do, in place of words")] = False,
+    anon_labels: Annotated[
+        bool, typer.Option("--anon-labels", help="print the security labels by which PostgreSQL Anonymizer would mask the table itself")
+    ] = False,
     format: FormatOption = Format.text,
 ) -> None:
     """Say in words, or in SQL, what a run would do. Writes nothing."""
     from sfumato.cli.plan import plan as command
 
-    command(policy, sql, format.value)
+    command(policy, sql, anon_labels, format.value)
 
 
 @app.command()
-def run(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
+def run(
+    policy: PolicyArgument,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="go on with what an earlier run has left that was killed: a private copy in a database, or a table that it masks in place",
+        ),
+    ] = False,
+    format: FormatOption = Format.text,
+) -> None:
     """Anonymise, verify what was written, and publish it with its record."""
     from sfumato.cli.run import run as command
 
-    command(policy, format.value)
+    command(policy, format.value, resume)
 
 
 @app.command()

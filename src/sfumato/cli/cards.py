@@ -25,7 +25,8 @@ def cards(kind: str, format: str) -> None:
         raise UsageError("only masking has cards", code="kind-unknown", hint="sfumato components --kind masking --table")
     found = {name: card_of(name) for name in names("masking")}
     if format == "json":
-        sys.stdout.write(json.dumps({name: asdict(card) | {"fits": fits(card)} for name, card in found.items()}, indent=1, ensure_ascii=False) + "\n")
+        told = {name: asdict(card) | {"fits": fits(card), "fits_in_part": sorted(fits_in_part(name))} for name, card in found.items()}
+        sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         return
     lines = [_HEAD, *(_line(name, card) for name, card in found.items())]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -87,11 +88,24 @@ def fits(card: Card) -> dict[str, bool]:
     return types | {"quasi_identifier": card.deterministic and card.scope == "value"}
 
 
+def fits_in_part(name: str) -> set[str]:
+    """Return the types of columns that an operation takes with some of its settings only.
+
+    >>> "date" in fits_in_part("aggregate"), "integer" in fits_in_part("aggregate")
+    (True, False)
+    """
+    operation = find("masking", name)
+    if getattr(operation, "types_with_any_settings", None) is None:
+        return set()
+    always = [fits(operation.model_construct(**settings).card) for settings in _variations(operation)]
+    return {kind for kind in _TYPES if fits(card_of(name))[kind] and not all(each[kind] for each in always)}
+
+
 def _line(name: str, card: Card) -> tuple[str, ...]:
-    fitting = fits(card)
+    fitting, in_part = fits(card), fits_in_part(name)
     return (
         name,
-        *(_mark(fitting[kind]) for kind in _TYPES),
+        *("some" if kind in in_part else _mark(fitting[kind]) for kind in _TYPES),
         _mark(card.deterministic),
         _mark(card.reversible),
         card.uniqueness,

@@ -17,13 +17,14 @@ _STYLES = {
     "interval": "an interval",
     "label": "a label",
     "set": "the set of values that it may be",
+    "range": "a range of the database, or a network where its values are addresses",
 }
 
 
-def plan(policy: Path, sql: bool, format: str) -> None:
+def plan(policy: Path, sql: bool, anon_labels: bool, format: str) -> None:
     """Hold the policy against its source's columns and say what would happen."""
-    if sql:
-        _statements(policy, format)
+    if sql or anon_labels:
+        _print(_labels(policy) if anon_labels else _statements(policy), format)
         return
     from sfumato.engine.plan_view import plan as make_plan
     from sfumato.policy.load import load
@@ -43,18 +44,38 @@ def plan(policy: Path, sql: bool, format: str) -> None:
     sys.stdout.write("\n".join([*lines, *made.together, "Nothing has been written.\n"]))
 
 
-def _statements(policy: Path, format: str) -> None:
-    """Print what a database would be asked to do."""
-    from sfumato.engine.inside import not_inside, statements
+def _labels(policy: Path) -> list[str]:
+    """Return the labels of the extension anon that would mask the table itself."""
+    from sfumato.engine.anon_labels import anon_labels
     from sfumato.engine.plan import make_plans
 
     views = make_plans(policy).views
+    if len(views) > 1:
+        words = "labels of anon are for one audience, and the policy has several views"
+        raise UsageError(words, code="plan-no-labels", hint="a policy for each of them, each with a masking policy of anon")
+    return anon_labels(next(iter(views.values())))
+
+
+def _statements(policy: Path) -> list[str]:
+    """Return what a database would be asked to do."""
+    from sfumato.engine.inside import not_inside, statements
+    from sfumato.engine.live_view import live_view_statements
+    from sfumato.engine.plan import make_plans
+
+    plans = make_plans(policy)
+    made = live_view_statements(plans)
+    if made is not None:
+        return made
+    views = plans.views
     plan = next(iter(views.values()))
     reason = not_inside(plan, len(views))
     if reason is not None:
         hint = "sfumato plan without --sql says what is done instead"
         raise UsageError(f"the run is not done inside a database: {reason}", code="plan-not-inside", hint=hint)
-    told = statements(plan)
+    return statements(plan)
+
+
+def _print(told: list[str], format: str) -> None:
     if format == "json":
         sys.stdout.write(json.dumps({"statements": told}, indent=1, ensure_ascii=False) + "\n")
     else:
@@ -81,7 +102,8 @@ def _fate(column: Mapping[str, Any]) -> str:
     if column["role"] != "quasi_identifier":
         return "published as it is"
     if len(column["published"]) == 2:
-        return f"published as bounds, in two columns: {' and '.join(column['published'])}"
+        typed = " in its own type" if column["publish"] == "typed_bounds" else ""
+        return f"published as bounds{typed}, in two columns: {' and '.join(column['published'])}"
     return f"published as {_STYLES[column['publish']]}"
 
 

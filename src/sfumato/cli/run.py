@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.policy.model import Component
 
 
-def run(policy: Path, format: str) -> None:
+def run(policy: Path, format: str, resume: bool = False) -> None:
     """Run the policy and print the record, in short or as JSON."""
     import pyarrow as pa
 
@@ -39,7 +39,7 @@ def run(policy: Path, format: str) -> None:
     pa.enable_signal_handlers(False)
     compile_if_needed(loaded)
     with Bars() as progress:
-        released = run_policy(loaded, progress=progress)
+        released = run_policy(loaded, progress=progress, resume=resume)
     records = {name: each.record for name, each in released.items()} if isinstance(released, Releases) else {"": released.record}
     if format == "json":
         told = records[""].as_mapping() if "" in records else views_record(records)
@@ -60,11 +60,13 @@ def _places(record: RunRecord, sink: Component | None, folder: Path | None) -> t
     from sfumato.core.standard_streams import in_words
     from sfumato.registry import find
 
-    if sink is None or "record" not in find("sinks", sink.name).model_fields:
+    kept = sink.settings.get("record") if sink is not None else None
+    kind = find("sinks", sink.name) if sink is not None else None
+    if kind is None or "record" not in kind.model_fields or (kept is None and getattr(kind, "record_beside", False)):
         return record, record_path(record.files[0])
-    kept = sink.settings.get("record")
     told = record.model_copy(update={"files": [in_words(place) for place in record.files]})
-    return told, str((folder or Path()) / kept) if kept else "kept in the private folder"
+    nowhere = "kept in the private folder" if getattr(kind, "takes_rows", True) else "not kept: record: names a file for it"
+    return told, str((folder or Path()) / kept) if kept else nowhere
 
 
 def told_together(records: Mapping[str, RunRecord]) -> Iterator[str]:

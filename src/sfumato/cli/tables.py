@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def told_of_tables(records: Mapping[str, RunRecord], sink: Component | None, folder: Path | None) -> Iterator[str]:
     """Yield what was published, in a line a table, how the tables are joined, and where the records are."""
     from sfumato.engine.ladder_tree import on_one_line
+    from sfumato.policy.tables import records_of_dump
 
     width = max(map(len, map(on_one_line, records)), default=0)
     for name, record in records.items():
@@ -29,6 +30,8 @@ def told_of_tables(records: Mapping[str, RunRecord], sink: Component | None, fol
     for name, record in records.items():
         yield from (f"note      {on_one_line(name)}: {on_one_line(note)}" for note in record.notes)
     kept = sink.settings.get("record") if sink is not None else None
+    if kept is None and sink is not None and sink.name == "sql_dump":
+        kept = records_of_dump(sink.settings["path"])
     yield f"records   {(folder or Path()) / kept if kept else 'kept in the private folder'}"
 
 

@@ -16,7 +16,7 @@ from pydantic import Field, field_validator, model_validator
 
 from sfumato.core import canonical
 from sfumato.core.settings import Settings
-from sfumato.errors import DataError, number_of
+from sfumato.errors import DataError, have
 
 Value = str | bool | int | float
 Bound = str | int | float
@@ -155,7 +155,7 @@ class Condition(Settings):
         unplaced = placed.null_count - values.null_count
         if unplaced:
             raise DataError(
-                f"a condition compares column {self.column}, and {number_of(unplaced, 'row')} have a value that is no number or date here",
+                f"a condition compares column {self.column}, and {have(unplaced, 'row')} a value that is no number or date here",
                 code="mask-condition",
                 hint=f"matches in place of the comparison, or formats: {{{self.column}: ...}}",
             )
@@ -165,7 +165,9 @@ def refuse_no_expression(text: str) -> None:
     """Raise a ValueError where a text is no regular expression of RE2, which knows no backtracking and never takes long."""
     try:
         pc.match_substring_regex(pa.array([""]), text)
-    except pa.ArrowInvalid:
+    except pa.ArrowInvalid as error:
+        if "repetition size" in str(error) or "too large" in str(error):
+            raise ValueError("is too large for RE2, which repeats a part 1000 times at most, repetitions within each other multiplied") from None
         raise ValueError("is no regular expression of RE2; look-ahead, look-behind and back references are not known there") from None
 
 

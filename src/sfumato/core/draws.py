@@ -1,14 +1,13 @@
-"""Random numbers for masks: from the operating system, or, under a key, a function of each value.
+"""Random numbers for masks: such as nobody can foresee, or, under a key, a function of each value.
 
-The system's own generator is used, not a faster one that is only seeded by it: who knows some of the values could work out the state of such a
-one, and undo what it did to the others. Under a key the numbers are the output of SHAKE-256 on HMAC-SHA-256 of the value (RFC 2104, FIPS 202).
+A faster generator that is only seeded at random would not do: who knows some of the values could work out its state, and undo what it did to the
+others. Under a key the numbers are the output of SHAKE-256 on HMAC-SHA-256 of the value (RFC 2104, FIPS 202).
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.chance import random_bytes
 from sfumato.core.keys import derived_key
 
 _BYTES = 8
@@ -34,7 +34,7 @@ def draws(texts: pa.Array, numbers: NDArray[np.int64], secret: bytes | None, pur
     (True, False)
     """
     if secret is None:
-        return np.frombuffer(os.urandom(_BYTES * int(numbers.sum())), np.uint64)
+        return np.frombuffer(random_bytes(_BYTES * int(numbers.sum())), np.uint64)
     return np.frombuffer(b"".join(_keyed(texts, numbers, derived_key(secret, f"draws:{purpose}".encode()))), np.uint64)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -12,33 +12,35 @@ from numpy.typing import NDArray
 
 from sfumato.core.interfaces import Progress, Source
 
+PUBLISHED = "sfumato_published"
+"""What stands beside the columns of which a masked one was made: what it became."""
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Rows of a source that are alike in the counted columns, as cells: their values, and how many rows each has.
+    """Rows of a source that are alike in the counted columns, as cells: their values, how many rows each has, and the sum of their fingerprints.
 
-    ``columns`` has one dictionary a counted column: its values, and the place among them of each cell's, -1 where it is missing.
+    ``columns`` has one dictionary a counted column: its values, and the place among them of each cell's, -1 where it is missing. A fingerprint is
+    that of what is kept of a row and not counted.
     """
 
     columns: Mapping[str, tuple[pa.Array, NDArray[np.int32]]]
     rows: NDArray[np.int64]
+    prints: NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class Examined:
-    """What is staged, and what the private copy of the source holds, both looked at after the release was written.
+    """What is staged, looked at after it was written, and the cells of the source that it was made of.
 
     ``shown`` has a row for each combination of texts and of watched values in the release; ``rows`` and ``prints`` how many rows have it, and the sum
-    of the fingerprints of what is kept in them. ``cell_rows`` and ``cell_prints`` are the same of the cells, counted again; ``class_of`` is the class
-    that was decided for each of them, -1 where it is suppressed.
+    of their fingerprints. ``class_of`` is the class that was decided for each cell, -1 where it is suppressed.
     """
 
     shown: pa.Table
     rows: NDArray[np.int64]
-    prints: Sequence[int]
+    prints: NDArray[np.uint64]
     cells: Cells
-    cell_rows: NDArray[np.int64]
-    cell_prints: Sequence[int]
     class_of: NDArray[np.int32]
 
 
@@ -53,4 +55,16 @@ class Examining(Protocol):
 
     def examined(self, progress: Progress) -> Examined:
         """Look at all of it."""
+        ...
+
+    def pairs(self, column: str) -> Iterator[pa.RecordBatch]:
+        """Return what a masked column was made of and what it became (``PUBLISHED``), each combination once, with its number of rows (the last)."""
+        ...
+
+    def values(self, column: str) -> tuple[int, int]:
+        """Return how many distinct values a masked column has in the release, and how many of them stand in one row alone."""
+        ...
+
+    def fewest(self, column: str) -> int:
+        """Return the smallest number of distinct values that a masked column has in any class."""
         ...

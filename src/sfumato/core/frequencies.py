@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.classes import Classes
+from sfumato.core.dealing import Dealing
 from sfumato.core.hierarchy import Hierarchy
 
 
@@ -56,6 +57,31 @@ class Frequencies:
             counts=self.counts[rows],
             sensitive={name: codes[rows] for name, codes in self.sensitive.items()},
             subject=None if self.subject is None else self.subject[rows],
+        )
+
+    def part(self, members: NDArray[np.int64]) -> Frequencies:
+        """Return the frequencies of some combinations alone."""
+        return self.renumbered(self._numbered(members), self.combinations[members])
+
+    def entries_of(self, members: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the entries of some combinations, in the order in which they stand in that part."""
+        return np.flatnonzero(self._numbered(members)[self.combination] >= 0)
+
+    def _numbered(self, members: NDArray[np.int64]) -> NDArray[np.int32]:
+        numbers = np.full(len(self.combinations), -1, np.int32)
+        numbers[members] = np.arange(len(members))
+        return numbers
+
+    def dealt(self, dealing: Dealing, number: int) -> Classes:
+        """Return the classes that come about when the rows of each entry are dealt out; what is not dealt is left out."""
+        return Classes(
+            number=number,
+            class_of=dealing.class_of,
+            counts=dealing.rows,
+            sensitive={name: codes[dealing.entry] for name, codes in self.sensitive.items()},
+            subject=None if self.subject is None else self.subject[dealing.entry],
+            references=self.references,
+            ladders=self.ladders,
         )
 
     def classes(self, class_of: NDArray[np.int32]) -> Classes:

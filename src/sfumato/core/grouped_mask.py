@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Operation, Scope
+from sfumato.core.number_columns import numbers_of
 from sfumato.core.row_groups import row_groups
 from sfumato.core.windows import Length, divides
 
@@ -54,3 +55,15 @@ class GroupedMask(Operation):
     def groups(self, columns: pa.RecordBatch) -> tuple[NDArray[np.int32], int]:
         """Return the group of each row, and how many there are."""
         return row_groups(columns, self.alike, self.every)
+
+
+def told_apart(made: pa.Array, original: pa.Array) -> Mapping[str, NDArray[np.bool_]]:
+    """Return the rows of which an operation on numbers made nothing: those whose groups it refuses, and those that hold no number."""
+    gone, strange = missing(made), np.isnan(numbers_of(original))
+    return {"": gone & ~strange, ", which takes numbers,": gone & strange}
+
+
+def missing(values: pa.Array) -> NDArray[np.bool_]:
+    """Return which values are missing."""
+    found: NDArray[np.bool_] = values.is_null().to_numpy(zero_copy_only=False)
+    return found

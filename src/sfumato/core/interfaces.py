@@ -93,6 +93,18 @@ class Writer(Protocol):
         ...
 
 
+class InOneStep(Protocol):
+    """Several releases that become visible together."""
+
+    def publish(self) -> None:
+        """Make all of them visible."""
+        ...
+
+    def close(self) -> None:
+        """Leave nothing behind of what was not published."""
+        ...
+
+
 @runtime_checkable
 class ReorderingWriter(Writer, Protocol):
     """A writer whose rows are read back in another order than they were written in."""
@@ -104,11 +116,43 @@ class ReorderingWriter(Writer, Protocol):
 
 
 @runtime_checkable
+class LinkedWriter(Writer, Protocol):
+    """A writer that puts each row in the place of the one that it comes from."""
+
+    def linked(self, rows: NDArray[np.int64]) -> None:
+        """Say, before the first row is written, which row of the source each one comes from."""
+        ...
+
+
+@runtime_checkable
+class RecordedSink(Protocol):
+    """A sink that keeps the record of a release until that is published, should another run have to finish it."""
+
+    def take_record(self, record: Mapping[str, Any]) -> None:
+        """Take the record of a release that has been verified."""
+        ...
+
+
+@runtime_checkable
 class Identified(Protocol):
     """A source or a sink that can be reached by several names: two of them are one where they say the same."""
 
     def identity(self) -> str | None:
         """Return what it is, whatever it is called; None where there is nothing yet."""
+        ...
+
+
+@runtime_checkable
+class ClassSink(Protocol):
+    """A sink that may write equivalence classes apart from their rows; ``classes`` says where to, None that it does not."""
+
+    @property
+    def classes(self) -> str | None:
+        """Where the classes go."""
+        ...
+
+    def parts(self) -> Sequence[Identified]:
+        """Return what can be told apart from other tables: one for the rows, and one for the classes where they are apart."""
         ...
 
 
@@ -145,6 +189,16 @@ class NestingSink(Protocol):
 
     def nests(self, name: str) -> bool:
         """Return whether a column can be written with such a type."""
+        ...
+
+
+@runtime_checkable
+class RangeSink(Protocol):
+    """A sink that may have types for ranges of numbers, dates and addresses."""
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether it has them."""
         ...
 
 

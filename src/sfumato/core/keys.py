@@ -13,9 +13,12 @@ import hmac
 import os
 import re
 import secrets
+import signal
 import stat
 import subprocess
+import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -28,6 +31,7 @@ from sfumato.errors import UnreachableError, UsageError, number_of, suggestion
 
 BYTES = 32
 _LARGEST = 1 << 16
+_READ = 1 << 17
 _SECONDS = 60
 _ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 _LINE = re.compile(rf"(?P<id>{_ID}):(?P<key>[A-Za-z0-9+/_=-]+)")
@@ -193,37 +197,74 @@ def _decoded(text: str) -> bytes | None:
 
 
 def _private_text(path: str, name: str) -> str:
-    if _looks_like_a_key(path):
+    if looks_like_a_key(path):
         raise _missing(name, "what looks like a key stands where the name of a file should", "put the key into a file that only you may read")
-    with file_errors(path), Path(path).open("rb") as file:
+    # a pipe that nobody writes into would be waited for, for ever
+    with file_errors(path), os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise UsageError(f"key {name}: {path} is no regular file", code="key-file", hint="a file, or command: [cat, ...] where it is a pipe")
         if stat.S_IMODE(status.st_mode) & 0o077 and os.name == "posix":
             raise UsageError(f"key {name}: others may read {path}", code="key-permission", hint=f"chmod 600 {path}")
-        return file.read(_LARGEST).decode("utf-8", "replace")
+        return _short_enough(file.read(_READ), name)
 
 
 def _printed(command: list[str], name: str) -> str:
     """Return what a command prints; what it complains of is shown to nobody, for the key may be in it."""
-    nothing = subprocess.DEVNULL
     try:
-        ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=nothing, stdin=nothing, timeout=_SECONDS, check=False)  # noqa: S603 - the policy's own
+        printed, status = _ended(command)
     except FileNotFoundError:
         raise _missing(name, f"there is no command {_shown(command[0])}", "look at its name, or give its whole path") from None
     except (OSError, subprocess.TimeoutExpired):
         raise _missing(name, f"the command {_shown(command[0])} could not be run, or took more than {_SECONDS} seconds", "run it by hand") from None
-    if ended.returncode:
-        raise _missing(
-            name, f"the command {_shown(command[0])} ended with status {ended.returncode}", "run it by hand: what it complains of is not shown here"
-        )
-    return ended.stdout[:_LARGEST].decode("utf-8", "replace")
+    text = _short_enough(printed, name)
+    if status:
+        raise _missing(name, f"the command {_shown(command[0])} ended with status {status}", "run it by hand: what it complains of is not shown here")
+    return text
+
+
+def _ended(command: list[str]) -> tuple[bytes, int]:
+    """Return what a command prints, at most twice what keys may have, and its status; it and what it started are ended when that is too much."""
+    nothing = subprocess.DEVNULL
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=nothing, stdin=nothing, start_new_session=True)  # noqa: S603 - the policy's own
+    too_long = threading.Event()
+
+    def end() -> None:
+        too_long.set()
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+
+    late = threading.Timer(_SECONDS, end)
+    late.start()
+    try:
+        with running:
+            printed = running.stdout.read(_READ) if running.stdout is not None else b""
+            if len(printed) > _LARGEST:
+                end()
+    finally:
+        late.cancel()
+    if too_long.is_set() and len(printed) <= _LARGEST:
+        raise subprocess.TimeoutExpired(command, _SECONDS)
+    return printed, running.returncode
+
+
+def _short_enough(secret: bytes, name: str) -> str:
+    if len(secret) > _LARGEST:
+        raise _unreadable(name, f"it has more than {_LARGEST} bytes")
+    return secret.decode("utf-8", "replace")
 
 
 def _shown(text: str) -> str:
     """Return the name of a variable, file or command; not what looks like a key that was put in its place."""
-    return "that is named" if _looks_like_a_key(text) else text
+    return "that is named" if looks_like_a_key(text) else text
 
 
-def _looks_like_a_key(text: str) -> bool:
+def looks_like_a_key(text: str) -> bool:
+    """Return whether a text may be a key, or end with one, that stands where a name should.
+
+    >>> looks_like_a_key("k1:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg="), looks_like_a_key("patients")
+    (True, False)
+    """
     if _LINE.fullmatch(text.strip()) or _LINE.fullmatch(Path(text).name):
         return True
     # a path has strokes too, and hardly ends with the sign that fills up a key

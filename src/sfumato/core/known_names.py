@@ -1,7 +1,8 @@
 """Names that are known beforehand, wherever they stand in a text as whole words.
 
 Words are compared without regard to case and accents: `MULLER` and `Mueller` are found where `Müller` is known, and a genitive such as `Müllers` with
-them; `Müller` is found where one of them is. Scripts without spaces between words have a word a character, so that a name is found within a sentence.
+them; `Müller` is found where one of them is, and `OBrien` where `O'Brien` is known. Scripts without spaces between words have a word a character, so
+that a name is found within a sentence.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ _FEW = 20
 _START = (0,)
 _LONGEST_GAP = 3
 _SHORTEST_WITH_GENITIVE = 3
+# apostrophes and hyphens within a name
+_JOINERS = re.compile(r"(?<=\w)['\u2019\u02bc`\u00b4\u2010\u2011-](?=\w)")
 _TITLES = frozenset(("dr", "frau", "herr", "jr", "mr", "mrs", "ms", "prof", "sr"))
 # written with a capital in a name that is not all in capitals, each is a name of its own
 _PARTICLES = frozenset(
@@ -202,11 +205,14 @@ def _words() -> re.Pattern[str]:
 
 
 def _readings(values: Iterable[str]) -> Iterator[str]:
-    """Yield values, and those with characters that nobody sees also without them."""
+    """Yield values, and those with characters that nobody sees, or that some leave out of a name, also without them."""
     for value in values:
         yield value
         if has_hidden(value):
             yield without_hidden(value)
+        joined = _JOINERS.sub("", value)
+        if joined != value:
+            yield joined
 
 
 def _phrase(text: str) -> Phrase:

@@ -7,7 +7,7 @@ becomes of missing values, is the same for all operations and no business of the
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -73,6 +73,7 @@ class MaskContext:
     ``subject`` is the column that says whose row it is, and is among the columns an operation gets where it asks for it; ``people`` is the
     number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one. ``view`` tells one
     view of one policy from all others. In a ``rehearsal`` no vault is written: what it would remember is remembered there.
+    ``pads`` finds the columns of a database that hold the pads of a key for a purpose, where the key may be there.
     """
 
     column: str
@@ -84,6 +85,7 @@ class MaskContext:
     ladder: Hierarchy | None = None
     private: Path | None = None
     rehearsal: Rehearsal | None = None
+    pads: Callable[[str, str], tuple[Any, Any] | None] | None = None
     met: set[str] = field(default_factory=set, compare=False)
     """What masks have met while they were applied, by names of the policy; never a value."""
     opened_by: set[str] = field(default_factory=set, compare=False)
@@ -200,9 +202,8 @@ class Locating(Protocol):
 class Advising(Protocol):
     """A mask of which it must be said what it cannot take: not the value, but all rows that belong to it."""
 
-    @property
-    def refusal(self) -> tuple[str, str]:
-        """What is said after the number of rows, and what to try beside removing them."""
+    def refused(self, people: int) -> tuple[str, str]:
+        """Return what is said after the number of rows, and what to try beside removing them; nothing is told of fewer than so many people."""
         ...
 
 
@@ -297,6 +298,15 @@ class Mixing(Protocol):
 
 
 @runtime_checkable
+class Naming(Protocol):
+    """A mask whose settings name columns in a language of their own."""
+
+    def unread(self, column: str) -> Sequence[str]:
+        """Return the columns that are named there for the mask of a column, and that it is not given."""
+        ...
+
+
+@runtime_checkable
 class Windowed(Protocol):
     """A mask that divides other columns into windows."""
 
@@ -334,6 +344,15 @@ class Operation(Settings):
     def makes(self) -> ValueType | None:
         """The type of what it makes, whatever the values are; None where that hangs on them."""
         return None
+
+    @property
+    def characters(self) -> str | None:
+        """All characters that what it makes is written with; None where nobody can tell."""
+        return None
+
+    def misfit_after(self, maker: Operation) -> str | None:
+        """Return what is wrong with what another operation makes of any value; None where nothing is known to be."""
+        return None if maker.makes is None else self.misfit(pa.string(), maker.makes)
 
     def read_files(self) -> None:
         """Read the files that it names, so that what is wrong with them is told with the policy; here there are none."""

@@ -106,7 +106,7 @@ class MaskedColumn:
             reversible=all(card.reversible for card in cards) and self.when is None,
             uniqueness=uniqueness,
             changes_type=any(card.changes_type for card in cards),
-            nulls="masked" if any(self._masks_missing(step, number) for number, step in enumerate(self.steps)) else "kept",
+            nulls="masked" if any(self.masks_missing(step, number) for number, step in enumerate(self.steps)) else "kept",
             scope=scope,
             engines=("arrow",)
             if self.when is not None
@@ -211,7 +211,7 @@ class MaskedColumn:
         """What is told of the rows that a condition leaves as they are."""
         return ["The values of the rows that the condition leaves as they are."] if self.when is not None and not self.otherwise else []
 
-    def _masks_missing(self, step: Mask, number: int) -> bool:
+    def masks_missing(self, step: Mask, number: int) -> bool:
         """Return whether an operation puts something in the place of a missing value; where the policy says so, the first one does."""
         if self.on_null == "generate":
             return number == 0 or step.card.nulls == "masked"
@@ -225,7 +225,8 @@ class MaskedColumn:
                 wrong = step.misfit(seen, known)
                 if wrong is not None:
                     return f"{step.component_name()} {wrong}"
-                seen, known = step.output_type(seen), None if step.card.changes_type else known
+                made = step.makes if isinstance(step, Operation) else None
+                seen, known = step.output_type(seen), made if step.card.changes_type else known
         return None
 
     def window_misfit(self, types: Mapping[str, ValueType | None]) -> str | None:
@@ -238,8 +239,7 @@ class MaskedColumn:
         for steps in (self.steps, self.otherwise):
             maker: Mask | None = None
             for step in steps:
-                makes = maker.makes if isinstance(maker, Operation) else None
-                wrong = step.misfit(pa.string(), makes) if makes is not None else None
+                wrong = step.misfit_after(maker) if isinstance(step, Operation) and isinstance(maker, Operation) else None
                 if maker is not None and wrong is not None:
                     made_by = maker.component_name()
                     return f"{step.component_name()} {wrong} once {made_by} has made it", f"{step.component_name()} before {made_by}, or one of them"
@@ -267,7 +267,7 @@ class MaskedColumn:
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the masked column; raise a DataError where it has values that the mask refuses."""
-        made, effect = self.made(columns, context), self.effect()
+        made, effect = self.made(columns, context), self.effect(context.people)
         effect.add(made)
         refuse({context.column: effect})
         return made.values
@@ -291,9 +291,9 @@ class MaskedColumn:
         whose = people_of(held, context.subject)
         return max(rows_among_few(step.groups(held)[0], whose, context.people) for step in mixing)
 
-    def effect(self) -> Effect:
-        """Return what gathers what it does, as yet of no rows."""
-        refusals = {step.component_name(): step.refusal for step in (*self.steps, *self.otherwise) if isinstance(step, Advising)}
+    def effect(self, people: int = 2) -> Effect:
+        """Return what gathers what it does, as yet of no rows; ``people`` is the number below which nothing is told of them."""
+        refusals = {step.component_name(): step.refused(people) for step in (*self.steps, *self.otherwise) if isinstance(step, Advising)}
         everywhere = any(step.component_name() != "keep" for step in self.otherwise)
         removes = self.on_invalid == "remove"
         may_remove = removes or any(_removes(step) for step in (*self.steps, *self.otherwise))
@@ -316,7 +316,10 @@ class MaskedColumn:
         return self._masked(columns, context, watch).values, found
 
     def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
-        """Return the masked column as an expression of a database; None where an operation has none."""
+        """Return its operations as an expression of a database; None where one has none, or where a condition or a policy for nulls is to be kept.
+
+        ``databases.expressions`` does the whole of it.
+        """
         if self.when is not None or self.on_null is not None:
             return None
         found = dict(columns)
@@ -338,7 +341,7 @@ class MaskedColumn:
 
     def _masked(self, columns: pa.RecordBatch, context: MaskContext, watch: _Watch | None = None) -> Made:
         original = columns.column(context.column)
-        refused = original.is_null().to_numpy(zero_copy_only=False) & (self.on_null == "error")
+        refused = original.is_null().to_numpy(zero_copy_only=False) if self.on_null == "error" else np.zeros(len(original), bool)
         holds = self.when.holds(columns) if self.when is not None else np.ones(len(original), bool)
         kind = self.output_type(original.type)
         wrong = _Wrong({}, {})
@@ -361,15 +364,15 @@ class MaskedColumn:
         place = columns.schema.get_field_index(context.column)
         for number, step in enumerate(steps):
             values = columns.column(place)
-            applies = rows if self._masks_missing(step, number) else rows & values.is_valid().to_numpy(zero_copy_only=False)
+            applies = rows if self.masks_missing(step, number) else rows & values.is_valid().to_numpy(zero_copy_only=False)
             masked, wrong = _on_rows(step, columns, applies, context)
             if watch is not None:
                 watch(steps, number, columns, applies, context)
-            there = values.is_valid().to_numpy(zero_copy_only=False)
             told = found.removed if _removes(step) else found.invalid
             for name, refused in wrong.items():
-                if (refused & there).any():
-                    told[name] = told.get(name, False) | (refused & there)
+                there = refused & values.is_valid().to_numpy(zero_copy_only=False)
+                if there.any():
+                    told[name] = told.get(name, False) | there
             columns = columns.set_column(place, context.column, masked)
             if step.card.changes_type:
                 # what the policy says of the type is said of the source

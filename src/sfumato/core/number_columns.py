@@ -69,6 +69,8 @@ def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None
     """
     kind = like.type.value_type if pa.types.is_dictionary(like.type) else like.type
     kept = decimals if decimals is not None else _decimals(like, kind)
+    if pa.types.is_decimal(kind):
+        kept = max(0, min(kept, kind.scale))
     with np.errstate(over="ignore", invalid="ignore"):
         rounded = np.round(numbers, kept)
         # a large number has no decimals, and rounding may not find it again
@@ -87,7 +89,15 @@ def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None
     # adding zero takes the sign of minus zero away
     distinct, places = np.unique(np.where(gone, 0.0, rounded) + 0.0, return_inverse=True)
     texts = pa.array([f"{number:.{kept}f}" for number in distinct.tolist()], pa.string())
+    if pa.types.is_decimal(kind):
+        texts = _that_fit(texts, kind)
     return texts.take(pa.array(places, mask=gone)).cast(kind)
+
+
+def _that_fit(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return numbers as text, null where a type of decimals has too few digits for them."""
+    whole = pc.utf8_length(pc.replace_substring_regex(texts, r"^-?0*|\..*$", ""))
+    return pc.if_else(pc.less_equal(whole, kind.precision - kind.scale), texts, pa.scalar(None, pa.string()))
 
 
 def _decimals(like: pa.Array, kind: pa.DataType) -> int:

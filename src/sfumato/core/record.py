@@ -115,7 +115,7 @@ def people(count: Any, k: int) -> Any:
 
 def record_of(sink: Any) -> str | None:
     """Return where the record of a sink's release goes: where the sink says so, or beside its first file; None where there is neither."""
-    if hasattr(sink, "record"):
+    if hasattr(sink, "record") and not (sink.record is None and getattr(sink, "record_beside", False)):
         own: str | None = sink.record
         return own
     places = sink.places()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.canonical import as_text
+from sfumato.core.chance import random_bytes
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.kernels.permutation import permute
 from sfumato.core.windows import windows
@@ -71,12 +71,12 @@ def rows_among_few(groups: NDArray[np.int32], whose: NDArray[np.int32], people: 
 
 def chance(number: int) -> NDArray[np.uint64]:
     """Return random numbers of the operating system, which nobody can foresee from others of them."""
-    return np.frombuffer(secrets.token_bytes(8 * number), np.uint64)
+    return np.frombuffer(random_bytes(8 * number), np.uint64)
 
 
 def permuted(number: int, starts: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
     """Return the numbers from 0 in a random order, or those of each stretch that begins at ``starts`` in one of their own."""
     places = np.arange(number, dtype=np.int64)
-    numbers = np.frombuffer(secrets.token_bytes(4 * number), np.uint32)
+    numbers = np.frombuffer(random_bytes(4 * number), np.uint32)
     permute(places, np.append(starts if starts is not None else [0], number).astype(np.int64), numbers)
     return places

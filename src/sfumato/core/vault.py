@@ -1,7 +1,8 @@
 """A vault of tokens: which token stands for which value, kept for ever in one private SQLite file.
 
-The file is 0600 and holds the values, as they are or as the mask that fills it has encrypted them. Every call is one transaction: what an aborted run
-has numbered stays so, which harms nobody. SQLite's own locks let one process write at a time. A rehearsal reads the file and leaves it as it is.
+The file is 0600 and holds the values, as they are or as the mask that fills it has encrypted them, each with a mark by which damage is found. Every
+call is one transaction: what an aborted run has numbered stays so, which harms nobody. SQLite's own locks let one process write at a time. A
+rehearsal reads the file and leaves it as it is.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from numpy.typing import NDArray
 
 from sfumato.core.files import file_errors
 from sfumato.core.rehearsal import Rehearsal, RehearsedNamespace
-from sfumato.core.vault_namespace import Namespace, Numbering, TokenRange, VaultKey
+from sfumato.core.vault_namespace import Namespace, Numbering, OpenVault, TokenRange, VaultKey, damaged
 from sfumato.errors import UnreachableError, UsageError
 
 _MARK = 0x5346554D
-_VERSION = 2
+_VERSION = 3
 _SECONDS = 10.0
 _PIECE = 1 << 18
 _CACHE_KIB = 1 << 17
 _TABLES = """
 CREATE TABLE namespaces (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, start INTEGER NOT NULL, step INTEGER NOT NULL, size INTEGER NOT NULL,
-    secret BLOB, key_id TEXT, key_check BLOB
+    secret BLOB, key_id TEXT, key_check BLOB, taken INTEGER NOT NULL DEFAULT 0
 )
 """
 
@@ -47,8 +48,8 @@ class Vault:
         """Return the id of the key under which a namespace was begun; None where there is no such namespace yet, or no key."""
         if not self._path.exists():
             return None
-        with self._opened(writing=False) as connection:
-            found = connection.execute("SELECT key_id FROM namespaces WHERE name = ?", (namespace,)).fetchone()
+        with self._opened(writing=False) as opened:
+            found = opened.connection.execute("SELECT key_id FROM namespaces WHERE name = ?", (namespace,)).fetchone()
         return found[0] if found else None
 
     def tokens(self, namespace: str, wanted: TokenRange, key: VaultKey | None, values: pa.Array) -> NDArray[np.int64]:
@@ -64,18 +65,18 @@ class Vault:
         """Return what numbers the values of a namespace until the file is closed."""
         if self._rehearsal is None:
             self._make()
-            return Namespace.begun(opened.enter_context(self._opened()), namespace, wanted, key, self._path)
+            return Namespace.begun(opened.enter_context(self._opened()), namespace, wanted, key)
         kept = None
         if self._path.exists():
-            kept = Namespace.found(opened.enter_context(self._opened(writing=False)), namespace, wanted, key, self._path)
+            kept = Namespace.found(opened.enter_context(self._opened(writing=False)), namespace, wanted, key)
         return RehearsedNamespace(kept, namespace, wanted, self._rehearsal.drawn(self._path, namespace, wanted))
 
     def values(self, namespace: str, wanted: TokenRange, key: VaultKey | None, tokens: NDArray[np.int64]) -> list[bytes | None]:
         """Return the value of each token; None for one that was never given out."""
         if not self._path.exists():
             raise UnreachableError(f"the vault {self._path} is not there", code="vault-missing", hint="look at the path: tokens live only there")
-        with self._opened() as connection:
-            space = Namespace.found(connection, namespace, wanted, key, self._path)
+        with self._opened() as opened:
+            space = Namespace.found(opened, namespace, wanted, key)
             return [None] * len(tokens) if space is None else space.values(space.numbers_of(tokens))
 
     def _make(self) -> None:
@@ -97,7 +98,7 @@ class Vault:
                 beside.unlink(missing_ok=True)
 
     @contextmanager
-    def _opened(self, writing: bool = True) -> Iterator[sqlite3.Connection]:
+    def _opened(self, writing: bool = True) -> Iterator[OpenVault]:
         """Open the file for one transaction; what SQLite says of it may quote a value and is never passed on."""
         with file_errors(self._path):
             self._refuse_readers()
@@ -107,8 +108,11 @@ class Vault:
                 connection.execute("PRAGMA temp_store = MEMORY")
                 connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
                 self._refuse_damage(connection)
-                yield connection
+                yield OpenVault(connection, self._path)
                 connection.execute("COMMIT")
+        except UnicodeDecodeError:
+            # SQLite quotes the damaged name of a table
+            raise damaged(self._path) from None
         except sqlite3.Error as error:
             raise self._told(error) from None
 
@@ -120,8 +124,14 @@ class Vault:
     def _refuse_damage(self, connection: sqlite3.Connection) -> None:
         (mark,), (version,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version"))
         (pages,), (size,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+        if mark == _MARK and version != _VERSION and 0 < version < 1000:
+            raise UnreachableError(
+                f"the vault {self._path} is of format {version}, and this version of sfumato keeps format {_VERSION}",
+                code="vault-version",
+                hint="reveal its tokens with the version that wrote it, or name another vault",
+            )
         if mark != _MARK or version != _VERSION or pages * size > self._path.stat().st_size:
-            raise self._damaged()
+            raise damaged(self._path)
 
     def _told(self, error: sqlite3.Error) -> UnreachableError:
         name = getattr(error, "sqlite_errorname", "")
@@ -139,7 +149,4 @@ class Vault:
             return UnreachableError(
                 f"the vault {self._path} may not be written", code="file-permission", hint="ask for the permission, or name another vault"
             )
-        return self._damaged()
-
-    def _damaged(self) -> UnreachableError:
-        return UnreachableError(f"{self._path} is damaged or no vault", code="vault-damaged", hint="put the last good copy in its place")
+        return damaged(self._path)

@@ -3,7 +3,7 @@
 Values are numbered as they come, and the number of a value becomes its token: in order where a sequence is asked for, else by a secret permutation
 of the whole range (FF1 over its numbers, cycle walking; Black and Rogaway, "Ciphers with arbitrary finite domains", 2002). So tokens are spread
 over the range as if drawn by lot, no two values can have one, the last free one is found as quickly as the first, and a token leads back to its
-value without an index of its own.
+value without an index of its own. Every row that is read is held against its mark, see ``vault_marks``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import secrets
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +21,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.ff1 import FF1
-from sfumato.errors import DataError, UsageError
+from sfumato.core.vault_marks import RowMarks
+from sfumato.errors import DataError, UnreachableError, UsageError
 
 _FEWEST_BITS = 8
+_SECRET_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,22 @@ class TokenRange:
 
 @dataclass(frozen=True)
 class VaultKey:
-    """The key under which values of a namespace are kept: its id, and a value derived from it that tells it from others and does not lead back."""
+    """The key under which values of a namespace are kept: its id, and a value derived from it that tells it from others and does not lead back.
+
+    ``binding`` is a secret derived from it, under which the rows of the namespace are marked.
+    """
 
     id: str
     check: bytes
+    binding: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class OpenVault:
+    """A file of namespaces that is open for one transaction."""
+
+    connection: sqlite3.Connection
+    path: Path
 
 
 class Numbering(ABC):
@@ -107,32 +121,37 @@ class Numbering(ABC):
 class Namespace(Numbering):
     """One namespace of an open vault."""
 
-    def __init__(self, connection: sqlite3.Connection, number: int, name: str, wanted: TokenRange, secret: bytes | None) -> None:
+    def __init__(self, opened: OpenVault, number: int, name: str, wanted: TokenRange, secret: bytes | None, key: VaultKey | None) -> None:
         super().__init__(name, wanted, secret)
-        self._connection = connection
-        self._table = f"tokens_{number}"
+        self._connection, self._path = opened.connection, opened.path
+        self._number, self._table = number, f"tokens_{number}"
+        begun = [name, wanted.start, wanted.step, wanted.size, secret]
+        self._marks = RowMarks(begun, key.binding if key is not None else None)
 
     @classmethod
-    def begun(cls, connection: sqlite3.Connection, name: str, wanted: TokenRange, key: VaultKey | None, path: Path) -> Namespace:
+    def begun(cls, opened: OpenVault, name: str, wanted: TokenRange, key: VaultKey | None) -> Namespace:
         """Return a namespace, made where it is not there."""
-        found = cls.found(connection, name, wanted, key, path)
+        connection, found = opened.connection, cls.found(opened, name, wanted, key)
         if found is not None:
             return found
-        secret = None if wanted.ordered else secrets.token_bytes(32)
+        secret = None if wanted.ordered else secrets.token_bytes(_SECRET_BYTES)
         under = (key.id, key.check) if key is not None else (None, None)
         given = (name, wanted.start, wanted.step, wanted.size, secret, *under)
         connection.execute("INSERT INTO namespaces (name, start, step, size, secret, key_id, key_check) VALUES (?, ?, ?, ?, ?, ?, ?)", given)
         (number,) = connection.execute("SELECT id FROM namespaces WHERE name = ?", (name,)).fetchone()
-        connection.execute(f"CREATE TABLE tokens_{number} (number INTEGER PRIMARY KEY, value BLOB NOT NULL UNIQUE)")
-        return cls(connection, number, name, wanted, secret)
+        connection.execute(f"CREATE TABLE tokens_{number} (number INTEGER PRIMARY KEY, value BLOB NOT NULL UNIQUE, mark BLOB NOT NULL)")
+        return cls(opened, number, name, wanted, secret, key)
 
     @classmethod
-    def found(cls, connection: sqlite3.Connection, name: str, wanted: TokenRange, key: VaultKey | None, path: Path) -> Namespace | None:
+    def found(cls, opened: OpenVault, name: str, wanted: TokenRange, key: VaultKey | None) -> Namespace | None:
         """Return a namespace, None where it is not there; refuse one that was begun otherwise."""
-        row = connection.execute("SELECT id, start, step, size, secret, key_id, key_check FROM namespaces WHERE name = ?", (name,)).fetchone()
+        path = opened.path
+        row = opened.connection.execute("SELECT id, start, step, size, secret, key_id, key_check FROM namespaces WHERE name = ?", (name,)).fetchone()
         if row is None:
             return None
         number, start, step, size, secret, begun_under, check = row
+        if secret is not None and (not isinstance(secret, bytes) or len(secret) != _SECRET_BYTES):
+            raise damaged(path)
         if (start, step, size, secret is None) != (wanted.start, wanted.step, wanted.size, wanted.ordered):
             raise other_range(path, name, TokenRange(start, step, size, secret is None))
         if begun_under != (key.id if key is not None else None):
@@ -144,7 +163,7 @@ class Namespace(Numbering):
                 code="vault-key",
                 hint="the very key as before; keys of one id must be one key",
             )
-        return cls(connection, number, name, wanted, secret)
+        return cls(opened, number, name, wanted, secret, key)
 
     def known(self, values: Sequence[bytes]) -> NDArray[np.int64]:
         """Return the numbers of values; -1 for those that have none yet."""
@@ -152,24 +171,43 @@ class Namespace(Numbering):
         run("CREATE TEMP TABLE IF NOT EXISTS asked (place INTEGER PRIMARY KEY, value BLOB NOT NULL)")
         run("DELETE FROM asked")
         self._connection.executemany("INSERT INTO asked VALUES (?, ?)", enumerate(values))
-        rows = run(f"SELECT ifnull({self._table}.number, 0) - 1 FROM asked LEFT JOIN {self._table} USING (value) ORDER BY place")  # noqa: S608 - our own names
-        return np.fromiter((number for (number,) in rows), np.int64, len(values))
+        rows = run(f"SELECT kept.number, kept.mark FROM asked LEFT JOIN {self._table} AS kept USING (value) ORDER BY place")  # noqa: S608 - our own names
+        found = np.full(len(values), -1, np.int64)
+        for place, (number, mark) in enumerate(rows):
+            if number is not None:
+                self._refuse_damage(number, values[place], mark)
+                found[place] = number - 1
+        return found
 
     def taken(self) -> int:
-        """Return how many numbers are taken."""
-        (taken,) = self._connection.execute(f"SELECT ifnull(max(number), 0) FROM {self._table}").fetchone()  # noqa: S608 - a name of our own
+        """Return how many numbers are taken; a lost one must not be given out again."""
+        (last,) = self._connection.execute(f"SELECT ifnull(max(number), 0) FROM {self._table}").fetchone()  # noqa: S608 - a name of our own
+        (taken,) = self._connection.execute("SELECT taken FROM namespaces WHERE id = ?", (self._number,)).fetchone()
+        if taken != last:
+            raise damaged(self._path)
         return int(taken)
 
     def record(self, numbers: Sequence[int], values: Sequence[bytes]) -> None:
         """Remember the numbers of new values."""
-        query = f"INSERT INTO {self._table} (number, value) VALUES (?, ?)"  # noqa: S608 - a name of our own
-        self._connection.executemany(query, ((number + 1, value) for number, value in zip(numbers, values, strict=True)))
+        given = [number + 1 for number in numbers]
+        query = f"INSERT INTO {self._table} (number, value, mark) VALUES (?, ?, ?)"  # noqa: S608 - a name of our own
+        self._connection.executemany(query, zip(given, values, self._marks.of_all(given, values), strict=True))
+        self._connection.execute("UPDATE namespaces SET taken = taken + ? WHERE id = ?", (len(given), self._number))
 
     def values(self, numbers: NDArray[np.int64]) -> list[bytes | None]:
         """Return the values that have these numbers; None where there is none."""
-        query = f"SELECT value FROM {self._table} WHERE number = ?"  # noqa: S608 - a name of our own
-        rows = (self._connection.execute(query, (number + 1,)).fetchone() for number in numbers.tolist())
-        return [row[0] if row is not None else None for row in rows]
+        query = f"SELECT value, mark FROM {self._table} WHERE number = ?"  # noqa: S608 - a name of our own
+        found: list[bytes | None] = []
+        for number in (numbers + 1).tolist():
+            row = self._connection.execute(query, (number,)).fetchone()
+            if row is not None:
+                self._refuse_damage(number, *row)
+            found.append(row[0] if row is not None else None)
+        return found
+
+    def _refuse_damage(self, number: int, value: bytes, mark: bytes) -> None:
+        if not self._marks.hold(number, value, mark):
+            raise damaged(self._path)
 
 
 class _Permutation:
@@ -194,6 +232,11 @@ class _Permutation:
         while (outside := found >= self._size).any():
             found[outside] = self._cipher.permuted_numbers(found[outside], self._bits, decrypt)
         return found.astype(np.int64)
+
+
+def damaged(path: Path) -> UnreachableError:
+    """Return the error for a file that is no vault, or no longer what was written."""
+    return UnreachableError(f"{path} is damaged or no vault", code="vault-damaged", hint="put the last good copy in its place")
 
 
 def other_range(path: Path, name: str, begun: TokenRange) -> UsageError:

@@ -49,7 +49,9 @@ class Workplace:
             _clear_dead(base)
             self.folder = base / secrets.token_hex(8)
             self.folder.mkdir(mode=0o700)
-            self._lock = _lock(self.folder / "lock")
+            # locked before it has its name: another start would take what has a lock that nobody holds for dead
+            self._lock = _lock(self.folder / "lock.new")
+            (self.folder / "lock.new").rename(self.folder / "lock")
         self._journal = _Journal([], [])
 
     def __enter__(self) -> Workplace:

@@ -1,19 +1,28 @@
-"""The address of a database: ``postgresql://reader@host:5432/hospital``. It never holds a password, and can be shown to anybody."""
+"""The address of a database: ``postgresql://reader@host:5432/hospital``, or ``duckdb:///hospital.duckdb`` for a file.
+
+It never holds a password, and can be shown to anybody.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
-from urllib.parse import parse_qsl, unquote, urlsplit
+from pathlib import Path
+from typing import Annotated, Final, Literal
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
-Kind = Literal["postgresql", "mysql", "spark"]
+from pydantic import AfterValidator, ValidationInfo
+
+Kind = Literal["postgresql", "mysql", "spark", "duckdb"]
 _KINDS: dict[str, Kind] = {"postgresql": "postgresql", "postgres": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
 _PORTS: dict[Kind, int] = {"postgresql": 5432, "mysql": 3306}
 _OPTIONS: dict[Kind, tuple[str, ...]] = {
     "postgresql": ("sslmode", "sslrootcert", "sslcert", "sslkey", "host", "connect_timeout", "target_session_attrs"),
     "mysql": ("ssl_ca", "ssl_cert", "ssl_key", "unix_socket", "connect_timeout"),
 }
+_FILE: Final = "duckdb"
+_FILE_HINT = "write it as in duckdb:///hospital.duckdb, or with four slashes for a path that begins at the root"
 _HINT = "write it as in postgresql://reader@host:5432/hospital"
 
 
@@ -33,6 +42,8 @@ class Address:
         """The database in words that anybody may read."""
         if self.kind == "spark":
             return "Spark"
+        if self.kind == "duckdb":
+            return f"the database file {self.database}"
         return f"the database {self.database} on {self.host}:{self.port}"
 
 
@@ -51,8 +62,10 @@ def parsed(url: str) -> Address:
         port = parts.port
     except ValueError:
         raise ValueError(f"is no address of a database; {_HINT}") from None
+    if parts.scheme == _FILE:
+        return Address(_FILE, "", 0, "", _path(url, parts))
     if parts.scheme not in _KINDS:
-        raise ValueError(f"is no address of a database that is known, {', '.join(_KINDS)}; {_HINT}")
+        raise ValueError(f"is no address of a database that is known, {', '.join([*_KINDS, _FILE])}; {_HINT}")
     if parts.password is not None:
         raise ValueError("holds a password: take it out, and say where it is with password: {environment: NAME}, {file: path} or {command: [...]}")
     kind, database = _KINDS[parts.scheme], unquote(parts.path.lstrip("/"))
@@ -63,3 +76,27 @@ def parsed(url: str) -> Address:
     if unknown or parts.fragment:
         raise ValueError(f"has options that are not known: {', '.join(unknown) or 'a fragment'}; known: {', '.join(_OPTIONS[kind])}")
     return Address(kind, parts.hostname or "localhost", port or _PORTS[kind], unquote(parts.username or ""), database, options)
+
+
+def _checked(url: str, info: ValidationInfo) -> str:
+    """Return an address as a policy writes it; the path of a file begins at the policy's own folder."""
+    address = parsed(url)
+    if address.kind != _FILE:
+        return url
+    folder = (info.context or {}).get("folder") if isinstance(info.context, dict) else None
+    path = os.path.normpath(Path(folder or ".") / address.database)
+    return f"{_FILE}:///{quote(path)}"
+
+
+def _path(url: str, parts: SplitResult) -> str:
+    """Return the path of a database file, which is all that its address holds."""
+    if parts.netloc or parts.query or parts.fragment or not url.lower().startswith(f"{_FILE}:///"):
+        raise ValueError(f"holds more than a path; {_FILE_HINT}")
+    path = unquote(parts.path[1:])
+    if not path or path.startswith(":memory:") or "\0" in path:
+        raise ValueError(f"names no file; {_FILE_HINT}")
+    return path
+
+
+AddressText = Annotated[str, AfterValidator(_checked)]
+"""An address as a policy writes it."""

@@ -11,7 +11,9 @@ from typing import Literal
 
 import pyarrow as pa
 
+from sfumato.core.publication import RANGE_TYPE
 from sfumato.databases.connection import Connection
+from sfumato.databases.keyed_rows import one_value
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UsageError
 
@@ -25,34 +27,43 @@ _SHORT = "VARCHAR(190)"
 
 @dataclass(frozen=True)
 class Line:
-    """What the ledger says of a batch: it is in the archive, and its rows are still in the source or are deleted there."""
+    """What the ledger says of a batch: it is in the archive, and its rows are still in the source or are deleted there.
+
+    ``source`` is a hash of which table that is: several may go to one archive, and none may delete what another has archived.
+    """
 
     batch: str
     state: State
     rows: int
+    source: str
 
 
 class Archive:
     """A table of batches."""
 
-    def __init__(self, connection: Connection, table: TableName) -> None:
-        self._connection, self.table = connection, connection.placed(table)
+    def __init__(self, connection: Connection, table: TableName, source: str) -> None:
+        self._connection, self.table, self._source = connection, connection.placed(table), source
         self._ledger = TableName(LEDGER, self.table.schema)
+
+    def own_lines(self) -> list[Line]:
+        """Return the lines of the batches that came from this source."""
+        return [line for line in self.lines() if line.source == self._source]
 
     def lines(self) -> list[Line]:
         """Return the ledger of this archive."""
         if self._connection.identity(self._ledger) is None:
             return []
-        query = f"SELECT batch, state, rows_in FROM {self._quoted(self._ledger)} WHERE archive = {self._text()} ORDER BY batch"
+        query = f"SELECT batch, state, rows_in, source FROM {self._quoted(self._ledger)} WHERE archive = {self._text()} ORDER BY batch"
         columns = [TableColumn("batch", "text", pa.string()), TableColumn("state", "text", pa.string()), TableColumn("rows_in", "bigint", pa.int64())]
+        columns.append(TableColumn("source", "text", pa.string()))
         lines = [Line(*row.values()) for batch in self._connection.select(query, columns) for row in batch.to_pylist()]
         self._connection.commit()
         return lines
 
     def prepare(self, names: Sequence[str], staged: TableName) -> None:
         """Make what is not there yet, like a staged table; refuse an archive of other columns."""
-        there = self._connection.identity(self.table) is not None
-        if there:
+        self._make_ledger()
+        if self._connection.identity(self.table) is not None:
             known = [column.name for column in self._connection.columns(self.table)]
             if known != [*names, BATCH]:
                 raise UsageError(
@@ -61,9 +72,27 @@ class Archive:
                     hint="name another archive; an archive holds what one policy makes",
                 )
         else:
-            self._connection.do(f"CREATE TABLE {self._quoted(self.table)} AS SELECT {self._listed(names)} FROM {self._quoted(staged)} WHERE 1 = 0")
-            self._connection.do(f"ALTER TABLE {self._quoted(self.table)} ADD COLUMN {BATCH} {_SHORT} NOT NULL")
-        self._make_ledger()
+            # by one statement: a process that dies after the first of two would leave an archive that nobody takes for one
+            columns = ", ".join(f"t.{self._connection.quoted_name(name)}" for name in names)
+            chosen = f"SELECT {columns}, l.batch AS {BATCH} FROM {self._quoted(staged)} t, {self._quoted(self._ledger)} l WHERE 1 = 0"
+            self._connection.do(f"CREATE TABLE {self._quoted(self.table)} AS {chosen}")
+
+    def refuse_types(self, schema: pa.Schema) -> None:
+        """Refuse a release whose numbers or ranges the columns of the archive would change: a server rounds without a word."""
+        there = self._connection.identity(self.table) is not None
+        known = {column.name: column for column in self._connection.columns(self.table)} if there else {}
+        for field in schema:
+            kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+            asked = (field.metadata or {}).get(RANGE_TYPE)
+            column = known.get(field.name)
+            if column is None or not (asked is not None or pa.types.is_decimal(kind)):
+                continue
+            if (column.called != asked.decode()) if asked is not None else (column.kind != kind):
+                raise UsageError(
+                    f"the column {field.name} of the archive {self.table} has another type than in this release",
+                    code="archive-columns",
+                    hint="name another archive, or publish the column as text, with interval or bounds",
+                )
 
     def leave_out(self, batch: str, rows: int) -> None:
         """Note a batch of which nothing is archived."""
@@ -72,19 +101,24 @@ class Archive:
             self.write_line(batch, rows, 0)
 
     def _make_ledger(self) -> None:
-        made = f"archive {_SHORT}, batch {_SHORT}, state {_SHORT}, rows_in BIGINT, rows_out BIGINT, written TIMESTAMP, PRIMARY KEY (archive, batch)"
+        known = f"archive {_SHORT}, batch {_SHORT}, source {_SHORT}, state {_SHORT}"
+        made = f"{known}, rows_in BIGINT, rows_out BIGINT, written TIMESTAMP, PRIMARY KEY (archive, batch)"
         self._connection.do(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._ledger)} ({made})")
 
-    def append(self, staged: TableName, names: Sequence[str], batch: str, rows_in: int, rows_out: int) -> None:
-        """Put a staged table into the archive, and its line into the ledger."""
-        self.write_line(batch, rows_in, rows_out)
+    def append(self, staged: TableName, names: Sequence[str], batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
+        """Put a staged table into the archive, and its line into the ledger; refuse a batch that is there."""
+        self.write_line(batch, rows_in, rows_out, state)
         columns = self._listed([*names, BATCH])
         chosen = f"SELECT {self._listed(names)}, '{batch}' FROM {self._quoted(staged)}"
         self._connection.do(f"INSERT INTO {self._quoted(self.table)} ({columns}) {chosen}")
 
-    def write_line(self, batch: str, rows_in: int, rows_out: int) -> None:
-        """Put a batch into the ledger."""
-        values = f"{self._text()}, '{batch}', 'written', {rows_in}, {rows_out}, CURRENT_TIMESTAMP"
+    def write_line(self, batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
+        """Put a batch into the ledger; refuse one that is there."""
+        there = f"SELECT COUNT(*) FROM {self._quoted(self._ledger)} WHERE archive = {self._text()} AND batch = '{batch}'"
+        if one_value(self._connection, there):
+            words = f"batch {batch} is in the archive {self.table} already"
+            raise UsageError(words, code="archive-batch", hint="run again: what another run has archived meanwhile is not archived twice")
+        values = f"{self._text()}, '{batch}', '{self._source}', '{state}', {rows_in}, {rows_out}, CURRENT_TIMESTAMP"
         self._connection.do(f"INSERT INTO {self._quoted(self._ledger)} VALUES ({values})")
 
     def mark_deleted(self, batch: str) -> None:

@@ -120,6 +120,30 @@ class Connection(Catalogue, Protocol):
         """Return the name of a table that lasts, where no audience looks, for what has to do with another one."""
         ...
 
+    def beside(self, name: str, table: TableName) -> TableName:
+        """Return the same, where nothing is made and one only asks whether it is there."""
+        ...
+
+    def beginning_with(self, name: str, table: TableName) -> list[TableName]:
+        """Return the tables there whose names begin so, of those that last."""
+        ...
+
+    def kept_as(self, name: str, table: TableName) -> TableName:
+        """Return where a table is while it is masked in place: where it was, or under a name that nobody may read."""
+        ...
+
+    def keep_private(self, table: TableName) -> None:
+        """Let nobody read a table that was just made, whatever is given by default to new ones."""
+        ...
+
+    def claim(self, name: str) -> None:
+        """Hold a lock in the session that works, also while that goes on without its process; wait some seconds where another has it."""
+        ...
+
+    def disclaim(self, name: str) -> None:
+        """Give the lock back, for another session of the same run."""
+        ...
+
     def transaction(self) -> AbstractContextManager[None]:
         """Let all that is done within it last together, or not at all."""
         ...
@@ -151,6 +175,10 @@ class Connection(Catalogue, Protocol):
 
 def connected(address: Address, password: str | None) -> Connection:
     """Open a connection."""
+    if address.kind == "duckdb":
+        from sfumato.databases.duckdb_connection import DuckdbConnection
+
+        return DuckdbConnection(address)
     if address.kind == "postgresql":
         from sfumato.databases.postgresql import PostgresqlConnection
 

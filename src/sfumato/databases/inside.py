@@ -6,9 +6,9 @@ Searches see cells; what they decide goes back as two small tables, the class of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -19,12 +19,37 @@ KEY, ROWS, PRINT = "sfumato_key", "sfumato_rows", "sfumato_print"
 
 
 @dataclass(frozen=True)
+class Computed:
+    """A column as it is published that the server computes from others; ``sql`` writes it over columns as something refers to them."""
+
+    column: TableColumn
+    reads: Sequence[str]
+    sql: Callable[[Callable[[str], str]], str]
+
+
+@dataclass(frozen=True)
 class Layout:
-    """The columns of a table that is worked on: those that are counted, and those that are published as they are. Some are both."""
+    """The columns of a table that is worked on: those that are counted, those that are published as they are, and those that are computed.
+
+    Some are counted and kept. ``read`` are what computed ones need and what nobody sees; ``pads`` is the table, of one row, that they need beside.
+    """
 
     table: TableName
     counted: Sequence[TableColumn]
     kept: Sequence[TableColumn]
+    computed: Sequence[Computed] = ()
+    read: Sequence[TableColumn] = ()
+    pads: str | None = None
+
+    @property
+    def copied(self) -> list[TableColumn]:
+        """The columns that are copied as they are."""
+        return list(dict.fromkeys([*self.kept, *self.read]))
+
+    @property
+    def identity(self) -> list[TableColumn]:
+        """What tells this layout from others: its columns, and the text of what is computed as the type of a further one."""
+        return [*self.counted, *self.copied, *(TableColumn(each.column.name, each.sql(str), None) for each in self.computed)]
 
     @property
     def watched(self) -> list[TableColumn]:
@@ -33,19 +58,37 @@ class Layout:
 
     @property
     def printed(self) -> list[TableColumn]:
-        """The columns that are published and not counted: all that is looked at of them is a fingerprint."""
+        """The columns that are published as they are and not counted: all that is looked at of them is a fingerprint."""
         return [column for column in self.kept if column not in self.counted]
+
+    def prints(self, refer: Callable[[str], str]) -> list[tuple[TableColumn, str]]:
+        """Return what fingerprints are of, over the columns of the source or of its copy: kept values, and what others become."""
+        kept = [(column, refer(column.name)) for column in self.printed]
+        return kept + [(each.column, each.sql(refer)) for each in self.computed]
+
+    @property
+    def released(self) -> list[TableColumn]:
+        """What fingerprints are of, as columns of the release."""
+        return [*self.printed, *(each.column for each in self.computed)]
+
+    def beside(self, tables: str) -> str:
+        """Return tables of a query, with that of the pads where there is one."""
+        return f"{tables} CROSS JOIN {self.pads}" if self.pads else tables
 
 
 class Inside(Protocol):
     """What a database does with a table of its own. Everything is private to the session until it is published, and gone with it."""
 
+    def take_up(self) -> bool:
+        """Go on with the private copy that an earlier run has left, of the same table, columns and release; say whether there is one."""
+        ...
+
     def take(self) -> None:
-        """Copy the table in one state into a private one, in an order that chance decides."""
+        """Copy the table in one state into a private one; remove those that dead runs have left."""
         ...
 
     def cells(self) -> Iterator[pa.RecordBatch]:
-        """Return the key, the number of rows and the counted values of each cell."""
+        """Return the key, the number of rows, the sum of fingerprints and the counted values of each cell."""
         ...
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
@@ -64,16 +107,29 @@ class Inside(Protocol):
         """Return what is staged: texts and watched values, and for each combination of them rows and fingerprints."""
         ...
 
-    def counted_again(self) -> Iterator[pa.RecordBatch]:
-        """Return key, rows and fingerprints of each cell as the private copy has them now."""
-        ...
-
     def publish(self, staged: TableName, target: TableName) -> None:
         """Let the staged table take its place, and remove everything else."""
         ...
 
     def close(self) -> None:
         """Leave nothing behind."""
+        ...
+
+
+@runtime_checkable
+class Computing(Inside, Protocol):
+    """A database that computes columns of the release from others."""
+
+    def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
+        """Return what a computed column is made of and what it becomes in rows that are published, each combination once, with its number of rows."""
+        ...
+
+    def values(self, staged: TableName, column: TableColumn) -> tuple[int, int]:
+        """Return how many distinct values a column of the release has, and how many of them stand in one row alone."""
+        ...
+
+    def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
+        """Return the fewest distinct values that a column has in what shows the same texts; a missing one is a value of its own."""
         ...
 
 

@@ -41,6 +41,10 @@ class LocatedSink(Located, Protocol):
 
 def inside_of(connection: Any, kind: Kind, layout: Layout, target: TableName) -> Inside:
     """Begin to work on a table where it is; what is made meanwhile is made beside ``target``."""
+    if kind == "duckdb":
+        from sfumato.databases.duckdb_inside import DuckdbInside
+
+        return DuckdbInside(connection, layout, target)
     if kind == "mysql":
         from sfumato.databases.mysql_inside import MysqlInside
 

@@ -7,9 +7,11 @@ lock the session holds as long as it lives: what has no lock is what a dead proc
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,16 +23,17 @@ from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
-from sfumato.databases.mysql_types import called, column_of, kind_of, quoted, quoted_name, selected, text_of, typed
+from sfumato.databases.left_copy import BEGINNING
+from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.table import ForeignKey, TableColumn, TableName
-from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
+from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, suggestion
 
 STAGING = "sfumato_staging"
 """The database in which releases are written; nobody but who publishes needs a right to it."""
 
 _ROWS = 1 << 16
 _LAST_OF_NAMES = 0xFFFF
-_SECONDS = 10
+_SECONDS, _PATIENCE = 10, 5
 # a session waits while other tables are worked on
 _A_DAY = 86_400
 _FAILURES = {
@@ -49,7 +52,12 @@ _FAILURES = {
     "1265": VALUE,
     "1366": VALUE,
     "1406": VALUE,
+    "1053": GONE,
+    "1317": GONE,
+    "1927": GONE,
     "2": GONE,
+    # the driver says so of a connection that it has given up
+    "0": GONE,
 }
 _COLUMNS = """
 SELECT column_name, column_type, data_type, numeric_precision, numeric_scale FROM information_schema.columns
@@ -80,20 +88,9 @@ class MysqlConnection:
         self._workplace: Workplace | None = None
         self._file: Path | None = None
         self._staged: list[TableName] = []
-        options = dict(address.options)
+        self._opened = partial(_session, self._driver, address, password)
         with self._errors():
-            self._connection = self._driver.connect(
-                host=address.host,
-                port=address.port,
-                user=address.user or None,
-                password=password or "",
-                database=address.database,
-                charset="utf8mb4",
-                autocommit=True,
-                local_infile=True,
-                connect_timeout=int(options.pop("connect_timeout", _SECONDS)),
-                **options,
-            )
+            self._connection = self._opened()
             settings = {"time_zone": "'+00:00'", "sql_mode": "'STRICT_ALL_TABLES,ANSI_QUOTES'", "lock_wait_timeout": _SECONDS, "wait_timeout": _A_DAY}
             self.do(f"SET {', '.join(f'{name} = {value}' for name, value in settings.items())}")
 
@@ -103,13 +100,26 @@ class MysqlConnection:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Remove what was staged and not published, and close."""
-        with suppress(Exception):
+        try:
             for table in self._staged:
                 self.do(f"DROP TABLE IF EXISTS {quoted(table)}")
+        except Exception:  # noqa: BLE001 - whatever it was, what was staged must go
+            # an interrupt leaves a session that answers nothing any more: it is ended by another, which removes what it has made
+            with suppress(Exception):
+                self._end()
         with suppress(Exception):
             self._connection.close()
         if self._workplace is not None:
             self._workplace.close()
+
+    def _end(self) -> None:
+        """End the session by another one, and remove what it has staged."""
+        with self._opened() as other, other.cursor() as cursor:
+            with suppress(self._driver.Error):
+                cursor.execute(f"KILL CONNECTION {self._connection.thread_id()}")
+            cursor.execute(f"SET lock_wait_timeout = {_SECONDS}")
+            for table in self._staged:
+                cursor.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
 
     def columns(self, table: TableName) -> list[TableColumn]:
         """Return the columns of a table or a view."""
@@ -184,13 +194,65 @@ class MysqlConnection:
 
     def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
         """Return how the columns of a table that was made from a schema are read."""
-        return [TableColumn(field.name, called(field), kind_of(field)) for field in schema]
+        return [TableColumn(field.name, called(field), made_kind(field)) for field in schema]
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table in the database for what is staged."""
         columns = ", ".join(f"{quoted_name(field.name)} {called(field)}" for field in schema)
         self.reserve(table, schema.names)
         self.do(f"CREATE TABLE {quoted(table)} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+
+    @cached_property
+    def unlogged(self) -> str:
+        """What says that a table is of an engine that keeps no log, where the server has one."""
+        engines = {
+            text_of(name).lower() for (name,) in self._rows("SELECT engine FROM information_schema.engines WHERE support IN ('YES', 'DEFAULT')", [])
+        }
+        return "ENGINE = Aria TRANSACTIONAL = 0" if "aria" in engines else "ENGINE = MyISAM" if "myisam" in engines else ""
+
+    def character_sets(self, table: TableName) -> set[str]:
+        """Return the character sets of the columns of a table."""
+        query = "SELECT DISTINCT character_set_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
+        return {text_of(name) for (name,) in self._rows(query, [self._schema_of(table), table.name]) if name is not None}
+
+    def refuse_names(self, columns: Sequence[str]) -> None:
+        """Refuse names that no server has."""
+        _refuse_names(columns)
+
+    def left_behind(self, beginning: str) -> list[TableName]:
+        """Return the staged tables whose names begin so and whose locks nobody held; they are ours now."""
+        left = []
+        for table in self.beginning_with(beginning, TableName("")):
+            ((free,),) = self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
+            if free:
+                self._staged.append(table)
+                left.append(table)
+        return left
+
+    def give_up(self, table: TableName) -> None:
+        """Remove a staged table that is of no use."""
+        self.do(f"DROP TABLE IF EXISTS {quoted(table)}")
+
+    def made_at(self, table: TableName) -> str:
+        """Return when a table was made or last altered; nothing for a view."""
+        query = "SELECT create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+        return " ".join(str(made) for (made,) in self._rows(query, [self._schema_of(table), table.name]))
+
+    def comment_of(self, table: TableName) -> str:
+        """Return what is written beside a table."""
+        query = "SELECT table_comment FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+        return text_of(self._rows(query, [self._schema_of(table), table.name])[0][0])
+
+    def rows_of(self, table: TableName) -> int:
+        """Return how many rows a table has."""
+        return int(self._rows(f"SELECT COUNT(*) FROM {quoted(table)}", [])[0][0])
+
+    @cached_property
+    def started(self) -> int:
+        """When the server was started, to ten seconds."""
+        ((_, uptime),) = self._rows("SHOW GLOBAL STATUS LIKE 'Uptime'", [])
+        ((now,),) = self._rows("SELECT UNIX_TIMESTAMP()", [])
+        return round((int(now) - int(uptime)) / 10)
 
     def reserve(self, table: TableName, columns: Sequence[str]) -> None:
         """Hold the lock of a table that will be staged, so that nobody takes it for what a dead process left behind; such tables are removed."""
@@ -208,6 +270,48 @@ class MysqlConnection:
             self._file = self._workplace.folder / f"{secrets.token_hex(4)}.txt"
         with file_errors(self._file, "written"), self._file.open("ab") as file:
             file.write(bulk_text(batch))
+
+    def hold_secret(self, row: pa.RecordBatch) -> str:
+        """Make a temporary table of one row of bytes in the server's memory; it comes through a pipe, and is in no file and no log."""
+        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        table = quoted(TableName(f"sfumato_{secrets.token_hex(8)}", STAGING))
+        with self._unlogged():
+            self.do(
+                f"CREATE TEMPORARY TABLE {table} ({', '.join(f'{quoted_name(name)} VARBINARY(255)' for name in row.schema.names)}) ENGINE = MEMORY"
+            )
+            self._load_through_pipe(table, row)
+        return table
+
+    def _load_through_pipe(self, table: str, row: pa.RecordBatch) -> None:
+        line = b"\t".join(column[0].as_py() for column in row.columns)
+        if line.count(b"\t") != row.num_columns - 1 or b"\n" in line:
+            raise ValueError("a secret that holds the end of a field or a line")
+        outlet, inlet = os.pipe()
+        try:
+            # a pipe holds more than this before anybody reads it
+            os.write(inlet, line + b"\n")
+            os.close(inlet)
+            load = f"LOAD DATA LOCAL INFILE '/dev/fd/{outlet}' INTO TABLE {table} CHARACTER SET binary FIELDS TERMINATED BY '\\t' ESCAPED BY ''"
+            self.do(f"{load} LINES TERMINATED BY '\\n'")
+        finally:
+            os.close(outlet)
+
+    @contextmanager
+    def _unlogged(self) -> Iterator[None]:
+        """Write nothing to the binary log, which keeps the data of ``LOAD DATA`` where it is not told rows alone; refuse where that cannot be had."""
+        ((logged, form),) = self._rows("SELECT @@log_bin, @@binlog_format", [])
+        if not int(logged) or text_of(form) == "ROW":
+            yield
+            return
+        try:
+            self.do("SET SESSION sql_log_bin = 0")
+        except SfumatoError:
+            words = f"{self._address.shown} would write the key to its binary log, whose format is {text_of(form)}"
+            raise UsageError(words, code="key-logged", hint="binlog_format = ROW on the server, or no servers: beside the key") from None
+        try:
+            yield
+        finally:
+            self.do("SET SESSION sql_log_bin = 1")
 
     def loaded(self, table: TableName) -> None:
         """Let the server take the rows of the private file."""
@@ -228,6 +332,10 @@ class MysqlConnection:
     def publish_all(self, tables: Sequence[tuple[TableName, TableName]]) -> None:
         """Rename all staged tables to their places by one statement, which does it for all of them or for none."""
         moves = [move for staged, table in tables for move in self._moves(staged, table)]
+        self.rename(moves)
+
+    def rename(self, moves: Sequence[tuple[TableName, TableName]]) -> None:
+        """Give tables other names by one statement, which does it for all of them or for none."""
         self.do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
 
     def _moves(self, staged: TableName, table: TableName) -> list[tuple[TableName, TableName]]:
@@ -263,10 +371,24 @@ class MysqlConnection:
         return selected(column, name)
 
     def private_name(self, name: str, beside: TableName) -> TableName:
-        """Return a name in the database for what is staged."""
-        del beside
+        """Return a name in the database for what is staged, which is made where it is not there."""
         self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        return self.beside(name, beside)
+
+    def beside(self, name: str, table: TableName) -> TableName:
+        """Return a name in the database for what is staged."""
+        del table
         return TableName(name, STAGING)
+
+    def beginning_with(self, name: str, table: TableName) -> list[TableName]:
+        """Return the tables in the database for what is staged whose names begin so."""
+        del table
+        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND LEFT(table_name, %s) = %s"
+        return [TableName(text_of(found), STAGING) for (found,) in self._rows(query, [STAGING, len(name), name])]
+
+    def kept_as(self, name: str, table: TableName) -> TableName:
+        """Return the name that a table has while nobody may see it."""
+        return self.beside(name, table)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -296,10 +418,24 @@ class MysqlConnection:
     @contextmanager
     def alone(self, name: str) -> Iterator[None]:
         """Hold a lock as long as the session lives; refuse where another has it."""
-        ((free,),) = self._rows("SELECT GET_LOCK(%s, 0)", [f"sfumato {hashlib.sha256(name.encode()).hexdigest()[:32]}"])
+        # what a session that has lost its process holds is free in a moment
+        ((free,),) = self._rows("SELECT GET_LOCK(%s, %s)", [_alone(name), _PATIENCE])
         if not free:
             raise busy(self._address.shown)
         yield
+
+    def keep_private(self, table: TableName) -> None:
+        """Do nothing: the database for what is staged is nobody else's."""
+
+    def claim(self, name: str) -> None:
+        """Hold a lock in the session that works: it may go on for a moment when its process is dead, and others wait so long."""
+        ((free,),) = self._rows("SELECT GET_LOCK(%s, %s)", [_alone(f"work {name}"), _SECONDS])
+        if not free:
+            raise busy(self._address.shown)
+
+    def disclaim(self, name: str) -> None:
+        """Give the lock back."""
+        self._rows("SELECT RELEASE_LOCK(%s)", [_alone(f"work {name}")])
 
     def referring(self, table: TableName) -> list[str]:
         """Return the other tables whose foreign keys keep rows of a table from being deleted."""
@@ -335,12 +471,19 @@ class MysqlConnection:
         return made
 
     def _clear_dead(self) -> None:
-        """Remove staged tables whose locks nobody holds."""
-        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND table_name LIKE 'sfumato\\_%%'"
-        for (name,) in self._rows(query, [STAGING]):
+        """Remove staged tables whose locks nobody holds; copies that may be taken up, after a day."""
+        query = (
+            "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = %s AND table_name LIKE 'sfumato\\_%%' "
+            "AND (LEFT(table_name, %s) <> %s OR create_time < NOW() - INTERVAL 1 DAY)"
+        )
+        for name, kind in self._rows(query, [STAGING, len(BEGINNING), BEGINNING]):
             ((free,),) = self._rows("SELECT IS_FREE_LOCK(%s)", [_lock(TableName(name.removesuffix("_old")))])
             if free:
-                self.do(f"DROP TABLE IF EXISTS {quoted(TableName(name, STAGING))}")
+                self.do(f"DROP {'VIEW' if text_of(kind) == 'VIEW' else 'TABLE'} IF EXISTS {quoted(TableName(name, STAGING))}")
+
+    def facts(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return what the catalogue says."""
+        return self._rows(query, values)
 
     def _rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self._errors(), self._connection.cursor() as cursor:
@@ -362,12 +505,32 @@ class MysqlConnection:
             raise of_code(code, _FAILURES).error(self._address.shown, f"error {code}" if code else "") from None
 
 
+def _session(driver: Any, address: Address, password: str | None) -> Any:
+    options = dict(address.options)
+    return driver.connect(
+        host=address.host,
+        port=address.port,
+        user=address.user or None,
+        password=password or "",
+        database=address.database,
+        charset="utf8mb4",
+        autocommit=True,
+        local_infile=True,
+        connect_timeout=int(options.pop("connect_timeout", _SECONDS)),
+        **options,
+    )
+
+
 def _refuse_names(names: Sequence[str]) -> None:
     """Refuse names with characters that these servers allow in no name."""
     if any(ord(character) > _LAST_OF_NAMES or character == "\0" for name in names for character in name):
         raise UsageError(
             "MySQL and MariaDB allow no emoji or zero bytes in the names of tables and columns", code="database-name", hint="name it otherwise"
         )
+
+
+def _alone(name: str) -> str:
+    return f"sfumato {hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
 def _lock(table: TableName) -> str:

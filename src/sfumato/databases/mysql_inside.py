@@ -1,8 +1,8 @@
-"""Work inside MySQL and MariaDB, with temporary tables, which nobody else sees and which go with the session.
+"""Work inside MySQL and MariaDB. The copy is a table of the private database, of an engine that keeps no log; all else is temporary.
 
 The copy is made by one statement, which sees the table in one state; statements that follow would see what others have written since, and read only
-the copy. Keys are the beginnings of SHA-256 hashes: these servers group by one short text faster than by many columns, and their rules of when texts
-are equal do not matter then.
+the copy. Keys are the beginnings of SHA-256 hashes: these servers group by one short value faster than by many columns, and their rules of when texts
+are equal do not matter then. All rows of such a group have the same values, and the server tells those of any of them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,22 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.databases.inside import KEY, PRINT, ROWS, Layout, labels_named, listed
+from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Layout, labels_named, listed
+from sfumato.databases.left_copy import beginning_of, new_name
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import quoted, quoted_name, selected
 from sfumato.databases.table import TableColumn, TableName
 
 _DIGITS = 24
 _KEY = f"{KEY} CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
-_ROW = "sfumato_row BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY"
 _MEMORY = 128 << 20
+_SORTING = 64 << 20
 _SHORT = 255
+_CHARACTER = 4
+_OVERHEAD = 64
+_ALL = 18_446_744_073_709_551_615
+# what a server draws follows from what it drew before: the order of sums over their digits tells less of them than that of the numbers
+_CHANCE = "CRC32(RAND())"
 
 
 class MysqlInside:
@@ -29,37 +35,59 @@ class MysqlInside:
 
     def __init__(self, connection: MysqlConnection, layout: Layout, target: TableName) -> None:
         self._connection, self._layout = connection, layout
-        names = [column.name for column in (*layout.counted, *layout.kept)]
-        self._rows, self._cells, self._classes, self._labels = (connection.staged_name(target) for _ in range(4))
-        connection.reserve(self._rows, names)
+        names = [column.name for column in (*layout.counted, *layout.copied)]
+        connection.refuse_names(names)
+        self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
+        # a table that was dropped and made again has its old name
+        source = f"{connection.identity(layout.table)} {connection.made_at(layout.table)}"
+        self._beginning = beginning_of(source, layout.identity, connection.placed(target))
+        self._rows = TableName(new_name(self._beginning), self._labels.schema)
         self._counted = {column.name: f"c{place}" for place, column in enumerate(layout.counted)}
-        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.kept)}
+        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
+        # texts of several character sets cannot be written one after the other
+        self._mixed = len(connection.character_sets(layout.table) | {"utf8mb4"}) > len({"utf8mb4", "ascii"})
         # reads what was written before the statement began, and locks nothing
         connection.do("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        connection.do(f"SET SESSION tmp_table_size = {_MEMORY}, max_heap_table_size = {_MEMORY}")
+        connection.do(f"SET SESSION tmp_table_size = {_MEMORY}, max_heap_table_size = {_MEMORY}, sort_buffer_size = {_SORTING}")
+
+    def take_up(self) -> bool:
+        """Go on with what a run that was killed has copied, unless its server was started anew since: its engine keeps no log."""
+        for left in self._connection.left_behind(self._beginning):
+            if self._connection.comment_of(left) == self._whole(left):
+                self._rows = left
+                return True
+            self._connection.give_up(left)
+        return False
+
+    def _whole(self, table: TableName) -> str:
+        """Return what is written beside a copy of which all rows have come."""
+        return f"{self._connection.rows_of(table)} rows, server started {self._connection.started}"
 
     def take(self) -> None:
         """Copy the columns, with the key of each row's cell."""
+        for left in self._connection.left_behind(self._beginning):
+            self._connection.give_up(left)
+        self._connection.reserve(self._rows, [])
         counted = [f"{quoted_name(name)} AS {short}" for name, short in self._counted.items()]
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
-        key = _digest([_part(column, quoted_name(column.name)) for column in self._layout.counted])
+        key = self._digest([self._part(column, quoted_name(column.name)) for column in self._layout.counted])
         select = f"SELECT {listed([f'{key} AS {KEY}', *counted, *kept])} FROM {quoted(self._connection.placed(self._layout.table))}"
-        self._connection.do(f"CREATE TEMPORARY TABLE {quoted(self._rows)} ({_ROW}, {_KEY}) {select} ORDER BY RAND()")
+        self._connection.do(f"CREATE TABLE {quoted(self._rows)} ({_KEY}) {self._connection.unlogged} {select}")
+        self._connection.do(f"ALTER TABLE {quoted(self._rows)} COMMENT = '{self._whole(self._rows)}'")
 
     def cells(self) -> Iterator[pa.RecordBatch]:
-        """Group the copy by its keys; all rows of a cell have the same values, and one of them tells them."""
-        grouped = f"SELECT {KEY}, COUNT(*) AS {ROWS}, MIN(sfumato_row) AS sfumato_row FROM {quoted(self._rows)} GROUP BY {KEY}"
-        self._connection.do(f"CREATE TEMPORARY TABLE {quoted(self._cells)} {grouped}")
-        values = [selected(column, f"r.{self._counted[column.name]}") for column in self._layout.counted]
-        joined = f"{quoted(self._cells)} c JOIN {quoted(self._rows)} r ON r.sfumato_row = c.sfumato_row"
-        query = f"SELECT STRAIGHT_JOIN {listed([f'c.{KEY}', f'c.{ROWS}', *values])} FROM {joined}"
-        return self._connection.select(query, [_text(KEY), _rows(), *self._layout.counted])
+        """Group the copy by its keys."""
+        values = [selected(column, self._counted[column.name]) for column in self._layout.counted]
+        printed = self._print(self._layout.prints(lambda name: self._kept[name]))
+        query = f"SELECT {listed([KEY, 'COUNT(*)', printed, *values])} FROM {self._layout.beside(quoted(self._rows))} GROUP BY {KEY}"
+        return self._connection.select(query, [_text(KEY), _rows(), _text(PRINT), *self._layout.counted])
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
-        name = self._kept[column.name]
-        key = _digest([_part(column, name)])
-        grouped = f"SELECT COUNT(*) AS n FROM {quoted(self._rows)} WHERE {name} IS NOT NULL GROUP BY {key}"
+        return self._occurring(self._rows, column, self._kept[column.name])
+
+    def _occurring(self, table: TableName, column: TableColumn, name: str) -> tuple[int, int]:
+        grouped = f"SELECT COUNT(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY SHA2({self._part(column, name)}, 256)"
         batches = self._connection.select(f"SELECT COUNT(*), CAST(COALESCE(SUM(n = 1), 0) AS SIGNED) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
@@ -67,40 +95,69 @@ class MysqlInside:
     def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
         """Load both tables."""
         named = labels_named(labels)
-        texts = [f"t{place} {_type(column)}" for place, column in enumerate(labels.columns)]
-        for table, batch, columns in (
-            (self._classes, classes, [_KEY, "class INT NOT NULL", f"PRIMARY KEY ({KEY})"]),
-            (self._labels, named, ["class INT NOT NULL PRIMARY KEY", *texts]),
+        widths = [_width(column) for column in labels.columns]
+        texts = [f"t{place} varchar({width})" if width <= _SHORT else f"t{place} longtext" for place, width in enumerate(widths)]
+        for table, batch, columns, width in (
+            (self._classes, classes, [_KEY, "class INT NOT NULL", f"PRIMARY KEY ({KEY})"], _DIGITS),
+            (self._labels, named, ["class INT NOT NULL PRIMARY KEY", *texts], _CHARACTER * sum(widths)),
         ):
+            # what fits is found fastest in memory, where every text takes as much room as the longest
+            fits = batch.num_rows * (width + _OVERHEAD) <= _MEMORY and max(widths, default=0) <= _SHORT
             made = f"CREATE TEMPORARY TABLE {quoted(table)} ({listed(columns)}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-            self._connection.do(made)
+            self._connection.do(f"{made}{' ENGINE = MEMORY' if fits else ''}")
             self._connection.load(table, batch)
             self._connection.loaded(table)
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
-        """Join the copy with the decision, in the order of the copy."""
+        """Put the rows into an order by chance, as long as they are narrow, and join them with the decision."""
         staged = self._connection.staged_name(target)
         self._connection.reserve(staged, [name for name, _ in columns])
-        chosen = listed(f"{f'r.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
-        joined = f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY} JOIN {quoted(self._labels)} l ON l.class = c.class"
-        made = f"CREATE TABLE {quoted(staged)} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-        self._connection.do(f"{made} SELECT STRAIGHT_JOIN {chosen} FROM {joined}")
+        computed = {each.column.name: each.sql(lambda name: f"s.{self._kept[name]}") for each in self._layout.computed}
+        chosen = listed(
+            f"{computed.get(name) or f's.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
+        )
+        # without a limit the server would not heed the order
+        ordered = f"SELECT {listed([KEY, *self._kept.values()])} FROM {quoted(self._rows)} ORDER BY {_CHANCE} LIMIT {_ALL}"
+        joined = f"({ordered}) s JOIN {quoted(self._classes)} c ON c.{KEY} = s.{KEY} JOIN {quoted(self._labels)} l ON l.class = c.class"
+        types = listed(f"{quoted_name(name)} longtext" for name in computed)
+        made = f"CREATE TABLE {quoted(staged)} {f'({types}) ' if types else ''}DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+        self._connection.do(f"{made} SELECT STRAIGHT_JOIN {chosen} FROM {self._layout.beside(joined)}")
         return staged
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Group what is staged by a hash of its own text; all rows of a group have the same."""
+        """Group what is staged by a hash of its own text."""
         watched = self._layout.watched
-        parts = [_written(quoted_name(name)) for name in texts] + [_part(column, quoted_name(column.name)) for column in watched]
-        values = [f"MIN({quoted_name(name)})" for name in texts] + [f"MIN({selected(column)})" for column in watched]
-        printed = self._print([quoted_name(column.name) for column in self._layout.printed])
-        query = f"SELECT {listed([*values, 'COUNT(*)', printed])} FROM {quoted(staged)} GROUP BY {_digest(parts)}"
+        names = [quoted_name(name) for name in texts]
+        key = self._digest([*names, *(self._part(column, quoted_name(column.name)) for column in watched)])
+        printed = self._print([(column, quoted_name(column.name)) for column in self._layout.released])
+        query = f"SELECT {listed([*names, *(selected(column) for column in watched), 'COUNT(*)', printed])} FROM {quoted(staged)} GROUP BY {key}"
         return self._connection.select(query, [*(_text(name) for name in texts), *watched, _rows(), _text(PRINT)])
 
-    def counted_again(self) -> Iterator[pa.RecordBatch]:
-        """Group the copy by its keys."""
-        printed = self._print([self._kept[column.name] for column in self._layout.printed])
-        query = f"SELECT {KEY}, COUNT(*), {printed} FROM {quoted(self._rows)} GROUP BY {KEY}"
-        return self._connection.select(query, [_text(KEY), _rows(), _text(PRINT)])
+    def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by what a column is made of, and by what it becomes."""
+        read = {column.name: column for column in self._layout.copied}
+        inputs = [(read[name], self._of_copy(name)) for name in computed.reads]
+        values = [*inputs, (computed.column, computed.sql(self._of_copy))]
+        key = self._digest([self._part(column, expression) for column, expression in values])
+        joined = self._layout.beside(f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}")
+        shown = [selected(column, expression) for column, expression in values]
+        names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
+        return self._connection.select(f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {key}", [*names, _rows()])
+
+    def _of_copy(self, name: str) -> str:
+        return f"r.{self._kept[name]}"
+
+    def values(self, staged: TableName, column: TableColumn) -> tuple[int, int]:
+        """Count the values of a column of the release."""
+        return self._occurring(staged, column, quoted_name(column.name))
+
+    def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
+        """Group what is staged by its text and by a value, and then by its text alone."""
+        key, value = self._digest([quoted_name(name) for name in texts]), self._part(column, quoted_name(column.name))
+        each = f"SELECT {key} AS {KEY}, MAX({value} IS NULL) AS missing, COUNT(*) AS n FROM {quoted(staged)} GROUP BY {KEY}, SHA2({value}, 256)"
+        summed = f"SELECT SUM(IF(missing, n, 1)) AS n FROM ({each}) e GROUP BY {KEY}"
+        (batch,) = self._connection.select(f"SELECT CAST(COALESCE(MIN(n), 0) AS SIGNED) FROM ({summed}) s", [_rows()])
+        return int(batch.column(0)[0].as_py())
 
     def publish(self, staged: TableName, target: TableName) -> None:
         """Rename what is staged; what is temporary goes with the session."""
@@ -112,33 +169,31 @@ class MysqlInside:
         """Remove what was staged and not published."""
         self._connection.__exit__(None, None, None)
 
-    def _print(self, names: Sequence[str]) -> str:
+    def _print(self, columns: Sequence[tuple[TableColumn, str]]) -> str:
         """Return the sum of fingerprints, which is the same in any order of the rows."""
-        if not names:
+        if not columns:
             return "'0'"
-        parts = [_part(column, name) for column, name in zip(self._layout.printed, names, strict=True)]
-        return f"CAST(SUM(CAST(CONV(LEFT({_digest(parts)}, 15), 16, 10) AS UNSIGNED)) AS CHAR)"
+        parts = [self._part(column, name) for column, name in columns]
+        return f"CAST(SUM(CRC32({self._joined(parts)})) AS CHAR)"
+
+    def _digest(self, parts: Sequence[str]) -> str:
+        """Return the key of some values."""
+        return f"LEFT(SHA2({self._joined(parts)}, 256), {_DIGITS})"
+
+    def _joined(self, parts: Sequence[str]) -> str:
+        """Return some values as one text: behind their lengths, so that no two rows of values are written alike."""
+        texts = [f"CAST({part} AS CHAR CHARACTER SET utf8mb4)" if self._mixed else part for part in parts]
+        lengths = listed(f"IFNULL(LENGTH({text}), '-')" for text in texts)
+        return f"CONCAT(CONCAT_WS(',', {lengths}), ':', CONCAT_WS('', {listed(texts)}))"
+
+    def _part(self, column: TableColumn, name: str) -> str:
+        # the text of a float has fewer digits than tell two of them apart
+        return f"CAST({name} AS DOUBLE)" if column.kind == pa.float32() else name
 
 
-def _type(texts: pa.Array) -> str:
-    """Return the type of a column of texts: what is long must be put on the disk wherever it is grouped."""
-    longest = pc.max(pc.utf8_length(texts)).as_py() or 0
-    return f"varchar({_SHORT})" if longest <= _SHORT else "longtext"
-
-
-def _digest(parts: Sequence[str]) -> str:
-    """Return the key of some values: each with its length, so that no two rows of values are written alike."""
-    return f"LEFT(SHA2(CONCAT({listed(parts)}), 256), {_DIGITS})"
-
-
-def _part(column: TableColumn, name: str) -> str:
-    # the text of a float has fewer digits than tell two of them apart
-    return _written(f"CAST({name} AS DOUBLE)" if column.kind == pa.float32() else name)
-
-
-def _written(expression: str) -> str:
-    text = f"CAST({expression} AS CHAR CHARACTER SET utf8mb4)"
-    return f"COALESCE(CONCAT(LENGTH({text}), ':', {text}), '-')"
+def _width(texts: pa.Array) -> int:
+    """Return how long the longest text is: where rows are grouped in memory, every text takes as much room as the longest may."""
+    return pc.max(pc.utf8_length(texts)).as_py() or 1
 
 
 def _rows() -> TableColumn:

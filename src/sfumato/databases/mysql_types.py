@@ -73,6 +73,8 @@ def typed(rows: Sequence[tuple[Any, ...]], wanted: pa.Schema, columns: Sequence[
     arrays = []
     for place, (field, column) in enumerate(zip(wanted, columns, strict=True)):
         values = [row[place] for row in rows]
+        if pa.types.is_boolean(field.type):
+            values = [value if value is None else bool(value) for value in values]
         if pa.types.is_string(field.type):
             values = [value if value is None or isinstance(value, str) else text_of(value) for value in values]
         try:
@@ -96,11 +98,18 @@ def kind_of(field: pa.Field) -> pa.DataType:
     return pa.string() if pa.types.is_large_string(kind) or pa.types.is_time(kind) else kind
 
 
+def made_kind(field: pa.Field) -> pa.DataType:
+    """Return the type in which a column is read back that was made for a field: truth values are numbers there."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    return kind if pa.types.is_boolean(kind) else kind_of(field)
+
+
 def called(field: pa.Field) -> str:
     """Return what MySQL calls the type of a column."""
     kind = kind_of(field)
     for name, (signed, unsigned) in _WHOLE.items():
-        if kind in (signed, unsigned):
+        # a column of three bytes is read into four of ours, but has no room for them
+        if name != "mediumint" and kind in (signed, unsigned):
             return name if kind == signed else f"{name} unsigned"
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision}, {kind.scale})"

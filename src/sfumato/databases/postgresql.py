@@ -5,8 +5,10 @@ Nobody sees anything of it before, and a process that dies leaves nothing behind
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -18,11 +20,14 @@ import pyarrow as pa
 
 from sfumato.databases.address import Address
 from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
-from sfumato.databases.postgresql_types import bytewise, called, column_of, plain, quoted, quoted_name, selected, typed
+from sfumato.databases.postgresql_rights import kept_private
+from sfumato.databases.postgresql_types import bytewise, called, column_of, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.table import ForeignKey, TableColumn, TableName
 from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
 
 _LOCK = "10s"
+# what a session that has lost its process holds is free in a moment
+_TRIES, _PAUSE = 25, 0.2
 _FAILURES = {
     "08": GONE,
     "57P": GONE,
@@ -53,7 +58,7 @@ SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace W
 AND CASE WHEN %s::text IS NULL THEN pg_table_is_visible(c.oid) AND n.nspname NOT IN ('pg_catalog', 'information_schema') ELSE n.nspname = %s END
 """
 # what hangs on a table and would be lost with it
-_DEPENDENT = """
+DEPENDENT = """
 SELECT DISTINCT 'the view ' || v.oid::regclass::text FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
     WHERE d.refobjid = %(table)s AND d.classid = 'pg_rewrite'::regclass AND v.oid <> %(table)s
 UNION ALL SELECT 'a foreign key of ' || conrelid::regclass::text FROM pg_constraint WHERE confrelid = %(table)s AND conrelid <> %(table)s
@@ -77,8 +82,11 @@ SELECT a.attname::text FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY
 WHERE i.indrelid = %s AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place
 """
 _GRANTS = """
-SELECT CASE WHEN g.grantee = 0 THEN NULL ELSE r.rolname END, g.privilege_type, g.is_grantable
-FROM pg_class c, aclexplode(c.relacl) g LEFT JOIN pg_roles r ON r.oid = g.grantee WHERE c.oid = %s AND g.grantee <> c.relowner
+SELECT CASE WHEN g.grantee = 0 THEN NULL ELSE pg_get_userbyid(g.grantee) END, g.privilege_type, g.is_grantable, g.attname FROM (
+    SELECT a.*, NULL AS attname, c.relowner FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = %(table)s
+    UNION ALL SELECT a.*, t.attname, c.relowner FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid, aclexplode(t.attacl) a
+        WHERE c.oid = %(table)s AND NOT t.attisdropped
+) g WHERE g.grantee <> g.relowner
 """
 
 
@@ -87,6 +95,7 @@ class PostgresqlConnection:
 
     def __init__(self, address: Address, password: str | None) -> None:
         self._address, self._password = address, password
+        self._ranges: dict[TableName, dict[str, str]] = {}
         psycopg, self._dbapi = _drivers()
         with self._errors():
             # what the catalogue says of tables that are there, and what this connection does, are two sessions
@@ -129,6 +138,10 @@ class PostgresqlConnection:
             return None
         ((began, database),) = self._rows("SELECT pg_postmaster_start_time(), oid FROM pg_database WHERE datname = current_database()", [])
         return f"{began}/{database}/{found[0][0]}"
+
+    def has_places(self, table: TableName) -> bool:
+        """Return whether every row of a table has a place of its own: those of a view have none."""
+        return self._found(table)[1] in ("r", "p", "m")
 
     def primary_key(self, table: TableName) -> tuple[str, ...]:
         """Return the columns of the primary key."""
@@ -183,12 +196,18 @@ class PostgresqlConnection:
     def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
         """Return how the columns of a table that was made from a schema are read: decimals by their text."""
         kinds = [plain(pa.nulls(0, field.type)).type for field in schema]
-        return [TableColumn(name, "", kind, as_text=pa.types.is_decimal(kind)) for name, kind in zip(schema.names, kinds, strict=True)]
+        return [
+            TableColumn(field.name, "", kind, as_text=pa.types.is_decimal(kind) or range_of(field) is not None)
+            for field, kind in zip(schema, kinds, strict=True)
+        ]
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table, which nobody sees before it is committed."""
         columns = ", ".join(f"{quoted_name(field.name)} {called(field)}" for field in schema)
         self.do(f"CREATE TABLE {quoted(table)} ({columns})")
+        ranges = {field.name: kind for field in schema if (kind := range_of(field)) is not None}
+        if ranges:
+            self._ranges[table] = ranges
 
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Copy further rows into a table."""
@@ -196,9 +215,20 @@ class PostgresqlConnection:
         with self._errors(), self._connection.cursor() as cursor:
             cursor.adbc_ingest(table.name, narrow, mode="append", db_schema_name=table.schema)
 
+    def hold_secret(self, row: pa.RecordBatch) -> str:
+        """Make a temporary table of one row of bytes; ``COPY`` brings it, of which no log has more than the statement."""
+        name = f"sfumato_{secrets.token_hex(8)}"
+        self.do(f"CREATE TEMPORARY TABLE {name} ({', '.join(f'{quoted_name(column)} bytea' for column in row.schema.names)})")
+        table = TableName(name, "pg_temp")
+        self.load(table, row)
+        return quoted(table)
+
     def loaded(self, table: TableName) -> None:
-        """Do nothing: rows are there as soon as they have come."""
-        del table
+        """Make ranges of the texts that came for them; all else is there as soon as it has come."""
+        ranges = self._ranges.pop(table, {})
+        if ranges:
+            changes = (f"ALTER COLUMN {quoted_name(name)} TYPE {kind} USING {quoted_name(name)}::{kind}" for name, kind in ranges.items())
+            self.do(f"ALTER TABLE {quoted(table)} {', '.join(changes)}")
 
     def without(self, table: TableName, column: str) -> None:
         """Take a column away from a table."""
@@ -221,7 +251,7 @@ class PostgresqlConnection:
             ((oid, kind, _),) = old
             if kind != "r":
                 raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
-            hanging = [name for (name,) in self._rows(_DEPENDENT, {"table": oid})]
+            hanging = [name for (name,) in self._rows(DEPENDENT, {"table": oid})]
             if hanging:
                 words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
                 raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
@@ -252,7 +282,22 @@ class PostgresqlConnection:
 
     def private_name(self, name: str, beside: TableName) -> TableName:
         """Return a name in the schema of the other table; only its owner has any right to what is made there."""
-        return TableName(name, self.placed(beside).schema)
+        return self.beside(name, beside)
+
+    def beside(self, name: str, table: TableName) -> TableName:
+        """Return a name in the schema of the other table."""
+        return TableName(name, self.placed(table).schema)
+
+    def beginning_with(self, name: str, table: TableName) -> list[TableName]:
+        """Return the tables in the schema of the other one whose names begin so."""
+        schema = self.placed(table).schema
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename::text, %s::text)"
+        return [TableName(found, schema) for (found,) in self._rows(query, [schema, name])]
+
+    def kept_as(self, name: str, table: TableName) -> TableName:
+        """Return the table itself: it stays where it is."""
+        del name
+        return self.placed(table)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -279,18 +324,67 @@ class PostgresqlConnection:
     @contextmanager
     def alone(self, name: str) -> Iterator[None]:
         """Hold a lock as long as the session lives; refuse where another has it."""
-        ((free,),) = self._rows("SELECT pg_try_advisory_lock(hashtextextended(%s, 0))", [f"sfumato {name}"])
-        if not free:
+        for _ in range(_TRIES):
+            ((free,),) = self._rows("SELECT pg_try_advisory_lock(hashtextextended(%s::text, 0::bigint))", [f"sfumato {name}"])
+            if free:
+                break
+            time.sleep(_PAUSE)
+        else:
             raise busy(self._address.shown)
         yield
+
+    def claim(self, name: str) -> None:
+        """Hold a lock in the session that works: it may go on for a moment when its process is dead, and others wait so long."""
+        self.do(f"SELECT pg_advisory_lock({_work(name)})")
+        self.commit()
+
+    def disclaim(self, name: str) -> None:
+        """Give the lock back."""
+        self.do(f"SELECT pg_advisory_unlock({_work(name)})")
+        self.commit()
+
+    def left_behind(self, beginning: str, beside: TableName) -> list[TableName]:
+        """Return the private copies in the schema of a table whose names begin so and whose locks nobody holds."""
+        schema = self._schema_of(beside)
+        # whoever takes a lock here gives it back at the end of the statement: it is a transaction
+        query = (
+            "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s "
+            "AND starts_with(c.relname::text, %s::text) AND c.relkind = 'r' AND NOT c.relname LIKE %s AND pg_has_role(c.relowner, 'USAGE')"
+        )
+        names = [name for (name,) in self._rows(query, [schema, beginning, r"%\_cells"])]
+        return [TableName(name, schema) for name in names if self._rows("SELECT pg_try_advisory_xact_lock(%s::bigint)", [_work(name)])[0][0]]
+
+    def comment_of(self, table: TableName) -> str:
+        """Return what is written beside a table."""
+        return str(self._rows("SELECT obj_description(%s::oid, 'pg_class'::name)", [self._found(table)[0]])[0][0])
+
+    def remove_left(self, table: TableName) -> None:
+        """Remove a private copy and its cells; where that cannot be now the next run does it."""
+        with suppress(Exception):
+            self._catalogue.execute(f"DROP TABLE IF EXISTS {quoted(table)}, {quoted(TableName(f'{table.name}_cells', table.schema))}")
+
+    def keep_private(self, table: TableName) -> None:
+        """Take all rights to a table from everybody but its owner: new tables may be given some by default."""
+        self.do(kept_private(table))
+
+    def undo(self) -> None:
+        """Undo what was not committed."""
+        with suppress(Exception):
+            self._connection.rollback()
 
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""
         held = quoted(self.placed(table))
-        query = f"SELECT count(*) FROM {held} s JOIN {quoted(keys)} k ON {same} WHERE {chosen}"
-        number = int(next(self.select(query, [TableColumn("n", "bigint", pa.int64())])).column(0)[0].as_py())
+        counting = f"SELECT count(*) FROM {held} s JOIN {quoted(keys)} k ON {same} WHERE {chosen}"
+        number = self._number(counting)
         self.do(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}")
+        if self._number(counting):
+            words = f"rows of {table} are still there after they were deleted: a trigger, a rule or a row policy keeps them"
+            raise UsageError(words, code="database-undeleted", hint="take it away, or delete the rows yourself")
         return number
+
+    def _number(self, query: str) -> int:
+        return int(next(self.select(query, [TableColumn("n", "bigint", pa.int64())])).column(0)[0].as_py())
 
     def referring(self, table: TableName) -> list[str]:
         """Return the other tables whose foreign keys keep rows of a table from being deleted."""
@@ -308,10 +402,13 @@ class PostgresqlConnection:
     def _restoring(self, oid: int, table: TableName) -> list[str]:
         """Return the statements that give a new table what the old one had beside its rows: indexes, grants and comments."""
         target = quoted(table)
-        statements = [definition for (definition,) in self._rows("SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s", [oid])]
-        for grantee, privilege, grantable in self._rows(_GRANTS, [oid]):
+        # rights that are given by default to new tables are not those that the old one had
+        statements = [kept_private(table)]
+        statements += [definition for (definition,) in self._rows("SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s", [oid])]
+        for grantee, privilege, grantable, column in self._rows(_GRANTS, {"table": oid}):
             who = "PUBLIC" if grantee is None else quoted_name(grantee)
-            statements.append(f"GRANT {privilege} ON {target} TO {who}{' WITH GRANT OPTION' if grantable else ''}")
+            what = privilege if column is None else f"{privilege} ({quoted_name(column)})"
+            statements.append(f"GRANT {what} ON {target} TO {who}{' WITH GRANT OPTION' if grantable else ''}")
         for column, words in self._rows(
             "SELECT a.attname, quote_literal(d.description) FROM pg_description d LEFT JOIN pg_attribute a ON a.attrelid = d.objoid "
             "AND a.attnum = d.objsubid AND d.objsubid > 0 WHERE d.objoid = %s AND d.classoid = 'pg_class'::regclass",
@@ -338,6 +435,14 @@ class PostgresqlConnection:
                 f"{self._address.shown} has no schema in which this user could make tables", code="database-rights", hint="schema: public"
             )
         return str(schema)
+
+    def facts(self, query: str, values: Any) -> list[tuple[Any, ...]]:
+        """Return what the catalogue says."""
+        return self._rows(query, values)
+
+    def number_of(self, table: TableName) -> int:
+        """Return the number by which the catalogue knows a table; an error where there is none."""
+        return self._found(table)[0]
 
     def _rows(self, query: str, values: Any) -> list[tuple[Any, ...]]:
         with self._errors():
@@ -368,6 +473,11 @@ class PostgresqlConnection:
             code = error.sqlstate
             failure = of_code(code, _FAILURES) if code else _without_code(error)
             raise failure.error(self._address.shown, f"SQLSTATE {code}" if code else "") from None
+
+
+def _work(name: str) -> int:
+    """Return the number of the lock of those who work."""
+    return int.from_bytes(hashlib.sha256(f"sfumato work {name}".encode()).digest()[:8], "big", signed=True)
 
 
 def _drivers() -> tuple[Any, Any]:

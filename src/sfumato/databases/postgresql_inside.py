@@ -1,4 +1,9 @@
-"""Work inside PostgreSQL: all of it in one transaction that sees the database in one state, with tables that nobody else ever sees."""
+"""Work inside PostgreSQL, in two transactions.
+
+The first sees the table in one state, copies what is published of it and counts its cells; both last, as tables to which nobody but their owner has
+any right, so that a run that is killed can be taken up. The second makes the release from them, verifies and publishes it, and nobody sees anything
+of that before.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,23 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from sfumato.databases.inside import KEY, PRINT, ROWS, Layout, labels_named, listed
+from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Layout, labels_named, listed
+from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
-from sfumato.databases.postgresql_types import bytewise, called, quoted, quoted_name
+from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName
 
-_MEMORY = "128MB"
+_SETTINGS = (
+    "work_mem = '128MB'",
+    # the server cannot guess how many cells there are, and would rather sort all rows than group them, or leave all to one process
+    "enable_sort = off",
+    "parallel_tuple_cost = 0.001",
+    "parallel_setup_cost = 0",
+    # compiling takes longer than what it makes faster
+    "jit = off",
+)
+_PLACE = "sfumato_place"
+_DRAWN = "(SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint))"
 
 
 class PostgresqlInside:
@@ -20,33 +36,76 @@ class PostgresqlInside:
 
     def __init__(self, connection: PostgresqlConnection, layout: Layout, target: TableName) -> None:
         self._connection, self._layout = connection, layout
-        # the seed is nobody's, so that nobody can make two cells with one key
-        self._seed = secrets.randbits(62)
-        self._rows, self._classes, self._labels = (connection.staged_name(target) for _ in range(3))
-        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.kept)}
-        connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        # the server cannot guess how many cells there are, and would rather sort all rows than group them
-        for setting in (f"work_mem = '{_MEMORY}'", "enable_sort = off"):
-            connection.do(f"SET LOCAL {setting}")
+        # both are nobody's, so that nobody can make two cells with one key, or a value that is taken for a missing one
+        self._seed, self._missing = secrets.randbits(62), secrets.token_hex(16)
+        self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
+        self._target, self._beginning = target, beginning_of(connection.identity(layout.table), layout.identity, target)
+        self._rows = TableName(new_name(self._beginning), self._labels.schema)
+        self._is_taken = False
+        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
+        for setting in _SETTINGS:
+            connection.do(f"SET {setting}")
+        connection.commit()
+
+    @property
+    def _cells(self) -> TableName:
+        return TableName(f"{self._rows.name}_cells", self._rows.schema)
+
+    def take_up(self) -> bool:
+        """Go on with what a run that was killed has copied and counted."""
+        left = self._connection.left_behind(self._beginning, self._target)
+        if not left:
+            return False
+        self._rows = left[0]
+        self._connection.claim(self._rows.name)
+        self._is_taken = True
+        seed, self._missing = self._connection.comment_of(self._rows).split()
+        self._seed = int(seed)
+        return True
 
     def take(self) -> None:
-        """Copy what is published as it is, with the key of each row's cell."""
-        kept = [f"{quoted_name(column.name)} AS {self._kept[column.name]}" for column in self._layout.kept]
-        inner = f"SELECT {listed([f'{self._hash(self._counted())} AS {KEY}', *kept])} FROM {quoted(self._layout.table)}"
-        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner} ORDER BY random()")
+        """Copy what is published as it is, with the key of each row's cell, and count the cells."""
+        for left in self._connection.left_behind(BEGINNING, self._target):
+            self._connection.remove_left(left)
+        self._connection.claim(self._rows.name)
+        self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
+        key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
+        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{self._by_chance()} AS {_PLACE}', *kept])} FROM {quoted(self._layout.table)}"
+        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner}")
+        self._count()
+        self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}'")
+        for table in (self._rows, self._cells):
+            self._connection.keep_private(table)
+        self._connection.commit()
+        self._is_taken = True
+
+    def _count(self) -> None:
+        """Group the table itself: the transaction sees it as it was copied, and what the copy became is held against it."""
+        columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
+        names = listed(name for _, name in columns)
+        inner = listed(f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns)
+        computed = {each.column.name for each in self._layout.computed}
+        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(_of_source)]
+        printed = self._print(prints)
+        source = self._layout.beside(f"{quoted(self._layout.table)} s")
+        # by their places: the source may have columns of such names
+        grouped = f"SELECT {inner}, count(*) AS {ROWS}, {printed} AS {PRINT} FROM {source} GROUP BY {_first(len(columns))}"
+        query = f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
+        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
 
     def cells(self) -> Iterator[pa.RecordBatch]:
-        """Group the table itself: the transaction sees it as it was copied."""
-        names = [f"c{place}" for place in range(len(self._layout.counted))]
-        inner = listed(f"{expression} AS {name}" for expression, name in zip(self._counted(), names, strict=True))
-        grouped = f"SELECT {listed(names)}, count(*) AS {ROWS} FROM (SELECT {inner} FROM {quoted(self._layout.table)}) s GROUP BY {listed(names)}"
-        query = f"SELECT {self._hash(names)}, {ROWS}, {listed(names)} FROM ({grouped}) g"
-        return self._connection.select(query, [_key(), _rows(), *self._layout.counted])
+        """Return what was counted."""
+        names = listed(f"c{place}" for place in range(len(self._layout.counted)))
+        query = f"SELECT {KEY}, {ROWS}, {PRINT}, {names} FROM {quoted(self._cells)}"
+        return self._connection.select(query, [_key(), _rows(), _text(PRINT), *self._layout.counted])
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
-        name = self._kept[column.name]
-        grouped = f"SELECT count(*) AS n FROM {quoted(self._rows)} WHERE {name} IS NOT NULL GROUP BY {bytewise(column, name)}"
+        return self._occurring(self._rows, column, self._kept[column.name])
+
+    def _occurring(self, table: TableName, column: TableColumn, name: str) -> tuple[int, int]:
+        grouped = f"SELECT count(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {bytewise(column, name)}"
         batches = self._connection.select(f"SELECT count(*), count(*) FILTER (WHERE n = 1) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
@@ -60,51 +119,118 @@ class PostgresqlInside:
             self._connection.do(f"ANALYZE {quoted(table)}")
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
-        """Join the copy with the decision."""
+        """Join the copy with the decision; rows are put into an order by chance when the keys of their cells have been looked at for the last time.
+
+        A join may bring rows of one key together, and those of a class could be told apart by that. What the texts of classes do is seen anyway.
+        """
         staged = self._connection.staged_name(target)
-        chosen = listed(f"{f'r.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
-        joined = f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c USING ({KEY}) JOIN {quoted(self._labels)} l USING (class)"
+        shown = [name for name, text in columns if text is None]
+        computed = {each.column.name: _typed(each.column, each.sql(self._of_copy)) for each in self._layout.computed}
+        inner = listed(["c.class", *(f"{computed.get(name) or self._of_copy(name)} AS p{place}" for place, name in enumerate(shown))])
+        ordered = f"SELECT {inner} FROM {self._layout.beside(self._published)} ORDER BY r.{_PLACE}"
+        places = {name: f"s.p{place}" for place, name in enumerate(shown)}
+        chosen = listed(f"{places[name] if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
+        joined = f"({ordered}) s JOIN {quoted(self._labels)} l USING (class)"
         self._connection.do(f"CREATE TABLE {quoted(staged)} AS SELECT {chosen} FROM {joined}")
         return staged
 
-    def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Group what is staged by its own text."""
-        watched = self._layout.watched
-        grouped = [f'{quoted_name(name)} COLLATE "C"' for name in texts] + [bytewise(column, quoted_name(column.name)) for column in watched]
-        places = listed(str(place + 1) for place in range(len(grouped)))
-        printed = self._print([quoted_name(column.name) for column in self._layout.printed])
-        query = f"SELECT {listed([*grouped, 'count(*)', printed])} FROM {quoted(staged)} GROUP BY {places}"
-        return self._connection.select(query, [*(_text(name) for name in texts), *watched, _rows(), _text(PRINT)])
+    @property
+    def _published(self) -> str:
+        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c USING ({KEY})"
 
-    def counted_again(self) -> Iterator[pa.RecordBatch]:
-        """Group the copy by its keys."""
-        printed = self._print([self._kept[column.name] for column in self._layout.printed])
-        return self._connection.select(f"SELECT {KEY}, count(*), {printed} FROM {quoted(self._rows)} GROUP BY {KEY}", [_key(), _rows(), _text(PRINT)])
+    def _of_copy(self, name: str) -> str:
+        return f"r.{self._kept[name]}"
+
+    def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Group what is staged by a hash of its own text, and read that where a row of each group has its place."""
+        shown = [_text(name) for name in texts] + self._layout.watched
+        columns = [(column, quoted_name(column.name)) for column in shown]
+        printed = self._print([(column, quoted_name(column.name)) for column in self._layout.released])
+        grouped = (
+            f"SELECT {self._hash(columns)} AS {KEY}, count(*) AS {ROWS}, {printed} AS {PRINT}, min(ctid) AS place FROM {quoted(staged)} GROUP BY 1"
+        )
+        values = [bytewise(column, f"s.{name}") for column, name in columns]
+        query = f"SELECT {listed([*values, f'g.{ROWS}', f'g.{PRINT}'])} FROM ({grouped}) g JOIN {quoted(staged)} s ON s.ctid = g.place"
+        # a server that does not know how few groups there are would rather read all rows once more than go to the places of some
+        self._connection.do("SET enable_hashjoin = off")
+        yield from self._connection.select(query, [*shown, _rows(), _text(PRINT)])
+        self._connection.do("SET enable_hashjoin = on")
+
+    def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by what a column is made of, and by what it becomes."""
+        read = {column.name: column for column in self._layout.copied}
+        inputs = [(read[name], self._of_copy(name)) for name in computed.reads]
+        values = [*inputs, (computed.column, _typed(computed.column, computed.sql(self._of_copy)))]
+        shown = [bytewise(column, f"({expression})") for column, expression in values]
+        query = f"SELECT {listed([*shown, 'count(*)'])} FROM {self._layout.beside(self._published)} GROUP BY {_first(len(shown))}"
+        names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
+        return self._connection.select(query, [*names, _rows()])
+
+    def values(self, staged: TableName, column: TableColumn) -> tuple[int, int]:
+        """Count the values of a column of the release."""
+        return self._occurring(staged, column, quoted_name(column.name))
+
+    def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
+        """Group what is staged by its text and by a value, and then by its text alone."""
+        key = self._hash([(_text(name), quoted_name(name)) for name in texts])
+        each = f"SELECT {key} AS {KEY}, {bytewise(column, quoted_name(column.name))} AS v, count(*) AS n FROM {quoted(staged)} GROUP BY 1, 2"
+        summed = f"SELECT sum(CASE WHEN v IS NULL THEN n ELSE 1 END)::bigint AS n FROM ({each}) e GROUP BY {KEY}"
+        (batch,) = self._connection.select(f"SELECT coalesce(min(n), 0)::bigint FROM ({summed}) s", [_rows()])
+        return int(batch.column(0)[0].as_py())
 
     def publish(self, staged: TableName, target: TableName) -> None:
         """Drop what is private, rename what is staged, and let others see it."""
-        for table in (self._rows, self._classes, self._labels):
+        for table in (self._rows, self._cells, self._classes, self._labels):
             self._connection.do(f"DROP TABLE {quoted(table)}")
         self._connection.publish(staged, target)
         self._connection.commit()
+        self._is_taken = False
         self.close()
 
     def close(self) -> None:
-        """Undo what was not published."""
-        self._connection.__exit__(None, None, None)
+        """Undo what was not published, and remove the copy; what is not taken up any more would only wait for somebody to read it."""
+        try:
+            if self._is_taken:
+                self._connection.undo()
+                self._connection.remove_left(self._rows)
+        finally:
+            self._connection.__exit__(None, None, None)
 
-    def _counted(self) -> list[str]:
-        return [bytewise(column, quoted_name(column.name)) for column in self._layout.counted]
+    def _by_chance(self) -> str:
+        """Return what rows are ordered by: a hash of their places, which several processes can compute, under a seed that nobody learns."""
+        if not self._connection.has_places(self._layout.table):
+            return "random()"
+        return f"hashtidextended(ctid, hashoidextended(tableoid, {_DRAWN}))"
 
-    def _hash(self, expressions: Sequence[str]) -> str:
-        return f"hash_record_extended(ROW({listed(expressions)}), {self._seed})"
+    def _hash(self, columns: Sequence[tuple[TableColumn, str]], read: bool = False) -> str:
+        """Return a number that is the same for the same values; ``read`` says that they are bytewise already.
 
-    def _print(self, names: Sequence[str]) -> str:
+        Texts are hashed one after the other, each with the hash of those before it as seed, which is faster than hashing them as one row.
+        """
+        seen = [(expression if read else bytewise(column, expression), is_text(column)) for column, expression in columns]
+        others = [expression for expression, text in seen if not text]
+        hashed = f"hash_record_extended(ROW({listed(others)}), {self._seed}::bigint)" if others else f"{self._seed}::bigint"
+        for expression, text in seen:
+            if text:
+                hashed = f"hashtextextended(coalesce({expression}, '{self._missing}'), {hashed})"
+        return hashed
+
+    def _print(self, columns: Sequence[tuple[TableColumn, str]]) -> str:
         """Return the sum of fingerprints, which is the same in any order of the rows."""
-        if not names:
-            return "'0'"
-        columns = zip(self._layout.printed, names, strict=True)
-        return f"sum(hash_record_extended(ROW({listed(bytewise(column, name) for column, name in columns)}), 0))::text"
+        return f"sum({self._hash(columns)})::text" if columns else "'0'"
+
+
+def _of_source(name: str) -> str:
+    return f"s.{quoted_name(name)}"
+
+
+def _typed(column: TableColumn, expression: str) -> str:
+    """Return an expression in the type that a column of the release has."""
+    return f"CAST({expression} AS {called(pa.field(column.name, column.kind))})"
+
+
+def _first(number: int) -> str:
+    return listed(str(place + 1) for place in range(number))
 
 
 def _key() -> TableColumn:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.core.publication import RANGE_TYPE
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError
 
@@ -27,7 +28,8 @@ _WORDS = {
     "timestamp": pa.timestamp("us"),
     "timestamptz": pa.timestamp("us", tz="UTC"),
 }
-_AS_TEXT = ("uuid", "cidr", "inet", "macaddr", "macaddr8", "json", "jsonb", "xml", "timetz")
+_RANGES = ("int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange")
+_AS_TEXT = (*_RANGES, "uuid", "cidr", "inet", "macaddr", "macaddr8", "json", "jsonb", "xml", "timetz")
 _DIGITS = 38
 _DAY = 86_400_000_000
 # from 1970 on, the first day of the year 1 and that of the year 10000
@@ -71,7 +73,12 @@ def selected(column: TableColumn, name: str | None = None) -> str:
 def bytewise(column: TableColumn, name: str) -> str:
     """Return a column as it is read, and text so that only equal bytes are equal, whatever the rules of its language are."""
     shown = selected(column, name)
-    return f'{shown}::text COLLATE "C"' if column.as_text or pa.types.is_string(column.kind) else shown
+    return f'{shown}::text COLLATE "C"' if is_text(column) else shown
+
+
+def is_text(column: TableColumn) -> bool:
+    """Return whether a column is read as text."""
+    return column.as_text or column.kind == pa.string()
 
 
 def typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColumn]) -> pa.RecordBatch:
@@ -110,6 +117,12 @@ def plain(column: pa.Array) -> pa.Array:
         if is_kind(kind):
             return column.cast(narrow)
     return column
+
+
+def range_of(field: pa.Field) -> str | None:
+    """Return what PostgreSQL calls the type of a column of ranges, which come as text; None where it is no such column."""
+    found = (field.metadata or {}).get(RANGE_TYPE)
+    return found.decode() if found is not None else None
 
 
 def called(field: pa.Field) -> str:

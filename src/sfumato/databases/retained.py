@@ -14,10 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.databases.connection import Connection
+from sfumato.databases.keyed_rows import NUMBER, chunks, one_value, same_key
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, UsageError, suggestion
-
-_NUMBER = TableColumn("n", "bigint", pa.int64())
 
 
 class Retained:
@@ -43,18 +42,18 @@ class Retained:
     def earliest(self, after: datetime | None = None) -> datetime | None:
         """Return the time of the oldest row, or of the oldest not before an instant; None where there is none."""
         since = "" if after is None else f" WHERE s.{self._named(self._time.name)} >= {self._written(after)}"
-        found = self._one(f"SELECT MIN(s.{self._named(self._time.name)}) FROM {self._quoted()} s{since}", [self._time])
+        found = self._one(f"SELECT MIN(s.{self._named(self._time.name)}) FROM {self._quoted()} s{since}", self._time)
         if found is None or isinstance(found, datetime):
             return None if found is None else found.replace(tzinfo=None)
         return datetime(found.year, found.month, found.day)
 
     def without_time(self) -> int:
         """Return how many rows have no time: they never grow old."""
-        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} WHERE {self._named(self._time.name)} IS NULL", [_NUMBER]))
+        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} WHERE {self._named(self._time.name)} IS NULL", NUMBER))
 
     def rows(self, first: datetime, end: datetime) -> int:
         """Return how many rows are of a period."""
-        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} s WHERE {self._within(first, end)}", [_NUMBER]))
+        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} s WHERE {self._within(first, end)}", NUMBER))
 
     def begin(self, batch: str, first: datetime, end: datetime) -> TableName:
         """Write down the keys of a period's rows, and return where."""
@@ -63,19 +62,43 @@ class Retained:
         names = ", ".join(f"s.{self._named(column.name)}" for column in self._key)
         query = f"SELECT ROW_NUMBER() OVER () AS n, {names} FROM {self._quoted()} s WHERE {self._within(first, end)}"
         self._connection.do(f"CREATE TABLE {self._connection.quoted(keys)} AS {query}")
+        self._connection.keep_private(keys)
         self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} (n)")
         self._connection.commit()
         twice = f"SELECT COUNT(*) FROM (SELECT 1 FROM {self._connection.quoted(keys)} s GROUP BY {names} HAVING COUNT(*) > 1) d"
-        if int(self._one(twice, [_NUMBER])):
+        if int(self._one(twice, NUMBER)):
             self.forget(keys)
-            words = f"several rows of {self._table} have the same key, and would be deleted together"
-            raise DataError(words, code="retention-key", hint="name columns in retention: {key: [...]} that tell its rows apart")
+            raise self._not_apart("several rows of {table} have the same key, and would be deleted together")
+        held = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {self._same()}"
+        without = " OR ".join(f"{self._named(column.name)} IS NULL" for column in self._key)
+        if self._one(f"SELECT COUNT(*) FROM {held}", NUMBER) > self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)}", NUMBER):
+            self.forget(keys)
+            raise self._not_apart("rows of {table} that are not old enough have the same keys as some that are, and would be deleted with them")
+        if self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)} WHERE {without}", NUMBER):
+            self.forget(keys)
+            raise self._not_apart("rows of {table} have no key, and could not be deleted by it")
         return keys
+
+    def _not_apart(self, words: str) -> DataError:
+        return DataError(
+            words.format(table=self._table), code="retention-key", hint="name columns in retention: {key: [...]} that tell its rows apart"
+        )
 
     def keys_of(self, batch: str) -> TableName:
         """Return where the keys of a batch are written down."""
-        told = hashlib.sha256(f"{self._connection.placed(self._table)}\0{batch}".encode()).hexdigest()[:24]
-        return self._connection.private_name(f"retained_{told}", self._table)
+        return self._connection.private_name(f"{self._beginning}{hashlib.sha256(batch.encode()).hexdigest()[:16]}", self._table)
+
+    @property
+    def _beginning(self) -> str:
+        """How the names of all lists of this table begin."""
+        return f"retained_{hashlib.sha256(str(self._connection.placed(self._table)).encode()).hexdigest()[:16]}_"
+
+    def forget_all_but(self, batches: Sequence[str]) -> None:
+        """Remove the lists that runs which died have left, of batches that never came to be."""
+        kept = {self.keys_of(batch).name for batch in batches}
+        for table in self._connection.beginning_with(self._beginning, self._table):
+            if table.name not in kept:
+                self.forget(table)
 
     def has(self, keys: TableName) -> bool:
         """Return whether keys are written down there."""
@@ -89,14 +112,18 @@ class Retained:
 
     def delete(self, keys: TableName, many: int) -> int:
         """Delete the rows whose keys are written down, so many in a transaction, and return how many there were."""
-        deleted, last = 0, int(self._one(f"SELECT COALESCE(MAX(n), 0) FROM {self._connection.quoted(keys)}", [_NUMBER]))
-        first = int(self._one(f"SELECT COALESCE(MIN(n), 1) FROM {self._connection.quoted(keys)}", [_NUMBER]))
-        for start in range(first, last + 1, many):
-            chosen = f"k.n >= {start} AND k.n < {start + many}"
+        deleted, last = 0, int(self._one(f"SELECT COALESCE(MAX(n), 0) FROM {self._connection.quoted(keys)}", NUMBER))
+        first = int(self._one(f"SELECT COALESCE(MIN(n), 1) FROM {self._connection.quoted(keys)}", NUMBER))
+        for start, end in chunks(first, last + 1, many):
+            chosen = f"k.n >= {start} AND k.n < {end}"
             with self._connection.transaction():
                 deleted += self._connection.delete_joined(self._table, keys, self._same(), chosen)
-                self._connection.do(f"DELETE FROM {self._connection.quoted(keys)} WHERE n >= {start} AND n < {start + many}")
+                self._connection.do(f"DELETE FROM {self._connection.quoted(keys)} WHERE n >= {start} AND n < {end}")
         return deleted
+
+    def delete_within(self, keys: TableName, connection: Connection) -> int:
+        """Delete all rows whose keys are written down in the transaction of another session, and return how many there were."""
+        return connection.delete_joined(self._table, keys, self._same(), "1 = 1")
 
     def forget(self, keys: TableName) -> None:
         """Remove the list of keys."""
@@ -112,7 +139,7 @@ class Retained:
         return f"DATE '{bound.date().isoformat()}'" if pa.types.is_date(self._time.kind) else f"TIMESTAMP '{bound.isoformat(' ')}'"
 
     def _same(self) -> str:
-        return " AND ".join(f"s.{self._named(column.name)} = k.{self._named(column.name)}" for column in self._key)
+        return same_key(self._connection, [column.name for column in self._key])
 
     def _quoted(self) -> str:
         return self._connection.quoted(self._connection.placed(self._table))
@@ -120,9 +147,8 @@ class Retained:
     def _named(self, name: str) -> str:
         return self._connection.quoted_name(name)
 
-    def _one(self, query: str, columns: Sequence[TableColumn]) -> Any:
-        (batch,) = self._connection.select(query, columns)
-        return batch.column(0)[0].as_py()
+    def _one(self, query: str, column: TableColumn = NUMBER) -> Any:
+        return one_value(self._connection, query, column)
 
 
 def _known(columns: dict[str, TableColumn], name: str, table: TableName) -> TableColumn:

@@ -13,16 +13,21 @@ from sfumato.databases.located import inside_of
 from sfumato.databases.table import TableColumn, TableName
 
 _STAGING = {"mysql": "sfumato_staging"}
-_PRIVATE = {"postgresql": ("rows", "classes", "labels", "staged"), "mysql": ("rows", "cells", "classes", "labels", "staged")}
+# the private copy has a name of its own, but for that of a file
+_PRIVATE = ("classes", "labels", "staged")
+_KEYS = {"postgresql": pa.int64(), "duckdb": pa.uint64()}
 
 
 class Script:
     """Gathers statements. Tables of a run have names that chance makes; here they are called by what they are for."""
 
+    # as most servers have it
+    unlogged, started = "ENGINE = MyISAM", 0
+
     def __init__(self, address: Address) -> None:
         self.statements: list[str] = []
         self._address = address
-        self._names = iter(_PRIVATE[address.kind])
+        self._names = iter(("rows", *_PRIVATE) if address.kind == "duckdb" else _PRIVATE)
 
     def __enter__(self) -> Script:
         """Begin."""
@@ -31,8 +36,9 @@ class Script:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Do nothing."""
 
-    def do(self, statement: str) -> None:
-        """Note a statement."""
+    def do(self, statement: str, values: Sequence[object] = ()) -> None:
+        """Note a statement, without the values that go with it."""
+        del values
         self.statements.append(statement)
 
     def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
@@ -45,9 +51,59 @@ class Script:
         """Return what a private table is for."""
         return TableName(f"sfumato_{next(self._names)}", _STAGING.get(self._address.kind, table.schema))
 
+    def identity(self, table: TableName) -> str:
+        """Return what tells a table from others."""
+        return str(table)
+
+    def made_at(self, table: TableName) -> str:
+        """Return what nobody asks here."""
+        del table
+        return ""
+
+    def left_behind(self, beginning: str, beside: TableName | None = None) -> list[TableName]:
+        """Return nothing: what dead runs have left is removed, and not told."""
+        del beginning, beside
+        return []
+
+    def claim(self, name: str) -> None:
+        """Do nothing: nobody else works here."""
+
+    def keep_private(self, table: TableName) -> None:
+        """Note that nobody else may read a table."""
+        self.statements.append(f"-- nobody but its owner has any right to {table}")
+
+    def refuse_names(self, columns: Sequence[str]) -> None:
+        """Do nothing: the run does it."""
+
+    def rows_of(self, table: TableName) -> int:
+        """Return what nobody knows yet."""
+        del table
+        return 0
+
+    def undo(self) -> None:
+        """Do nothing."""
+
+    def temporary_name(self) -> TableName:
+        """Return what a temporary table is for."""
+        return TableName(f"sfumato_{next(self._names)}")
+
+    def quoted(self, table: TableName) -> str:
+        """Return the name of a table as most databases write it."""
+        return table.written(lambda name: '"' + name.replace('"', '""') + '"')
+
+    def has_places(self, table: TableName) -> bool:
+        """Return what is so of most tables."""
+        del table
+        return True
+
+    def character_sets(self, table: TableName) -> set[str]:
+        """Return what is so of most tables."""
+        del table
+        return set()
+
     def placed(self, table: TableName) -> TableName:
         """Return the name of a table with that of its database."""
-        return TableName(table.name, table.schema or self._address.database)
+        return TableName(table.name, table.schema or ("main" if self._address.kind == "duckdb" else self._address.database))
 
     def reserve(self, table: TableName, columns: Sequence[str]) -> None:
         """Do nothing: nobody else would make such a table."""
@@ -61,11 +117,12 @@ class Script:
 
     def publish(self, staged: TableName, table: TableName) -> None:
         """Note that the release takes its place."""
-        self.statements.append(f"-- {staged} takes the place of {table} in one step, with its grants, comments and indexes")
+        held = "keys" if self._address.kind == "duckdb" else "grants"
+        self.statements.append(f"-- {staged} takes the place of {table} in one step, with its {held}, comments and indexes")
 
     def commit(self) -> None:
         """Note the end."""
-        if self._address.kind == "postgresql":
+        if self._address.kind != "mysql":
             self.statements.append("COMMIT")
 
 
@@ -77,7 +134,7 @@ def spark_steps(source: TableName, target: TableName, counted: Sequence[str]) ->
         "the values of columns that are kept are counted, all at once",
         "the class of each key and the texts of each class are sent to the workers",
         "copy and classes are joined, dealt out to files by chance and sorted by it, and written to private Parquet files",
-        "these are grouped by what they show, and the copy by its keys; both are read, and compared",
+        "these are grouped by what they show, which is read, and compared with the cells",
         f"the files take the place of {target}, and everything else is removed",
     )
     return [f"-- {step}" for step in steps]
@@ -90,13 +147,12 @@ def script(address: Address, layout: Layout, target: TableName, columns: Sequenc
     texts = [name for name, place in columns if place is not None]
     inside.take()
     list(inside.cells())
-    for column in layout.printed:
+    for column in (*layout.printed, *layout.read):
         inside.occurrences(column)
-    keys = pa.int64() if address.kind == "postgresql" else pa.string()
+    keys = _KEYS.get(address.kind, pa.string())
     classes = pa.RecordBatch.from_arrays([pa.nulls(0, keys), pa.nulls(0, pa.int32())], names=["sfumato_key", "class"])
     inside.decide(classes, pa.RecordBatch.from_arrays([pa.nulls(0, pa.string())] * len(texts), names=texts))
     staged = inside.stage(target, columns)
     list(inside.shown(staged, texts))
-    list(inside.counted_again())
     inside.publish(staged, target)
     return written.statements

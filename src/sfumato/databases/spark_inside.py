@@ -45,6 +45,10 @@ class SparkInside:
         self._labels: Any = None
         self._occurrences: dict[str, tuple[int, int]] | None = None
 
+    def take_up(self) -> bool:
+        """Find nothing: files of a dead session are removed."""
+        return False
+
     def take(self) -> None:
         """Write the columns to private files, with the key of each row's cell and a number by chance."""
         from pyspark.sql import functions
@@ -60,9 +64,10 @@ class SparkInside:
     def cells(self) -> Iterator[pa.RecordBatch]:
         """Group the copy by its keys and values."""
         names = [self._short[column.name] for column in self._layout.counted]
+        prints = printed([self._short[column.name] for column in self._layout.printed])
         with spark_errors(str(self._layout.table)):
-            found = self._rows().groupBy(KEY, *names).agg(counted()).select(KEY, ROWS, *names).toArrow()
-        cells = refuse_damaged_text(typed(found, [_number(KEY), _number(ROWS), *self._layout.counted]), str(self._layout.table))
+            found = self._rows().groupBy(KEY, *names).agg(counted(), prints).select(KEY, ROWS, PRINT, *names).toArrow()
+        cells = refuse_damaged_text(typed(found, [_number(KEY), _number(ROWS), _text(PRINT), *self._layout.counted]), str(self._layout.table))
         refuse_shared_keys(cells.column(0))
         yield cells
 
@@ -106,13 +111,6 @@ class SparkInside:
             prints = printed([of[column.name] for column in self._layout.printed])
             found = short.groupBy(*groups).agg(counted(), prints).toArrow()
         yield typed(found, [*(_text(name) for name in texts), *watched, _number(ROWS), _text(PRINT)])
-
-    def counted_again(self) -> Iterator[pa.RecordBatch]:
-        """Group the copy by its keys."""
-        prints = printed([self._short[column.name] for column in self._layout.printed])
-        with spark_errors("the private copy"):
-            found = self._rows().groupBy(KEY).agg(counted(), prints).toArrow()
-        yield typed(found, [_number(KEY), _number(ROWS), _text(PRINT)])
 
     def publish(self, staged: TableName, target: TableName) -> None:
         """Let the release take its place, and remove everything else."""

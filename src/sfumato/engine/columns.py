@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sfumato.core.interfaces import Source
 from sfumato.core.yaml_text import yaml_text
-from sfumato.errors import DataError, nearest, number_of
+from sfumato.errors import DataError, first_few, nearest, number_of
 from sfumato.policy.model import Column
 from sfumato.policy.resolve import Resolved
 
@@ -60,7 +60,7 @@ def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> No
         # names that the policy has too, but for capitals, are no cells; the others may be
         unnamed = list(otherwise_written.values())
     if unnamed:
-        parts.append(f"the source has columns that the policy does not name: {', '.join(unnamed)}")
+        parts.append(f"the source has columns that the policy does not name: {first_few(unnamed)}")
     if set(unnamed) - set(otherwise_written.values()):
         hints.append("name each of them with a role; role identifier removes it")
     if absent:

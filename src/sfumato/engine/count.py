@@ -18,6 +18,7 @@ from sfumato.core.frequencies import Frequencies
 from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.interfaces import Attached, CountPlan, Dictionary, Encoding
 from sfumato.core.mask_effect import Effect, refuse
+from sfumato.core.publication import ALONG_A_LINE
 from sfumato.engine.as_published import original_of, published_names
 from sfumato.engine.mask_effects import effects_on_counted
 from sfumato.engine.plan import Plan
@@ -148,7 +149,7 @@ def build_hierarchy(
     """
     kind = column.type or canonical.infer(present(values, column.missing))
     # whoever asks for intervals or bounds of a date does not want nodes of the calendar
-    builder = plan.resolved.hierarchies.get(name) or find("hierarchies", "automatic")(intervals=column.publish in ("interval", "bounds"))
+    builder = plan.resolved.hierarchies.get(name) or find("hierarchies", "automatic")(intervals=column.publish in ALONG_A_LINE)
     typed, rows, strangers = distinct_typed(values, counts, kind, column.missing)
     if strangers and column.on_unknown == "error":
         raise DataError(
@@ -198,10 +199,17 @@ def _nearly_of_a_type(name: str, kind: canonical.ValueType, strangers: int, rows
     )
 
 
+_LEAVES = {"date": "1970-01-01", "timestamp": "1970-01-01T00:00:00Z"}
+
+
 def _nothing(name: str, column: Column, kind: canonical.ValueType) -> Hierarchy:
-    if column.publish not in ("bounds", "interval"):
+    if kind == "ip" and column.publish == "range":
+        return replace(Hierarchy.of_paths(name, [["10.0.0.0"]]), kind=kind)
+    if column.publish not in ALONG_A_LINE:
         return replace(Hierarchy.of_paths(name, [[""]]), kind=kind)
-    return Hierarchy(name, True, "integer", pa.array([0]), (Level(np.zeros(1, np.int32), (ROOT,)),))
+    kind = kind if canonical.is_ordered(kind) else "integer"
+    leaf = canonical.parse(pa.array([_LEAVES.get(kind, "0")]), kind)
+    return Hierarchy(name, True, kind, leaf, (Level(np.zeros(1, np.int32), (ROOT,)),))
 
 
 def _refused(plan: Plan, hierarchies: Mapping[str, Hierarchy], outside: Mapping[str, int]) -> dict[str, int]:

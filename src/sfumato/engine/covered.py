@@ -53,11 +53,11 @@ def covered(publication: Publication, shown: Shown, sizes: NDArray[np.int64], le
     shares, spans = publication.extents(*shown.texts)
     rows = np.bincount(shown.places, sizes, minlength=len(lows)).astype(np.int64)
     if hierarchy.ordered and in_part:
-        return publication.column, *_among_published(hierarchy, shown.leaves, shares, spans, rows)
+        return publication.column, *among_published(hierarchy, shown.leaves, shares, spans, rows)
     return publication.column, shares, spans, rows, hierarchy.size
 
 
-def _among_published(
+def among_published(
     hierarchy: Hierarchy, leaves: NDArray[np.int32], shares: NDArray[np.float64], spans: NDArray[np.float64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], int]:
     """Measure against the leaves and the range of published rows: the extremes of suppressed people must not show in the record."""

@@ -53,6 +53,8 @@ def count_within(plan: Plan, counted: Counted, attached: Attached, finer: Finer)
 
 def _classes_of(codes: NDArray[np.int32], sizes: Sequence[int], finer: Finer) -> NDArray[np.int32]:
     """Return the class that combinations are in within the finer view, by the place of their codes among those counted there."""
+    if finer.recoding.dealing is not None:
+        raise AssertionError("classes that overlap have no unions: the policy is refused")
     known = finer.counted.every_combination
     both = np.concatenate([known, codes])
     groups, firsts = group_columns(list(both.T), list(sizes)) if len(sizes) else (np.zeros(len(both), np.int32), np.zeros(1, np.int32))
@@ -82,6 +84,8 @@ def search_within(plan: Plan, problem: Problem, counted: Counted, units: NDArray
         # the nodes of a level must hold every unit whole
         least = [_least_level(ladder, *ends) for ladder, *ends in zip(problem.hierarchies, lows.T, highs.T, strict=True)]
         return _at_least(plan, problem, frequencies, inside, least, progress)
+    if found.dealing is not None:
+        raise AssertionError("what must stay together was parted: the policy is refused")
     class_of = np.append(found.class_of, np.int32(-1))[units]
     boxes = _extents(frequencies.combinations, class_of, found.number)
     _refuse_beyond_levels(plan, problem, *boxes)
@@ -128,9 +132,7 @@ def _at_least(plan: Plan, problem: Problem, frequencies: Frequencies, inside: ND
     levels = [max(pair) for pair in zip(problem.minimum_levels, least, strict=True)]
     _refuse_levels(plan, [most < level for most, level in zip(problem.maximum_levels, levels, strict=True)])
     members = np.flatnonzero(inside)
-    number = np.full(len(inside), -1, np.int32)
-    number[members] = np.arange(len(members))
-    part = frequencies.renumbered(number, frequencies.combinations[members])
+    part = frequencies.part(members)
     found = plan.resolved.algorithm.search(replace(problem, minimum_levels=levels), part, progress)
     class_of = np.full(len(inside), -1, np.int32)
     class_of[members] = found.class_of

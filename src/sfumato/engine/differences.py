@@ -39,9 +39,14 @@ def few_people(kinds: Sequence[Groups], people: NDArray[np.int32], least: int, l
     added = [layers[place][rows] if layers is not None else np.zeros(len(rows), np.int64) for place in told]
     if len(told) > 2 or sum(len(np.unique(kind)) for kind in groups) > _MOST_CUT:
         may = may_tell_of_few(*_value_by_value(groups, added, people), least)
-        return f"fewer than {least} people, or it cannot be shown that they do not" if may else None
-    number = smallest_group(groups[0], people) if len(told) == 1 else fewest_people(groups[0], groups[1], people, added[0] != added[1])
-    return _in_words(number, least)
+        return _unproven(least) if may else None
+    if len(told) == 1:
+        return _in_words(smallest_group(groups[0], people), least)
+    found = _smallest_difference(groups[0], groups[1], people, added[0] != added[1])
+    if found is None or found[0] >= least:
+        return None
+    # people who have rows elsewhere too count in part: the difference that was found may be of more, and another one of fewer
+    return _in_words(found[1], least) or _unproven(least)
 
 
 def few_in_common(kinds: Sequence[Groups], people: NDArray[np.int32], least: int) -> str | None:
@@ -56,6 +61,26 @@ def few_in_common(kinds: Sequence[Groups], people: NDArray[np.int32], least: int
     """
     together = in_common(kinds)
     return _in_words(smallest_group(together, people), least) if (together >= 0).any() else None
+
+
+def few_apart(one: Groups, other: Groups, people: NDArray[np.int32], least: int) -> str | None:
+    """Return by how few people a group of one kind differs from one of another that it overlaps, in words; None where by nobody or by enough.
+
+    >>> wards, everybody = np.array([0, 0, 0, 1, 1, -1]), np.zeros(6, np.int64)
+    >>> few_apart(wards, everybody, np.arange(6, dtype=np.int32), 4)
+    '3 people'
+    """
+    both = np.flatnonzero((one >= 0) & (other >= 0))
+    if not len(both):
+        return None
+    cells, firsts = _alike(one[both], other[both])
+    left, right = one[both][firsts], other[both][firsts]
+    rows = [_sizes(one)[left], _sizes(other)[right], np.bincount(cells)]
+    counted = [_people_in(one, people)[left], _people_in(other, people)[right], _people_in(cells.astype(np.int64), people[both])]
+    differ = rows[0] + rows[1] > 2 * rows[2]
+    # somebody with rows in both and others in one of them is somebody in whom they differ
+    apart = np.maximum(1, counted[0] + counted[1] - 2 * counted[2])[differ]
+    return _in_words(int(apart.min()) if len(apart) else None, least)
 
 
 def in_common(kinds: Sequence[Groups]) -> Groups:
@@ -79,6 +104,10 @@ def in_common(kinds: Sequence[Groups]) -> Groups:
     return together
 
 
+def _unproven(least: int) -> str:
+    return f"fewer than {least} people, or it cannot be shown that they do not"
+
+
 def _in_words(number: int | None, least: int) -> str | None:
     if number is None or number >= least:
         return None
@@ -99,6 +128,18 @@ def smallest_group(groups: Groups, people: NDArray[np.int32]) -> int:
     _, member = _alike(groups[rows], people[rows])
     _, sizes = np.unique(groups[rows][member], return_counts=True)
     return int(sizes.min())
+
+
+def _sizes(groups: Groups) -> NDArray[np.int64]:
+    """Return how many rows each group has."""
+    return np.bincount(groups[groups >= 0], minlength=1)
+
+
+def _people_in(groups: Groups, people: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return how many people each group has."""
+    rows = np.flatnonzero(groups >= 0)
+    _, member = _alike(groups[rows], people[rows])
+    return np.bincount(groups[rows][member], minlength=1)
 
 
 def may_tell_of_few(kinds: Sequence[Groups], people: NDArray[np.int32], least: int) -> bool:
@@ -150,6 +191,12 @@ def fewest_people(one: Groups, other: Groups, people: NDArray[np.int32], apart: 
     >>> fewest_people(wards, everybody, np.arange(5, dtype=np.int32))
     1
     """
+    found = _smallest_difference(one, other, people, apart)
+    return None if found is None else found[0]
+
+
+def _smallest_difference(one: Groups, other: Groups, people: NDArray[np.int32], apart: NDArray[np.bool_] | None) -> tuple[int, int] | None:
+    """Return how many people the smallest difference has at least, and how many the one has that was found; None where there is none."""
     rows = np.flatnonzero((one >= 0) | (other >= 0))
     if not len(rows):
         return None
@@ -167,11 +214,18 @@ def fewest_people(one: Groups, other: Groups, people: NDArray[np.int32], apart: 
     ground = np.zeros(int(halves.sum()), np.int64)
     ends = np.concatenate([first, first[halves], ground]), np.concatenate([second, ground, second[halves]])
     cut = smallest_cut(*ends, np.concatenate([weights, weights[halves], weights[halves]]))
-    return None if cut is None else int(np.ceil(cut - _NOTHING))
+    if cut is None:
+        return None
+    weight, side = cut
+    away, beyond, grounded = np.isin(first, side), np.isin(second, side), np.isin(0, side)
+    remains = (away != beyond) | (halves & (away != grounded))
+    return int(np.ceil(weight - _NOTHING)), len(np.unique(whose[remains[cells]]))
 
 
-def smallest_cut(one: NDArray[np.int64], other: NDArray[np.int64], weights: NDArray[np.float64]) -> float | None:
-    """Return the least weight of edges that part a connected graph, of those that a graph consists of; None where none has two nodes.
+def smallest_cut(one: NDArray[np.int64], other: NDArray[np.int64], weights: NDArray[np.float64]) -> tuple[float, NDArray[np.int64]] | None:
+    """Return the least weight of edges that part a connected graph, of those that a graph consists of, and the nodes of one part.
+
+    None where no such graph has two nodes.
 
     Stoer and Wagner, "A simple min-cut algorithm" (1997).
     """
@@ -180,7 +234,8 @@ def smallest_cut(one: NDArray[np.int64], other: NDArray[np.int64], weights: NDAr
     np.add.at(graph, (places[: len(one)], places[len(one) :]), weights)
     graph += graph.T
     np.fill_diagonal(graph, 0)
-    cuts = []
+    cuts: list[tuple[float, list[int]]] = []
+    joined = [[place] for place in range(len(nodes))]
     active = np.flatnonzero(graph.sum(axis=1) > 0)
     while len(active) > 1:
         order, tied = [active[0]], graph[active[0]].copy()
@@ -196,13 +251,17 @@ def smallest_cut(one: NDArray[np.int64], other: NDArray[np.int64], weights: NDAr
             active = active[active != order[0]]
             continue
         last, before = order[-1], order[-2]
-        cuts.append(float(graph[last].sum()))
+        cuts.append((float(graph[last].sum()), list(joined[last])))
+        joined[before] += joined[last]
         graph[before] += graph[last]
         graph[:, before] += graph[:, last]
         graph[before, before] = 0
         graph[last], graph[:, last] = 0, 0
         active = active[active != last]
-    return min(cuts, default=None)
+    if not cuts:
+        return None
+    weight, places_of = min(cuts, key=lambda cut: cut[0])
+    return weight, nodes[places_of]
 
 
 def _alike(one: NDArray[np.int64], other: NDArray[np.int64] | NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

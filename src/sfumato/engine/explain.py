@@ -8,18 +8,31 @@ from sfumato.core import canonical
 from sfumato.core.mask import Reversible
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.record import record_of
+from sfumato.core.relaxed_search import deals_out
 from sfumato.core.standard_streams import in_words
 from sfumato.core.undoing import not_undone
+from sfumato.databases.duckdb_file import MEMORY
 from sfumato.databases.located import Located
 from sfumato.engine.inside import not_inside
+from sfumato.engine.live_view import live_view_steps
 from sfumato.engine.plan import Plan, Plans
+from sfumato.errors import first_few
+from sfumato.sinks.live_view import LiveView
+from sfumato.sinks.sql import Sql
 
 _INFERRED = "whole numbers, decimals, dates, timestamps or IP addresses where all values of the column are such, else for text"
+
+_RELAXED = (
+    "Let boxes overlap: rows that are alike may be published differently, which of them is left to chance, and every class keeps the promises. "
+    "Whoever knows somebody's values finds several classes that they may be in; two runs deal the rows out differently, so publish one of them."
+)
 
 
 def explain(plan: Plan) -> list[str]:
     """Return what a run would do, one sentence a step."""
-    policy = plan.resolved.policy
+    if isinstance(plan.sink, LiveView):
+        return live_view_steps(plan, plan.sink, [_masked(plan, name) for name in plan.masked])
+    policy, in_place = plan.resolved.policy, _in_place(plan)
     scan = plan.source.scan()
     steps = [f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}."]
     for name, form in policy.formats.items():
@@ -27,11 +40,14 @@ def explain(plan: Plan) -> list[str]:
         clocks = f" by the clocks of {written.time_zone}" if written.time_zone else ""
         ours = "a number with a point" if written.point else "ISO 8601"
         steps.append(f"Read {name} as it is written there, {written.pattern}{clocks}, and write it as {ours}.")
-    removed = [name for name in plan.resolved.columns("identifier") if name not in plan.resolved.masks and name not in plan.unnamed]
-    if removed:
+    gone = [name for name in plan.schema.names if name not in plan.published]
+    removed = [name for name in gone if name not in plan.unnamed]
+    if removed and in_place:
+        steps.append(f"Empty {_listed(removed)}, which {'stays as a column' if len(removed) == 1 else 'stay as columns'}: it is in place.")
+    elif removed:
         steps.append(f"Remove {_listed(removed)}.")
     if plan.unnamed:
-        steps.append(f"Remove what the policy does not name: {_listed(list(plan.unnamed))}.")
+        steps.append(f"{'Empty' if in_place else 'Remove'} what the policy does not name: {first_few(plan.unnamed)}.")
     for name in plan.masked:
         steps.append(_masked(plan, name))
     inferred = [name for name in plan.quasi_identifiers if _type(plan, name) is None]
@@ -46,12 +62,16 @@ def explain(plan: Plan) -> list[str]:
     if plan.quasi_identifiers:
         limit = f"leave out at most {policy.suppression_limit:.2%} of the rows" if policy.suppression_limit else "leave out no row"
         steps.append(f"Search with {policy.algorithm.name} for a recoding (by what each value is replaced) that loses little detail; {limit}.")
+        if deals_out(plan.resolved.algorithm):
+            steps.append(_RELAXED)
     for promise in plan.resolved.promises:
         settings = ", ".join(f"{key} {value}" for key, value in promise.model_dump(exclude_defaults=True).items())
         steps.append(f"Keep {promise.component_name()} ({settings}) in every class, or publish nothing.")
     steps.append(_where(plan))
     places = plan.sink.places()
-    if places:
+    if in_place:
+        steps += _copied_over(plan, in_place)
+    elif places:
         record = record_of(plan.sink) or "the private folder"
         steps.append(f"Publish it as {', '.join(map(in_words, places))}, {_order(plan)}, with its record in {record}.")
     else:
@@ -92,11 +112,39 @@ def _tables_together(plans: Plans) -> list[str]:
     return steps
 
 
+def _in_place(plan: Plan) -> int | None:
+    """Return how many rows are copied over at a time, where the table is masked in place."""
+    return plan.sink.chunk if isinstance(plan.sink, Sql) and plan.sink.in_place else None
+
+
+def _copied_over(plan: Plan, chunk: int) -> list[str]:
+    """Return how the table is masked in place: the one case in which something is changed before all of it is there."""
+    record, places = record_of(plan.sink) or "the private folder", ", ".join(map(in_words, plan.sink.places()))
+    return [
+        f"Mask {places} in place: keep the audience out, copy the verified rows over it by their key, {chunk:,} in a transaction with the ledger, "
+        f"delete those that are left out, and let the audience in again, with the record in {record}.",
+        "Mind that this cannot be undone, that each row keeps its key, and that a run which dies leaves the table masked in part, "
+        "with the audience kept out, until the next run finishes it.",
+    ]
+
+
 def _where(plan: Plan) -> str:
     """Return where the release is made and verified."""
+    if _in_place(plan) is not None:
+        return (
+            "Work in this process, on a private copy of the rows, because they are masked in place. Put the release into a private table like "
+            "theirs, read it back, and measure every promise on its text."
+        )
     reason = not_inside(plan)
     if reason is None:
-        place = plan.source.address.shown if isinstance(plan.source, Located) else ""
+        address = plan.source.address if isinstance(plan.source, Located) else None
+        place = address.shown if address else ""
+        if address and address.kind == "duckdb":
+            return (
+                f"Do all of this inside {place}, by DuckDB in this process, with at most {MEMORY >> 20} MiB beside what is counted: copy the columns "
+                "into a temporary table, count which values occur together, write the release under a private name, and measure every promise on "
+                "its text."
+            )
         return (
             f"Do all of this inside {place}: copy the columns into a private table, count which values occur together, which is all that is read, "
             "write the release under a private name, and measure every promise on its text."

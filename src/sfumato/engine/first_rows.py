@@ -113,4 +113,6 @@ class _Looked:
 
 def _beginning(source: Source, columns: Sequence[str]) -> pa.Table:
     wanted = list(dict.fromkeys(columns))
-    return pa.Table.from_batches(first_rows(source, wanted, _LOOKED_AT)[0]).slice(0, _LOOKED_AT) if wanted else pa.table({})
+    batches = first_rows(source, wanted, _LOOKED_AT)[0] if wanted else []
+    # a source that a run goes on without may have no row any more
+    return pa.Table.from_batches(batches).slice(0, _LOOKED_AT) if batches else pa.table({name: pa.nulls(0, pa.string()) for name in wanted})

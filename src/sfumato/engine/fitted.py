@@ -61,9 +61,12 @@ def fit(loaded: Loaded, data: Any) -> tuple[Fitted, pa.Table]:
         record = make_record(plan, counted, recoding, verified, view.suppressed, view.timings.seconds, view.staged.effects).model_copy(
             update={"status": "fitted"}
         )
+        record = record.model_copy(update={"notes": [*record.notes, *view.notes]})
         written = pa.Table.from_batches(staged.written.batches(staged.written.describe().names))
     frequencies = counted.frequencies
-    fitted = Fitted(loaded, frequencies.combinations, recoding, masks, record, tuple(plan.schema.names), tuple(written.column_names))
+    fitted = Fitted(
+        loaded, frequencies.combinations, recoding.by_combination(frequencies), masks, record, tuple(plan.schema.names), tuple(written.column_names)
+    )
     place = np.full(counted.rows, LEFT_OUT, np.int64)
     place[staged.link] = np.arange(len(staged.link))
     rows = written.take(pa.array(np.maximum(place, 0)))

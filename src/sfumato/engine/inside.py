@@ -6,34 +6,54 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sfumato.core.relaxed_search import deals_out
+from sfumato.databases.address import Address
 from sfumato.databases.inside import Layout
+from sfumato.databases.key_servers import allowed_on
 from sfumato.databases.located import Located, LocatedSink
+from sfumato.databases.masks_there import MasksThere, needed
+from sfumato.databases.pads import ALIAS
 from sfumato.databases.script import script, spark_steps
 from sfumato.engine.plan import Plan
+from sfumato.errors import nothing_to_resume
 from sfumato.stores._inside import InsideStore
 
 
-def inside(views: Mapping[str, Plan]) -> Mapping[str, Plan]:
-    """Return the plans, worked on in the database where that can be; else as they are, in this process."""
-    if any(not_inside(plan, len(views)) for plan in views.values()):
+def inside(views: Mapping[str, Plan], resume: bool = False) -> Mapping[str, Plan]:
+    """Return the plans, worked on in the database where that can be; else as they are, in this process, where nothing can be resumed."""
+    reasons = [reason for plan in views.values() if (reason := not_inside(plan, len(views))) is not None]
+    if reasons and resume:
+        raise nothing_to_resume(f"the work is not done inside a database, because {reasons[0]}")
+    if reasons:
         return views
-    return {name: replace(plan, store=_store(plan.source, plan.sink)) for name, plan in views.items()}
+    return {name: replace(plan, store=_store(plan, plan.source, plan.sink, resume)) for name, plan in views.items()}
 
 
-def _store(source: Any, sink: Any) -> Any:
-    return InsideStore(source, sink)
+def _store(plan: Plan, source: Any, sink: Any, resume: bool) -> Any:
+    return InsideStore(source, sink, plan.kept, _masks(plan, sink.address), resume)
+
+
+def _masks(plan: Plan, address: Address) -> MasksThere:
+    """Return the masks that a database would have to do, with the keys that the policy lets it have."""
+    names = [name for name in plan.masked if name not in plan.quasi_identifiers]
+    contexts = {name: (plan.resolved.masks[name], plan.context(name)) for name in names}
+    return MasksThere(contexts, allowed_on(plan.resolved.policy.keys, address))
 
 
 def statements(plan: Plan) -> list[str]:
     """Return what a run would let the database do, in its own language and without secrets; nothing where it is not done there."""
     if not isinstance(plan.source, Located) or not isinstance(plan.sink, LocatedSink) or not_inside(plan):
         return []
+    masks = _masks(plan, plan.sink.address)
     with plan.source.connected() as connection:
         known = {column.name: column for column in connection.columns(plan.source.table_name)}
+        computed = [each for each in masks.computed(connection, plan.sink.address.kind, known).values() if each is not None]
     if plan.sink.address.kind == "spark":
         return spark_steps(plan.source.table_name, plan.sink.table_name, plan.quasi_identifiers)
     coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched])
-    layout = Layout(plan.source.table_name, [known[name] for name in coded], [known[name] for name in plan.kept])
+    counted, kept, read = ([known[name] for name in names] for names in (coded, plan.kept, needed(computed)))
+    pads = f"sfumato_keys {ALIAS}" if masks.planned.held else None
+    layout = Layout(plan.source.table_name, counted, kept, computed, read, pads)
     texts = iter(range(2 * len(known)))
     columns = [(shown, next(texts) if name in plan.quasi_identifiers else None) for name in plan.published for shown in plan.shown_as(name)]
     return script(plan.sink.address, layout, plan.sink.table_name, columns)
@@ -45,17 +65,36 @@ def not_inside(plan: Plan, views: int = 1) -> str | None:
         return "source and sink are not both tables of a database"
     if plan.source.address != plan.sink.address:
         return "source and sink are not in one database, or not reached as one user"
+    if getattr(plan.sink, "in_place", False):
+        return "the table is masked in place"
     if plan.resolved.part == "table":
         return "several tables are published together"
     if views > 1:
         return "several views are made of one source"
     if plan.resolved.policy.subject is not None:
         return "people are counted by a subject"
+    if deals_out(plan.resolved.algorithm):
+        return "rows that are alike are dealt out by chance"
     if not plan.quasi_identifiers:
         return "no column is generalised"
-    masked = [name for name in plan.masked if name not in plan.quasi_identifiers]
-    if masked:
-        return f"{', '.join(masked)} {'is' if len(masked) == 1 else 'are'} masked"
+    if getattr(plan.sink, "classes", None) is not None:
+        return "equivalence classes have a table of their own"
+    written = [name for name in plan.quasi_identifiers if plan.resolved.policy.columns[name].publish in ("typed_bounds", "range")]
+    if written:
+        return f"{', '.join(written)} {'is' if len(written) == 1 else 'are'} published in types of their own"
     if plan.nested:
         return "columns hold documents"
-    return None
+    masked = _masked_here(plan, plan.source, plan.sink)
+    return f"{', '.join(masked)} {'is' if len(masked) == 1 else 'are'} masked in a way that is done here" if masked else None
+
+
+def _masked_here(plan: Plan, source: Located, sink: LocatedSink) -> list[str]:
+    """Return the masked columns that the database does not do: what it cannot do exactly or has no key for, and what promises look at."""
+    masks = _masks(plan, sink.address)
+    if not masks.masks:
+        return []
+    own = [name for name in masks.masks if name in plan.watched or plan.resolved.policy.columns[name].unique]
+    with source.connected() as connection:
+        columns = {column.name: column for column in connection.columns(source.table_name)}
+        computed = masks.computed(connection, sink.address.kind, columns)
+    return [name for name in masks.masks if name in own or computed[name] is None]

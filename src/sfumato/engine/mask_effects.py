@@ -22,7 +22,7 @@ def effects_on_counted(plan: Plan, attached: Attached) -> dict[str, Effect]:
         made = plan.made(name, dictionary.values)
         if mask is None or made is None:
             continue
-        effects[name] = mask.effect()
+        effects[name] = mask.effect(plan.threshold)
         effects[name].add(made, weights=dictionary.counts)
         effects[name].compare(made, dictionary.values, dictionary.counts)
         if mask.on_null == "error":

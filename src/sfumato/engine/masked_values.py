@@ -44,17 +44,21 @@ def check_masked(plan: Plan, masks: MaskPlan, staged: Staged, originals: Mapping
         distinct = int((counts > 0).sum())
         same = float((written.prints[name] == originals[name]).mean()) if staged.rows else 0.0
         mask = plan.resolved.masks[name]
-        shows = mask.is_plain_to_see or same > _MOST or (_is_moved(mask) and not _keeps_scale(mask) and not mask.card.keyed)
-        if plan.resolved.promises and shows and int((counts == 1).sum()) * 2 > distinct:
+        if plan.resolved.promises and shows_values(mask, same) and int((counts == 1).sum()) * 2 > distinct:
             refuse_unless_accepted(plan, name, distinct)
-        if people is None and _tells_people_apart(plan, name):
+        if people is None and tells_people_apart(plan, name):
             _refuse_few_people(plan, name, column, originals[name], staged.text_classes(Quiet()).class_of)
         linking = int(((counts == 1) & (column.counts()[:-1] > 1)).sum())
         if plan.resolved.promises and linking * 2 > distinct:
             refuse_linking(plan, name, distinct)
 
 
-def _tells_people_apart(plan: Plan, name: str) -> bool:
+def shows_values(mask: MaskedColumn, same: float) -> bool:
+    """Return whether a reader who knows a value finds it again in what a mask made of it; ``same`` is the share of values that are what they were."""
+    return mask.is_plain_to_see or same > _MOST or (_is_moved(mask) and not _keeps_scale(mask) and not mask.card.keyed)
+
+
+def tells_people_apart(plan: Plan, name: str) -> bool:
     """Return whether a column is an identifier whose published values show which rows have the same, beside a promise about people."""
     card = plan.resolved.masks[name].card
     counted = any(promise.component_name() == "k_anonymity" for promise in plan.resolved.promises)

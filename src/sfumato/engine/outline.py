@@ -34,7 +34,7 @@ def _component(component: Any) -> dict[str, Any]:
 
 
 def _column(plan: Plan, name: str, column: Column) -> dict[str, Any]:
-    told: dict[str, Any] = {"role": column.role, "published": _published(plan, name, column)}
+    told: dict[str, Any] = {"role": column.role, "published": list(plan.shown_as(name)) if name in plan.published else []}
     if name in plan.resolved.masks:
         told |= _mask(plan.resolved.masks[name], column)
     if column.role in ("quasi_identifier", "sensitive"):
@@ -79,10 +79,3 @@ def _style(plan: Plan, name: str, column: Column) -> str | None:
         builder = plan.resolved.hierarchies.get(name)
         ordered = order_of(name, column, builder) if builder is not None else None
     return None if ordered is None else "interval" if ordered else "label"
-
-
-def _published(plan: Plan, name: str, column: Column) -> list[str]:
-    """Return the columns of the release that come of a column."""
-    if name not in plan.published:
-        return []
-    return [f"{name}_from", f"{name}_to"] if column.publish == "bounds" else [name]

@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.encoding import distinct_typed, encode, typed_values
-from sfumato.core.hierarchy import ROOT, Hierarchy
+from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import HierarchyBuilder
 from sfumato.core.kernels.grouping import group_columns
-from sfumato.core.publication import Publication, interval_columns
+from sfumato.core.publication import Publication
 from sfumato.core.reading import CodedColumn, Reading
 from sfumato.core.recoding import Recoding
 from sfumato.engine.plan import Plan
-from sfumato.errors import DataError, number_of
+from sfumato.errors import DataError, have, number_of
 
 LEFT_OUT, NOWHERE = -1, -2
 _NAMELESS, _MISSING = -1, -2
@@ -51,7 +51,7 @@ class _Column:
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """The classes of a recoding, and the combinations that it was searched on."""
+    """The classes of a recoding, and the combinations that it was searched on; what it deals out are the rows of combinations."""
 
     publications: Sequence[Publication]
     recoding: Recoding
@@ -70,8 +70,8 @@ class Placing:
         for column in columns:
             exact &= column.codes[rows] != column.between
         class_of = np.full(reading.rows, LEFT_OUT, np.int32)
-        found = np.append(self._seen(columns, rows[firsts]), 0)[groups] if len(rows) else np.empty(0, np.int32)
-        found = np.where(exact, found, NOWHERE).astype(np.int32)
+        seen = np.append(self._seen(columns, rows[firsts]), 0)[groups] if len(rows) else np.empty(0, np.int32)
+        found = self._where_they_went(np.where(exact, seen, NOWHERE))
         class_of[rows] = found
         strange = rows[found == NOWHERE]
         class_of[strange] = self._covering(columns, strange)
@@ -93,20 +93,32 @@ class Placing:
         if on_unknown == "error" and not suppress:
             name = publication.column
             raise DataError(
-                f"column {name}: {number_of(int(outside.sum()), 'row')} have a value that its hierarchy, as it was fitted, does not know",
+                f"column {name}: {have(int(outside.sum()), 'row')} a value that its hierarchy, as it was fitted, does not know",
                 code="value-outside-hierarchy",
                 hint=f"fit on a table that has them, or say on_unknown: suppress in columns.{name}, or on_broken='suppress'",
             )
         return np.logical_not(outside)
 
     def _seen(self, columns: Sequence[_Column], rows: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the classes of combinations that were there when the recoding was searched."""
+        """Return which of the combinations these are that were there when the recoding was searched."""
         number = len(self.combinations)
         joined = [np.concatenate([old.astype(np.int64), column.codes[rows]]) for old, column in zip(self.combinations.T, columns, strict=True)]
         groups, firsts = group_columns(joined, [column.between + 1 for column in columns])
-        class_of = np.full(len(firsts), NOWHERE, np.int32)
-        class_of[groups[:number]] = self.recoding.class_of
-        return class_of[groups[number:]]
+        known = np.full(len(firsts), NOWHERE, np.int32)
+        known[groups[:number]] = np.arange(number)
+        return known[groups[number:]]
+
+    def _where_they_went(self, combination_of_row: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the class of each row; rows of one combination that went to several go to them in the same proportions, by chance."""
+        class_of = np.full(len(combination_of_row), NOWHERE, np.int32)
+        known = np.flatnonzero(combination_of_row >= 0)
+        places = combination_of_row[known]
+        if self.recoding.dealing is None:
+            class_of[known] = self.recoding.class_of[places]
+        else:
+            numbers = np.bincount(places, minlength=len(self.combinations))
+            class_of[known] = self.recoding.dealing.in_proportion(numbers).class_of_rows(places)
+        return class_of
 
     def _covering(self, columns: Sequence[_Column], rows: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return for each row the narrowest class whose text covers it."""
@@ -158,9 +170,8 @@ class _Box:
         shares, _ = publication.extents(*texts)
         begins, ends = None, None
         if publication.hierarchy.ordered:
-            pair = texts if len(texts) == 2 else interval_columns(texts[0])
-            begins, ends = (canonical.parse(end, publication.hierarchy.kind) for end in pair)
-        whole = np.array([text == ROOT for text in texts[0].to_pylist()], bool)
+            begins, ends = (canonical.parse(end, publication.hierarchy.kind) for end in publication.ends(*texts))
+        whole = np.array([text == publication.whole for text in texts[0].to_pylist()], bool)
         if publication.hierarchy.ordered or len(texts) == 2:
             return cls(lows, highs, begins, ends, whole, shares, {}, np.empty(0, np.int64))
         distinct = texts[0].dictionary_encode()

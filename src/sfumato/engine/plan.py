@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sfumato.core.hierarchy import Hierarchy
-from sfumato.core.interfaces import ChoosySink, Identified, Promise, Sink, Source, Store
+from sfumato.core.interfaces import ChoosySink, ClassSink, Identified, Promise, RangeSink, Sink, Source, Store
 from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext, type_of_arrow
 from sfumato.core.mask_effect import Made
 from sfumato.core.mistakes import key_text
 from sfumato.core.nested_types import nested_type
+from sfumato.core.publication import published_names
 from sfumato.engine.as_published import as_published
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.documents import refuse_documents
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from sfumato.core.rehearsal import Rehearsal
 
 _FEW = 50
+_TABLE = "sfumato components --kind masking --table says which operations fit which types, some of them with some settings only"
 _NESTED = "look at paths; others: remove, or others: keep, says what becomes of values that no path names"
 AnyPolicy = str | Path | Mapping[str, Any] | Policy | Loaded
 
@@ -103,8 +105,7 @@ class Plan:
 
     def shown_as(self, column: str) -> tuple[str, ...]:
         """Return what a published column is called in the release: two names where its bounds are published."""
-        bounds = column in self.quasi_identifiers and self.resolved.policy.columns[column].publish == "bounds"
-        return (f"{column}_from", f"{column}_to") if bounds else (column,)
+        return published_names(column, self.resolved.policy.columns[column].publish if column in self.quasi_identifiers else None)
 
     @property
     def released(self) -> list[str]:
@@ -207,6 +208,7 @@ def _plans_of_tables(resolved: ResolvedViews, data: Any) -> Plans:
                 source = tables.source(name)
                 schema = source.describe()
                 plans[name] = _planned(name, each, translated(source, schema, each), schema)
+                _refuse_in_place(plans[name])
                 _refuse_release(plans[name])
         with tables.told():
             tables.refuse_sources(plans)
@@ -227,6 +229,7 @@ def _refuse_release(plan: Plan) -> None:
     """Refuse what can be seen to be wrong with a release before anything is read."""
     refuse_documents(plan)
     _refuse_columns(plan)
+    _refuse_ranges(plan)
     _refuse_misfits(plan)
 
 
@@ -248,22 +251,55 @@ def named_view(plans: Plans | ResolvedViews, view: str | None) -> str:
 
 
 def _refuse_the_source(plan: Plan, origin: Source) -> None:
-    """Refuse a sink that is the source under another name."""
+    """Refuse a sink that is the source under another name, unless that is asked for; and then any other."""
+    in_place, resolved = getattr(plan.sink, "in_place", False), plan.resolved
+    same = False
     if isinstance(origin, Identified) and isinstance(plan.sink, Identified):
         known = origin.identity()
-        if known is not None and known == plan.sink.identity():
-            resolved = plan.resolved
+        sinks = plan.sink.parts() if isinstance(plan.sink, ClassSink) else [plan.sink]
+        same = known is not None and known in [sink.identity() for sink in sinks]
+        if same and not in_place:
             mistake = Mistake("sink", "would write over the table that the run reads", "sink-is-source", "name another", resolved.lines.at(("sink",)))
             raise PolicyError([mistake], name=resolved.name)
+    if in_place and (not same or plan.view):
+        words = "masks the table in place, and is not the one table that the run reads"
+        mistake = Mistake("sink", words, "policy-in-place", "leave in_place out, or name the source", resolved.lines.at(("sink",)))
+        raise PolicyError([mistake], name=resolved.name)
+
+
+def _refuse_in_place(plan: Plan) -> None:
+    """Refuse to mask one of several tables in place: they would not be masked in one step."""
+    if getattr(plan.sink, "in_place", False):
+        words, hint = "masks in place, which is done with one table alone", "a policy of its own for each table, without tables"
+        raise PolicyError([Mistake("sink", words, "policy-in-place", hint, plan.resolved.lines.at(("sink",)))], name=plan.resolved.name)
 
 
 def _refuse_columns(plan: Plan) -> None:
     """Refuse a release whose columns its sink cannot take."""
     resolved, released = plan.resolved, plan.released
     wrong = plan.sink.refuse_columns(released) if isinstance(plan.sink, ChoosySink) else None
+    if isinstance(plan.sink, ClassSink) and plan.sink.classes is not None and not plan.quasi_identifiers:
+        words, place = "there is no quasi_identifier, and so there are no classes", resolved.lines.at(("sink",))
+        raise PolicyError([Mistake("sink", words, "policy-sink-columns", "leave classes out", place)], name=resolved.name)
     if wrong is not None:
         hint = f"name some of {', '.join(released)}" if 1 < len(released) < _FEW else "another sink, such as release.csv"
         raise PolicyError([Mistake("sink", wrong, "policy-sink-columns", hint, resolved.lines.at(("sink",)))], name=resolved.name)
+
+
+def _refuse_ranges(plan: Plan) -> None:
+    """Refuse ranges where the sink has no type for them, or the column's values have none."""
+    columns, mistakes = plan.resolved.policy.columns, []
+    has_ranges = isinstance(plan.sink, RangeSink) and plan.sink.has_ranges
+    for name in plan.quasi_identifiers:
+        if columns[name].publish != "range" or (has_ranges and columns[name].type != "text"):
+            continue
+        path = ("columns", name, "publish")
+        what, hint = "the sink has no type for ranges", "typed_bounds, or a sink in PostgreSQL"
+        if has_ranges:
+            what, hint = "the column has no order", "label or set"
+        mistakes.append(Mistake(key_text(path), f"range asked for, but {what}", "policy-range", hint, plan.resolved.lines.at(path)))
+    if mistakes:
+        raise PolicyError(mistakes, name=plan.resolved.name)
 
 
 def _refuse_misfits(plan: Plan) -> None:
@@ -276,7 +312,7 @@ def _refuse_misfits(plan: Plan) -> None:
         wrong = wrong or mask.window_misfit(types)
         if wrong is not None:
             path = ("columns", name, "mask")
-            hint = "sfumato components --kind masking --table says which operations fit which types" if nested is None else _NESTED
+            hint = _TABLE if nested is None else _NESTED
             mistakes.append(Mistake(key_text(path), wrong, "policy-mask-type", hint, plan.resolved.lines.at(path)))
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)

@@ -10,6 +10,8 @@ from typing import Any
 from sfumato.core.html import html_folded, html_list, html_table
 from sfumato.core.yaml_text import yaml_text
 from sfumato.engine.explain import explain, explain_together
+from sfumato.engine.in_place_checks import refuse_in_place
+from sfumato.engine.live_view import refuse_live_view
 from sfumato.engine.outline import outline
 from sfumato.engine.plan import AnyPolicy, make_plans
 from sfumato.policy.resolve import Part
@@ -67,6 +69,8 @@ class PlanView:
 def plan(policy: AnyPolicy, data: Any = None) -> PlanView:
     """Hold a policy against the columns of its source, or of ``data``, and say what a run would do. Nothing is read but names and types."""
     made = make_plans(policy, data)
+    refuse_in_place(made)
+    refuse_live_view(made)
     views = {name: PlanView(explain(each), outline(each)) for name, each in made.views.items()}
     return views[""] if "" in views else PlanView([], {}, views, explain_together(made), "table" if made.are_tables else "view")
 

@@ -19,13 +19,12 @@ import numpy as np
 
 from sfumato.core import places
 from sfumato.core.files import file_errors
-from sfumato.core.interfaces import PUBLISHED, Progress, Published, Staged
+from sfumato.core.interfaces import PUBLISHED, InOneStep, Progress, Published, RecordedSink, Staged
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import RunRecord, record_of
 from sfumato.core.staging import StagedFile
 from sfumato.core.standard_streams import OUTPUT
 from sfumato.core.workplace import Workplace
-from sfumato.databases.together import Together
 from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
 
@@ -34,12 +33,14 @@ _LENGTH = len("20260131T123000-0123abcd")
 
 
 def publish(
-    releases: Sequence[tuple[Plan, Staged, RunRecord]], workplace: Workplace, progress: Progress, together: Together | None = None
+    releases: Sequence[tuple[Plan, Staged, RunRecord]], workplace: Workplace, progress: Progress, together: InOneStep | None = None
 ) -> list[Published]:
     """Rename staged releases and their records to their final names, all in one step on request. An interrupt waits until all have them."""
     records: list[StagedFile | None] = []
     try:
         for plan, staged, record in releases:
+            if isinstance(plan.sink, RecordedSink):
+                plan.sink.take_record(record.as_mapping())
             records.append(_staged_record(plan, staged, record, workplace))
         with uninterrupted():
             if together is not None:
@@ -58,7 +59,7 @@ def publish(
     return [places[place] for place in range(len(releases))]
 
 
-def _in_one_step(releases: Sequence[tuple[Plan, Staged, RunRecord]], records: Sequence[StagedFile | None], together: Together) -> list[Published]:
+def _in_one_step(releases: Sequence[tuple[Plan, Staged, RunRecord]], records: Sequence[StagedFile | None], together: InOneStep) -> list[Published]:
     """Publish all tables of a database by one step, and then their records; where that fails the old records are there again."""
     published = [plan.store.publish(staged, plan.sink) for plan, staged, _ in releases]
     files = [record for record in records if record is not None]
@@ -170,5 +171,5 @@ def _write_private(folder: Path, plan: Plan, counted: Counted, recoding: Recodin
     with os.fdopen(os.open(folder / "run.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
         json.dump(facts, file)
     with os.fdopen(os.open(folder / "boxes.npz", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as binary:
-        suppressed = counted.frequencies.combinations[recoding.class_of < 0]
+        suppressed = counted.frequencies.combinations[recoding.suppressed]
         np.savez(binary, lows=recoding.lows, highs=recoding.highs, suppressed=suppressed)

@@ -24,11 +24,14 @@ from sfumato.engine.mask_effects import mask_notes
 from sfumato.engine.plan import Plan
 from sfumato.engine.translated import Translated
 from sfumato.engine.verify import Verified
+from sfumato.errors import first_few
 from sfumato.measures.class_sizes import class_sizes
 from sfumato.measures.information_loss import information_loss
 from sfumato.measures.reidentification import distinction, reidentification, separation
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.lint import SAYS_LITTLE
+from sfumato.sinks._in_place import NOTE as IN_PLACE
+from sfumato.sinks._in_place import InPlaceSink
 
 
 def make_record(
@@ -85,7 +88,7 @@ def _measures(
         suppressed = 0
     if hidden:
         # a few rows that were left out must not be countable from what is said of the table before
-        rows_before = np.where(recoding.class_of >= 0, rows_before, 0)
+        rows_before = np.where(recoding.suppressed, 0, rows_before)
     rows_before = np.bincount(combination, rows_before).astype(np.int64)
     rows_before = rows_before[rows_before > 0]
     weights = [plan.resolved.policy.columns[name].weight for name in plan.quasi_identifiers]
@@ -93,7 +96,7 @@ def _measures(
     for name in ("smallest_class", "median_class", "largest_class"):
         sizes_before[name] = people(sizes_before[name], k)
     nothing_lost = [(name, np.full(1, 1 / max(1, leaves)), np.zeros(1), np.ones(1, np.int64), leaves) for name, _, _, _, leaves in verified.columns]
-    people_before = frequencies.classes(np.where(recoding.class_of >= 0, combination, -1) if hidden else combination).sizes
+    people_before = frequencies.classes(np.where(recoding.suppressed, np.int32(-1), combination) if hidden else combination).sizes
     risks = {"before": people_before[people_before > 0], "after": verified.classes.sizes}
     told = {
         when: {"risk": _told(reidentification(sizes) | {"separation": separation(sizes), "distinction": distinction(sizes)}, int(sizes.sum()), k)}
@@ -185,15 +188,17 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     notes = [] if counted.rows else ["the source has no rows: an empty table was published"]
     if not plan.resolved.promises:
         notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")
+    if isinstance(plan.sink, InPlaceSink):
+        notes.append(IN_PLACE)
     if plan.unnamed:
-        notes.append(f"columns that the policy does not name were removed: {', '.join(plan.unnamed)}")
+        notes.append(f"columns that the policy does not name were removed: {first_few(plan.unnamed)}")
     names = plan.quasi_identifiers
     tight = tight_columns(plan, counted, recoding)
     if tight:
         notes.append(f"bounds are tight: an interval shows the true smallest and largest value of its class ({', '.join(tight)})")
     telling = telling_columns(plan, counted, recoding)
     if telling:
-        others = ", those of suppressed rows included" if counted.refused_rows or (recoding.class_of < 0).any() else ""
+        others = ", those of suppressed rows included" if counted.refused_rows or recoding.suppressed.any() else ""
         notes.append(f"intervals are named after values of the table as read{others} ({', '.join(telling)})")
     notes += _read_otherwise(plan, counted)
     notes += [_nothing_left(plan, counted, name) for place, name in enumerate(names) if _is_root(counted, recoding, place, name)]

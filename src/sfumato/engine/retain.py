@@ -1,12 +1,15 @@
 """Retain: rows that are old enough are anonymised into an archive, period by period, and only then deleted.
 
-What is half done when a process dies is finished by the next run: a batch that is in the ledger is never made again, and its rows are deleted by the
-keys that were written down before it was made.
+Where source and archive are in one database, and a batch is no larger than a chunk, it is appended, its rows are deleted and its line is written in
+one transaction. Otherwise what is half done when a process dies is finished by the next run: a batch that is in the ledger is never made again, and
+its rows are deleted by the keys that were written down before it was made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -29,7 +32,7 @@ from sfumato.engine.on_text import looked_at, results_on_text
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.run import run_plans
 from sfumato.engine.verify import not_kept
-from sfumato.errors import DataError, Mistake, PolicyError, PromiseError
+from sfumato.errors import DataError, Mistake, PolicyError, PromiseError, SfumatoError
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Retention
 from sfumato.sinks._archive import ArchiveSink
@@ -70,6 +73,7 @@ def retain(policy: AnyPolicy, now: datetime | None = None, progress: Progress | 
     sink: Any = plan.sink
     moment = (now or datetime.now(UTC)).astimezone(UTC).replace(tzinfo=None)
     with source.connected() as connection, connection.alone(f"retain {connection.identity(source.table_name)}"):
+        connection.claim(f"retain {connection.identity(source.table_name)}")
         retained = Retained(connection, source.table_name, retention.column, retention.key)
         work = _Work(loaded, plans, plan, retention, retained, connection, sink, progress or Quiet())
         batches = [*work.finish(), *work.archive(moment - periods.age(retention.older_than))]
@@ -85,6 +89,8 @@ def _asked(loaded: Loaded, plans: Plans) -> tuple[Plan, Retention]:
         mistake = "retention", "the policy does not say which rows are archived and deleted", "retention: {column: seen_at, older_than: 90d}"
     elif not isinstance(plan.source, Located) or not isinstance(plan.sink, Sql):
         mistake = "retention", "rows are retained from a table of a database to another one", "source: {sql: ...} and sink: {sql: ...}"
+    elif plan.sink.classes is not None:
+        mistake = "sink", "an archive is one table", "leave classes out"
     elif len(plans.views) > 1:
         mistake = "views", "an archive has one view", "one policy for each"
     elif BATCH in plan.released:
@@ -110,8 +116,11 @@ class _Work:
         """Delete the rows of batches that were archived by a run that did not come to its end."""
         found = []
         with self.sink.connected() as connection:
-            archive = Archive(connection, self.sink.table_name)
-            for line in archive.lines():
+            archive = self._archive(connection)
+            connection.claim(f"append {archive.table}")
+            lines = archive.own_lines()
+            self.retained.forget_all_but([line.batch for line in lines])
+            for line in lines:
                 keys = self.retained.keys_of(line.batch)
                 if line.state == "deleted":
                     self.retained.forget(keys)
@@ -140,22 +149,55 @@ class _Work:
 
     def _batch(self, period: periods.Period) -> Batch:
         with self.sink.connected() as connection:
-            archive = Archive(connection, self.sink.table_name)
+            archive = self._archive(connection)
             name = _new(period.name, {line.batch for line in archive.lines()})
             keys = self.retained.begin(name, period.first, period.end)
+            deleted: list[int] = []
             try:
                 copy = self._copied(keys)
                 rows = sum(batch.num_rows for batch in copy.source.batches([]))
-                record = self._release(copy, name, rows)
+                together = self._one_database and rows <= self.retention.chunk
+                record = self._release(copy, name, rows, partial(self._deleted_within, keys, deleted) if together else None)
             except PromiseError as error:
                 if error.code not in _TOO_SMALL:
-                    self.retained.forget(keys)
+                    self._forget_unless_archived(name, keys)
                     raise
                 return self._too_few(name, archive, keys, rows)
             except BaseException:
-                self.retained.forget(keys)
+                self._forget_unless_archived(name, keys)
                 raise
+            if together:
+                self.retained.forget(keys)
+                return Batch(name, "archived", rows, sum(deleted), record)
             return Batch(name, "archived", rows, self._delete(name, archive), record)
+
+    def _forget_unless_archived(self, name: str, keys: TableName) -> None:
+        """Remove the list of a batch that did not come to be; where nobody can say whether it did, the next run finds out."""
+        with suppress(SfumatoError), self.sink.connected() as connection:
+            archive = self._archive(connection)
+            connection.claim(f"append {archive.table}")
+            if name not in [line.batch for line in archive.own_lines()]:
+                self.retained.forget(keys)
+
+    def _archive(self, connection: Connection) -> Archive:
+        return Archive(connection, self.sink.table_name, self._source)
+
+    @property
+    def _source(self) -> str:
+        """Which table rows are taken from, as the ledger has it."""
+        source: Any = self.plan.source
+        told = (source.address.host, source.address.port, source.address.database, self.connection.placed(source.table_name))
+        return hashlib.sha256("\0".join(map(str, told)).encode()).hexdigest()[:32]
+
+    @property
+    def _one_database(self) -> bool:
+        """Whether one session reaches the source and the archive."""
+        source: Any = self.plan.source
+        return bool(source.address == self.sink.address)
+
+    def _deleted_within(self, keys: TableName, deleted: list[int], connection: Connection) -> None:
+        """Delete the rows of a batch in the transaction that appends it."""
+        deleted.append(self.retained.delete_within(keys, connection))
 
     def _copied(self, keys: TableName) -> LocalCopy:
         source: Any = self.plan.source
@@ -164,11 +206,11 @@ class _Work:
         self.connection.commit()
         return copy
 
-    def _release(self, copy: LocalCopy, name: str, rows: int) -> RunRecord:
-        """Anonymise a copy of the rows, verify it, and append it."""
+    def _release(self, copy: LocalCopy, name: str, rows: int, delete: Callable[[Connection], None] | None) -> RunRecord:
+        """Anonymise a copy of the rows, verify it, and append it; delete them in the same transaction on request."""
         plans = with_keys(make_plans(self.loaded, copy.source))
         plan = next(iter(plans.views.values()))
-        sink: Any = ArchiveSink(self.sink, name, rows, partial(_refuse_archive, plan))
+        sink: Any = ArchiveSink(self.sink, name, rows, self._source, partial(_refuse_archive, plan), delete)
         return run_plans(replace(plans, views={"": replace(plan, sink=sink)}), self.progress)[""].record
 
     def _too_few(self, name: str, archive: Archive, keys: TableName, rows: int) -> Batch:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sfumato.core import audit
 from sfumato.core.canonical import as_text
 from sfumato.core.interfaces import Sink, Source
-from sfumato.core.keys import Keys
+from sfumato.core.keys import Keys, looks_like_a_key
 from sfumato.core.mask import MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.undoing import keys_to_undo, not_undone, silent_operations, undo, undone_operations
@@ -184,6 +184,9 @@ def _refuse_irreversible(column: str, words: str | None) -> None:
 
 def _chosen(request: Request, keys: Keys) -> dict[str, str]:
     """Return the id of the key that is asked for, by the names of keys; an id without a name is meant of all names that have it."""
+    if any(looks_like_a_key(one) for one in request.key_ids):
+        words = "what looks like a key is given where the id of one should be"
+        raise UsageError(f"column {request.column}: {words}", code="key-id", hint="--key-id with what stands before the colon")
     asked = [one.rpartition("=") for one in request.key_ids]
     named = [(name, key_id) for name, _, key_id in asked if name]
     for name, key_id in named:
@@ -210,12 +213,12 @@ def _refuse_several_keys(silent: Sequence[tuple[Operation, str]], keys: Keys, ch
     """Refuse to guess under which of several keys values were made that do not say it: a wrong one would make other values of them, unnoticed."""
     for step, name in silent:
         if name not in chosen and len(keys.every(name)) > 1:
-            ids = ", ".join(key.id for key in keys.every(name))
+            known = [key.id for key in keys.every(name)]
             named = f"{name}=" if len(keys.known) > 1 else ""
             raise UsageError(
-                f"column {column}: {step.component_name()} does not say under which key values were made, and {name} has several: {ids}",
+                f"column {column}: {step.component_name()} does not say under which key values were made, and {name} has several: {', '.join(known)}",
                 code="key-id",
-                hint=f"--key-id {named}{keys.current(name).id}, or the one that was current when they were made",
+                hint=f"--key-id {named}{known[-1]}, or {', '.join(known[-2::-1])}: the one that was current when they were made",
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,14 +18,19 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.recoding import Recoding, nothing_to_recode
 from sfumato.core.record import RunRecord, Together
 from sfumato.core.workplace import Workplace
+from sfumato.engine.beside_strict import beside_strict
 from sfumato.engine.count import Counted, count, most_suppressed
 from sfumato.engine.derived import Finer, count_within, search_within
 from sfumato.engine.documents import nested_in_release
 from sfumato.engine.first_rows import first_rows_notes
 from sfumato.engine.frames import kind_of_frame
+from sfumato.engine.in_place import in_place
 from sfumato.engine.in_view import in_view
 from sfumato.engine.inside import inside
 from sfumato.engine.interval_ends import telling_columns, tight_columns
+from sfumato.engine.live_view import make_live_view
+from sfumato.engine.live_view_checks import live_view_asked
+from sfumato.engine.masks_inside import check_masks_inside
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.publish import private_part, publish, run_name
 from sfumato.engine.record import make_record
@@ -35,7 +40,8 @@ from sfumato.engine.tables import in_table, joined_records, published_together, 
 from sfumato.engine.together import Seen, check_together, originals_for
 from sfumato.engine.verify import read_again, verify
 from sfumato.engine.verify_inside import verify_inside
-from sfumato.errors import Mistake, PolicyError
+from sfumato.errors import Mistake, PolicyError, nothing_to_resume
+from sfumato.policy.load import load
 
 
 class Timings:
@@ -62,11 +68,12 @@ class View:
     masks: MaskPlan
     staged: Staged
     timings: Timings
+    notes: Sequence[str] = ()
 
     @property
     def suppressed(self) -> int:
         """How many rows were decided to be left out."""
-        return self.counted.refused_rows + int(self.counted.frequencies.combination_rows[self.recoding.class_of < 0].sum())
+        return self.counted.refused_rows + int(self.counted.frequencies.combination_rows[self.recoding.suppressed].sum())
 
     @property
     def ends(self) -> frozenset[str]:
@@ -75,20 +82,32 @@ class View:
         return frozenset(name for names in found for name in names)
 
 
-def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None) -> Release | Releases:
+def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None, resume: bool = False) -> Release | Releases:
     """Anonymise as the policy says, verify what was written, publish it and return it with its record.
 
     ``data`` is an Arrow table, a pandas or polars data frame, or anything else that gives rows by Arrow's interface. A policy with views gives
-    one release a view, by name, and one with tables one a table.
+    one release a view, by name, and one with tables one a table. Where an earlier run died while it masked a table in place, this one finishes it.
+    With ``resume`` it does only that, or goes on with the copy that a run inside a database has left; an error where there is neither.
 
     Raises an error, and publishes nothing, where a promise cannot be kept or anything is not as it must be.
     """
-    timings = Timings()
-    with timings.stage("plan"):
-        plans = with_keys(make_plans(policy, data))
-        _refuse_retention(plans)
-        plans = replace(plans, views=inside(plans.views))
-    releases = run_plans(plans, progress or Quiet(), timings, kind_of_frame(data))
+    timings, loaded = Timings(), load(policy)
+    with in_place(loaded, progress or Quiet(), resume) as begun:
+        if begun.finished is not None:
+            return begun.finished
+        with timings.stage("plan"):
+            plans = make_plans(loaded, data)
+            is_live_view = live_view_asked(plans) is not None
+            plans = with_keys(plans)
+            _refuse_retention(plans)
+        if is_live_view:
+            if resume:
+                raise nothing_to_resume("a live view has no rows of its own")
+            return make_live_view(plans, progress or Quiet(), timings)
+        with timings.stage("count"):
+            plans = begun.taken(plans)
+        plans = replace(plans, views=inside(plans.views, resume))
+        releases = run_plans(plans, progress or Quiet(), timings, kind_of_frame(data))
     return releases[""] if "" in releases else Releases(releases)
 
 
@@ -198,11 +217,13 @@ def _decided(plan: Plan, attached: Attached, finer: Finer | None, progress: Prog
 
 def _stage_view(plan: Plan, attached: Attached, finer: Finer | None, workplace: Workplace, progress: Progress, timings: Timings) -> View:
     counted, recoding = _decided(plan, attached, finer, progress, timings)
+    masks = _mask_plan(plan, counted)
+    with timings.stage("search"):
+        notes = beside_strict(plan, problem_of(plan, counted), counted, recoding, masks.publications)
     with timings.stage("apply"):
-        masks = _mask_plan(plan, counted)
         recoding = in_published_order(recoding, masks.publications)
         staged = plan.store.stage(attached, recoding, masks, plan.sink, workplace, progress)
-    return View(plan, counted, recoding, masks, staged, timings)
+    return View(plan, counted, recoding, masks, staged, timings, notes)
 
 
 def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progress: Progress) -> dict[str, RunRecord]:
@@ -229,13 +250,8 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     for name, view in views.items():
         seconds = view.timings.seconds | {"verify": round(view.timings.seconds["verify"] + timings.seconds["verify"], 3)}
         record = make_record(view.plan, view.counted, view.recoding, verified[name], view.suppressed, seconds, view.staged.effects)
-        missed = [
-            f"column {column}: {words}"
-            for column, context in view.masks.contexts.items()
-            for words in view.plan.resolved.masks[column].missed(context)
-        ]
         record = record.model_copy(
-            update={"notes": [*record.notes, *first.get(name, ()), *missed, *(words for views_of, words in between if name in views_of)]}
+            update={"notes": [*record.notes, *view.notes, *first.get(name, ()), *_missed(view), *(words for of, words in between if name in of)]}
         )
         finer = plans.derived_from.get(name)
         told: dict[str, Any] = {"view": name, "derived_from": finer, "together": [each for each in together if name in each.views]}
@@ -248,14 +264,21 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
     return records
 
 
+def _missed(view: View) -> list[str]:
+    """Return what masks could not look for."""
+    masks, contexts = view.plan.resolved.masks, view.masks.contexts
+    return [f"column {column}: {words}" for column, context in contexts.items() for words in masks[column].missed(context)]
+
+
 def _verified_inside(view: View, staged: Examining, progress: Progress) -> RunRecord:
     """Verify a view where it is staged, and return its record."""
     plan = view.plan
     with view.timings.stage("verify"):
         labels = list(labels_of(view.recoding, view.masks.publications).values())
         verified = verify_inside(plan, view.counted, view.masks, labels, staged.examined(progress), view.suppressed, view.recoding.levels)
-    record = make_record(plan, view.counted, view.recoding, verified, view.suppressed, view.timings.seconds, {})
-    return record.model_copy(update={"notes": [*record.notes, *first_rows_notes([plan]).get(plan.view, ())]})
+        effects = check_masks_inside(plan, view.masks, staged)
+    record = make_record(plan, view.counted, view.recoding, verified, view.suppressed, view.timings.seconds, effects)
+    return record.model_copy(update={"notes": [*record.notes, *first_rows_notes([plan]).get(plan.view, ()), *_missed(view)]})
 
 
 def _attach_plan(plans: Plans) -> AttachPlan:
@@ -301,7 +324,8 @@ def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
     columns = plan.resolved.policy.columns
     return MaskPlan(
         publications=[
-            Publication(name, counted.hierarchies[name], columns[name].publish, columns[name].level.minimum) for name in plan.quasi_identifiers
+            Publication(name, counted.hierarchies[name], columns[name].publish, columns[name].level.minimum, plan.schema.field(name).type)
+            for name in plan.quasi_identifiers
         ],
         masks={name: plan.resolved.masks[name] for name in plan.masked if name not in plan.quasi_identifiers},
         kept=plan.kept,

@@ -19,9 +19,11 @@ from sfumato.core.kernels.fingerprint import fingerprints
 from sfumato.core.mask import Mask
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.number_columns import added_prints, numbers_of
+from sfumato.core.publication import Publication
 from sfumato.core.quiet import Quiet
-from sfumato.core.reading import CodedColumn, read
+from sfumato.core.reading import CodedColumn, read, take_text
 from sfumato.core.straight_line import on_a_line
+from sfumato.engine.brackets import widths_of
 
 Rows = NDArray[np.bool_]
 _ONE_NUMBER = r"^[^0-9]*?(?P<number>-?[0-9]+(?:\.[0-9]+)?)[^0-9]*$"
@@ -78,8 +80,9 @@ class MaskedView:
         rows, link = table.num_rows, self.staged.link
         prints, plain, ends = np.zeros(rows, np.uint64), np.zeros(rows, bool), np.zeros(rows, bool)
         numbers = np.full(rows, np.nan)
-        if any(publication.column == column for publication in self.masks.publications):
-            written = self._written(column)
+        publication = next((each for each in self.masks.publications if each.column == column), None)
+        if publication is not None:
+            written = self._generalised(publication)
             prints[link], plain[link] = _prints(written), True
             if column in self.ends & of:
                 ends[link] = _is_end(written, numbers_of(table.column(column))[link])
@@ -104,8 +107,33 @@ class MaskedView:
                     perhaps += [told, told & ~changed] if (told & changed).any() else [told]
         return Shown(prints, plain, ends, [self._of_source(some, rows) for some in perhaps if some.any()], numbers, made)
 
+    def brackets(self, column: str, table: pa.RecordBatch) -> NDArray[np.float64]:
+        """Return how wide the bracket is in which a column leaves each number of a table of the source, infinite where it shows none."""
+        found, link = np.full(table.num_rows, np.inf), self.staged.link
+        if column not in self.masks.order:
+            return found
+        originals = numbers_of(table.column(column))[link]
+        publication = next((each for each in self.masks.publications if each.column == column), None)
+        written = self._written(column) if publication is None else self._generalised(publication)
+        if publication is not None:
+            found[link] = widths_of(written.values, written.codes, originals)
+            return found
+        for steps, held in self._branches(column, table):
+            if not steps:
+                found[link[held]] = 0.0
+            elif may_be_undone(steps) and is_row_by_row(steps) and not moves(steps):
+                found[link[held]] = widths_of(written.values, np.where(held, written.codes, -1), originals)[held]
+        return found
+
     def _written(self, column: str) -> CodedColumn:
         return read(self.staged.written, [column], {}, Quiet()).columns[column]
+
+    def _generalised(self, publication: Publication) -> CodedColumn:
+        """Return what is shown of a generalised column as values and intervals, whatever the style in which it is written."""
+        columns = [self._written(name) for name in publication.columns]
+        texts = [take_text(publication.as_text(column.values), column.codes.astype(np.int64)) for column in columns]
+        shown = publication.intervals(*texts).dictionary_encode()
+        return CodedColumn(shown.dictionary, shown.indices.fill_null(-1).to_numpy(zero_copy_only=False))
 
     def _chains(self, column: str) -> Sequence[Sequence[Mask]]:
         mask = self.masks.masks.get(column)

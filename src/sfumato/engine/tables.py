@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
-from sfumato.core.interfaces import PUBLISHED, Progress, Staged
+from sfumato.core.interfaces import PUBLISHED, InOneStep, Progress, Staged
 from sfumato.core.record import RunRecord
 from sfumato.databases.together import Together
 from sfumato.engine.joined import joined
 from sfumato.engine.ladder_tree import on_one_line
 from sfumato.engine.plan import Plans
 from sfumato.engine.translated import Translated
+from sfumato.sinks._dumps_together import DumpsTogether
 from sfumato.sinks.sql import Sql as SqlSink
+from sfumato.sinks.sql_dump import SqlDump
 from sfumato.sources.sql import Sql
 
 
@@ -26,12 +29,13 @@ def take_tables(plans: Plans, progress: Progress) -> None:
             source.take(connection)
 
 
-def published_together(plans: Plans) -> tuple[Plans, Together | None]:
+def published_together(plans: Plans) -> tuple[Plans, InOneStep | None]:
     """Return the plans with sinks that are published in one step, and what does it; none where all are kept in memory."""
-    sinks = {name: plan.sink for name, plan in plans.views.items() if isinstance(plan.sink, SqlSink)}
-    if not sinks:
+    first: Any = next(iter(plans.views.values())).sink
+    if not isinstance(first, SqlSink | SqlDump):
         return plans, None
-    together = Together(next(iter(sinks.values())).connected)
+    together = Together(first.connected) if isinstance(first, SqlSink) else DumpsTogether(first.path, first.dialect, first.compression)
+    sinks: dict[str, Any] = {name: plan.sink for name, plan in plans.views.items()}
     views = {name: replace(plan, sink=sinks[name].within(together)) for name, plan in plans.views.items()}
     return replace(plans, views=views), together
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sfumato.core.mask import Told
 from sfumato.core.number_columns import added_prints, numbers_of, numbers_printed
 from sfumato.core.straight_line import on_a_line
-from sfumato.engine.differences import Groups, few_in_common, few_people, smallest_group
+from sfumato.engine.brackets import few_left
+from sfumato.engine.differences import Groups, few_apart, few_in_common, few_people, smallest_group
 from sfumato.engine.shown_twice import few_who_may_have_it
 from sfumato.engine.shown_values import MaskedView, Rows, Shown
 
@@ -37,6 +38,11 @@ class ToldInView:
     def adds_up(self) -> bool:
         """Whether it tells totals, and not only values."""
         return bool((self.told.groups >= 0).any())
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it tells one value of a group, an extreme or a mode."""
+        return self.told.one_of is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +139,11 @@ class AllTold:
         for each in mixed:
             yield from self._left_of_mixed(family, each, self._known(family, {*seen} - {each.view}))
         yield from self._shown_twice(family)
+        yield from self._left_by_brackets(family, seen)
+        if any(each.chooses for each in family.totals):
+            known = self._known(family, seen, one_of=False)
+            for surely in known.guesses():
+                yield from self._few_of_choices(family, surely, known.by)
 
     def _known(self, family: _Family, seen: Collection[str], one_of: bool = True) -> _Known:
         """Return the values that some views show, surely and perhaps, those told of groups too where ``one_of`` says so, and what shows them."""
@@ -209,6 +220,34 @@ class AllTold:
             told = f"{names} together tell the total of {few}"
         return told if "fewer than" in few else f"{told}, fewer than {least}"
 
+    def _few_of_choices(self, family: _Family, known: Rows, by: Sequence[str]) -> Iterator[str]:
+        """Yield of how few people extremes and modes tell, beside each other, beside totals and beside values that are known.
+
+        One value of a group that is not told of the group without somebody is told because of them. Nothing adds up here, so that single groups are
+        held against each other, whatever other masks have made of the values before; where more than two tell of the same values, as the third
+        and the fourth largest do, also unions of groups, whose values can be put in one order.
+        """
+        rows = np.arange(len(self._people))
+        told = [number for number, each in enumerate(family.totals) if not each.told.mixed and (each.chooses or each.adds_up)]
+        several = sum(family.totals[number].chooses for number in told) > 2
+        groups = {number: np.where(known[family.places[number], rows], -1, family.totals[number].told.about) for number in told}
+        for some in [*([number] for number in told if known.any()), *combinations(told, 2)]:
+            totals = [family.totals[number] for number in some]
+            least = max(each.told.people for each in totals)
+            few = self._few_chosen([groups[number] for number in some], least, several) if any(each.chooses for each in totals) else None
+            if few is not None:
+                names, shown = _listed([each.words for each in totals]), _showing(by)
+                less = "" if "fewer than" in few else f", fewer than {least}"
+                if len(some) == 1:
+                    yield f"{names} tells one value of a group of which {shown} all values but those of {few}{less}"
+                else:
+                    yield f"{names} tell values or totals of groups that differ by {few}{less}" + (f" beside what {shown}" if by else "")
+
+    def _few_chosen(self, groups: Sequence[Groups], least: int, several: bool) -> str | None:
+        if len(groups) == 1 or several:
+            return few_people(groups, self._people, least)
+        return few_apart(groups[0], groups[1], self._people, least)
+
     def _few_in_any_order(self, family: _Family, known: Rows) -> Iterator[str]:
         """Yield whose values follow where some are shown in any order: a total tells which of these its group has, and so does one of them."""
         rows = np.arange(len(self._people))
@@ -236,6 +275,24 @@ class AllTold:
             some, few = found
             names, least = _listed([told[number].words for number in some]), max(told[number].told.people for number in some)
             yield f"{names} show one value of groups that have {'1 person' if few == 1 else f'{few} people'} in common, fewer than {least}"
+
+    def _left_by_brackets(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
+        """Yield which totals leave little open of what few people have, beside coarse values of all others."""
+        for each in family.totals:
+            if not each.adds_up or each.told.mixed or len(each.told.of) != 1:
+                continue
+            (column,) = each.told.of
+            prints, numbers = self._own_of(column)
+            showing = [view for view in self._views if view.name in seen and view.name != each.view and column in view.telling_of({column})]
+            if not showing or (prints != each.told.added)[each.told.groups >= 0].any():
+                continue
+            widths = np.minimum.reduce([view.brackets(column, self._table) for view in showing])
+            spread = float(np.ptp(numbers[np.isfinite(numbers)]))
+            few = few_left(each.told.groups, widths, self._people, each.told.people, spread)
+            if few is not None:
+                number = "1 person" if few == 1 else f"{few} people"
+                by = _showing([f"the view {view.name}" if view.name else "the release" for view in showing])
+                yield f"{each.words} tells a total of which {by} so much that less than a tenth is open of {number}, fewer than {each.told.people}"
 
     def _left_of_mixed(self, family: _Family, each: ToldInView, known: _Known) -> Iterator[str]:
         """Yield what is left of values that change places within groups of enough people, where other views show most of them."""

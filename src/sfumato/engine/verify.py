@@ -172,13 +172,13 @@ def _shown(plan: Plan, publication: Publication, original: Reading, written: Rea
     leaves = np.append(encoding.codes, encoding.null_code)[column.codes[members]]
     smallest = np.minimum.reduceat(leaves, classes.starts).astype(np.int64)
     largest = np.maximum.reduceat(leaves, classes.starts).astype(np.int64)
-    distinct, places = _distinct([written.columns[name] for name in publication.columns], classes.order[classes.starts])
+    distinct, places = _distinct(publication, [written.columns[name] for name in publication.columns], classes.order[classes.starts])
     return Shown(distinct, places, smallest, largest, leaves)
 
 
-def _distinct(columns: list[CodedColumn], rows: NDArray[np.int64]) -> tuple[list[pa.Array], NDArray[np.int64]]:
+def _distinct(publication: Publication, columns: list[CodedColumn], rows: NDArray[np.int64]) -> tuple[list[pa.Array], NDArray[np.int64]]:
     """Return the distinct texts of one or two columns, null among them, and which of them some rows have."""
-    texts = [pa.concat_arrays([as_text(column.values), pa.array([None], pa.string())]) for column in columns]
+    texts = [pa.concat_arrays([publication.as_text(column.values), pa.array([None], pa.string())]) for column in columns]
     codes = [np.where(column.codes[rows] < 0, len(column.values), column.codes[rows]).astype(np.int64) for column in columns]
     if len(columns) == 1:
         return texts, codes[0]

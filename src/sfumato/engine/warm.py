@@ -15,10 +15,11 @@ from sfumato.core.frequencies import Frequencies
 from sfumato.core.kernels import compiled_elsewhere, is_compiled
 from sfumato.core.problem import Problem
 from sfumato.core.quiet import Quiet
+from sfumato.core.relaxed_search import deals_out
 from sfumato.policy.load import Loaded
 from sfumato.registry import find
 
-_SIZES, _PROMISES, _GROUPS = "partition_by_size", "partition_by_promises", "group"
+_SIZES, _PROMISES, _RELAXED, _GROUPS = "partition_by_size", "partition_by_promises", "partition_relaxed", "group"
 
 
 def is_warm(loaded: Loaded) -> bool:
@@ -48,6 +49,9 @@ def _needed(loaded: Loaded) -> str:
     policy = loaded.policy
     if policy.algorithm.name != "mondrian":
         return _GROUPS
+    searches = [policy.algorithm, *(part.algorithm for parts in (policy.views, policy.tables) for part in parts.values())]
+    if any(search is not None and (deals_out(search.instance) or search.settings.get("relaxed") is True) for search in searches):
+        return _RELAXED
     own = [*(view.promises for view in policy.views.values()), *(table.promises for table in policy.tables.values())]
     promises = [*policy.promises, *(promise for each in own for promise in each or [])]
     subjects = [policy.subject, *(table.subject for table in policy.tables.values())]
@@ -70,7 +74,7 @@ def compile_search(name: str) -> None:
         None,
         {"illness": np.full(2, 2, np.int64)},
     )
-    find("algorithms", "mondrian")().search(Problem([ladder], promises, [1.0]), frequencies, Quiet())
+    find("algorithms", "mondrian")(relaxed=name == _RELAXED).search(Problem([ladder], promises, [1.0]), frequencies, Quiet())
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Prefixes of codes, zip codes above all: each level keeps fewer leading characters, ``10969`` becomes ``1096*``, then ``109**``.
 
-Characters are Unicode code points. A code shorter than a level's length stays itself at that level.
+Characters are Unicode code points. A level drops so many characters of every code, counted from the code's own end, whatever the length of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Annotated
 
@@ -21,12 +21,17 @@ from sfumato.core.settings import Settings
 
 _MOST_LEVELS = 16
 _LONGEST = 10_000
+Sizes = NDArray[np.int64]
 
 
 class Prefix(Settings):
     """Prefixes of codes; what is dropped is filled up with the mask, to the length of the longest code of the group.
 
-    Where that is a code of the data itself, or the label of a smaller group, the label gets one more mask character until it means one thing.
+    Level n drops n characters of every code, ``1010`` and ``SW1A 1AA`` become ``10**`` and ``SW1A 1**`` at level 2: codes of different lengths are
+    alike only once nothing of them is left. With ``lengths`` they share their beginnings, and a code that is no longer than the length of a level is
+    shown whole there. Of codes with more than 16 characters a level drops a sixteenth.
+
+    Where a label is a code of the data itself, or the label of a smaller group, it gets one more mask character until it means one thing.
 
     >>> zips = Prefix().build("zip", pa.array(["10961", "10969", "12047"]), np.array([1, 1, 1]))
     >>> [level.labels for level in zips.levels]
@@ -35,7 +40,10 @@ class Prefix(Settings):
 
     lengths: Annotated[
         list[int] | None,
-        Field(min_length=1, description="how many leading characters each level keeps, falling; one fewer a level where it is left out"),
+        Field(
+            min_length=1,
+            description="how many leading characters each level keeps, falling; where it is left out each level drops one more of every code",
+        ),
     ] = None
     mask: Annotated[str, Field(min_length=1, max_length=1, description="what stands for a character that is dropped")] = "*"
 
@@ -52,16 +60,17 @@ class Prefix(Settings):
         kind = "text" if pa.types.is_string(values.type) else canonical.infer(values)
         # the order of bytes is that of code points: what shares a prefix stands together
         values = values.take(pc.sort_indices(canonical.render(values)))
-        texts = canonical.render(values)
-        levels = self._levels(texts) if len(values) else ()
+        if self.lengths is None:
+            sizes = pc.utf8_length(canonical.render(values)).to_numpy(zero_copy_only=False)
+            values = values.take(pa.array(np.argsort(sizes, kind="stable")))
+        levels = self._levels(canonical.render(values)) if len(values) else ()
         return Hierarchy(column, False, kind, values, (*levels, Level(np.zeros(1, np.int32), (ROOT,))), builder=self)
 
     def _levels(self, texts: pa.Array) -> list[Level]:
-        sizes = pc.utf8_length(texts).to_numpy()
-        meanings = {text: (place, place) for place, text in enumerate(texts.to_pylist())}
+        sizes = pc.utf8_length(texts).to_numpy(zero_copy_only=False).astype(np.int64)
+        meanings = {text: (place, place) for place, text in enumerate(texts.to_pylist())} | {ROOT: (0, len(texts) - 1)}
         levels = []
-        for length in self.lengths or _default_lengths(int(sizes.max())):
-            starts, prefixes = _groups(texts, length)
+        for starts, prefixes in self._groups(texts, sizes):
             ends = [*(starts[1:] - 1).tolist(), len(texts) - 1]
             longest = np.maximum.reduceat(sizes, starts).tolist()
             labels = []
@@ -73,17 +82,31 @@ class Prefix(Settings):
             levels.append(Level(starts, tuple(labels)))
         return levels
 
+    def _groups(self, texts: pa.Array, sizes: Sizes) -> Iterator[tuple[NDArray[np.int32], list[str]]]:
+        """Return for each level the first leaf of each group, and the leading characters that its codes show."""
+        if self.lengths is not None:
+            for length in self.lengths:
+                yield _starts(pc.utf8_slice_codeunits(texts, 0, length), np.zeros(len(texts), np.int64))
+            return
+        for kept in _kept(sizes):
+            yield _starts(_heads(texts, kept), np.where(kept > 0, sizes, 0))
 
-def _default_lengths(longest: int) -> Sequence[int]:
-    """Return one length fewer a level down to one character; of very long codes only some of them."""
-    if longest <= _MOST_LEVELS:
-        return range(longest - 1, 0, -1)
-    return [longest * step // _MOST_LEVELS for step in range(_MOST_LEVELS - 1, 0, -1)]
+
+def _kept(sizes: Sizes) -> Iterator[Sizes]:
+    """Return for each level how many characters of codes of these lengths are left: one fewer a level; of very long codes a sixteenth fewer."""
+    rungs = min(int(sizes.max()), _MOST_LEVELS)
+    for level in range(1, rungs):
+        yield np.maximum(np.minimum(sizes - level, sizes * (rungs - level) // rungs), 0)
 
 
-def _groups(texts: pa.Array, length: int) -> tuple[NDArray[np.int32], list[str]]:
-    """Return the first leaf of each group that shares its leading characters, and these characters."""
-    heads = pc.utf8_slice_codeunits(texts, 0, length)
-    changes = pc.not_equal(heads[1:], heads[:-1]).to_numpy(zero_copy_only=False)
+def _heads(texts: pa.Array, kept: Sizes) -> pa.Array:
+    """Return the leading characters of each code; codes of which the same number is kept stand together."""
+    runs = np.flatnonzero(np.diff(kept, prepend=-1, append=-1))
+    return pa.concat_arrays([pc.utf8_slice_codeunits(texts[first:last], 0, int(kept[first])) for first, last in pairwise(runs.tolist())])
+
+
+def _starts(heads: pa.Array, apart: Sizes) -> tuple[NDArray[np.int32], list[str]]:
+    """Return the first leaf of each group of like heads, and these; ``apart`` differs where they are two groups nevertheless."""
+    changes = pc.not_equal(heads[1:], heads[:-1]).to_numpy(zero_copy_only=False) | (apart[1:] != apart[:-1])
     starts = np.flatnonzero(np.r_[True, changes]).astype(np.int32)
     return starts, heads.take(pa.array(starts)).to_pylist()

@@ -6,6 +6,7 @@ the length asked for. A length that is too large is a value that cannot be compu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ _STEPS_FROM_NULL = _STEPS_OF_ONE.replace("start::HUGEINT", "0")
 _LISTS = ("range", "generate_series")
 _SIZES = ("list_resize", "array_resize")
 _PADS = ("lpad", "rpad")
+_FORMATS = ("printf", "format")
+_WIDE = re.compile(r"[%:.][-+ 0#<>^]*[0-9]{5,}|%[-+ 0#]*[*]|[{][^{}]*[{]")
 _MAKING = frozenset([*_LISTS, *_SIZES, "repeat"])
 
 
@@ -34,6 +37,25 @@ def definitions() -> Iterator[str]:
         whole = f"system.main.{name}"
         overloads = (f"(stop) AS {whole}({_STEPS_FROM_NULL})", f"(start, stop) AS {whole}(start, {_STEPS_OF_ONE})")
         yield f"CREATE MACRO {name} {', '.join(overloads)}, (start, stop, step) AS {whole}(start, {_STEPS}, step)"
+
+
+def too_wide(part: Any, below: Iterator[Any]) -> str | None:
+    """Return the function of one part of an expression that fills up to a width of more than five digits, or to one that a value says; else None.
+
+    ``below`` are the part and all parts within it. A format is read as a text: a width in it is no argument that could be looked at first.
+    """
+    name: str = part.get("function_name", "").lower()
+    constants = [one for one in below if one.get("class") == "CONSTANT"] if name in _FORMATS else []
+    return name if any(_WIDE.search(text) for constant in constants for text in _texts(constant)) else None
+
+
+def _texts(tree: Any) -> Iterator[str]:
+    """Yield all texts in a part of a tree; how a constant is written down there hangs on the version of DuckDB."""
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, dict):
+        for below in tree.values():
+            yield from _texts(below)
 
 
 def multiplied(part: Any, below: Iterator[Any]) -> str | None:

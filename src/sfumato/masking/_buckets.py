@@ -16,7 +16,7 @@ Texts = Callable[[Whole], pa.Array]
 _SMALL = 1 << 16
 
 
-def even_labels(numbers: Whole, valid: Truths, width: int, ends: tuple[int | None, int | None], texts: Texts) -> pa.Array:
+def even_labels(numbers: Whole, valid: Truths, width: int, ends: tuple[int | None, int | None], texts: Texts, half_open: bool = False) -> pa.Array:
     """Return the interval of each number among those of one width, which begin at the lower end, or at 0; null beyond the ends."""
     low, high = ends
     valid = _between(numbers, valid, low, high)
@@ -30,7 +30,9 @@ def even_labels(numbers: Whole, valid: Truths, width: int, ends: tuple[int | Non
         distinct, places = np.unique(places, return_inverse=True)
     starts = distinct * width + (low or 0)
     stops = starts + width - 1
-    return _taken(interval_labels(starts, stops if high is None else np.minimum(stops, high), texts), places, valid)
+    stops = stops if high is None else np.minimum(stops, high)
+    labels = half_open_labels(starts, stops, high, texts) if half_open else interval_labels(starts, stops, texts)
+    return _taken(labels, places, valid)
 
 
 def cut_labels(numbers: Whole, valid: Truths, starts: Whole, ends: tuple[int | None, int | None], labels: pa.Array) -> pa.Array:
@@ -49,6 +51,13 @@ def interval_labels(starts: Whole, stops: Whole, texts: Texts) -> pa.Array:
     """Return how closed intervals are written; one of a single number is that number."""
     written = pc.binary_join_element_wise("[", texts(starts), ", ", texts(stops), "]", "")
     return pc.if_else(pa.array(starts == stops), texts(starts), written)
+
+
+def half_open_labels(starts: Whole, stops: Whole, high: int | None, texts: Texts) -> pa.Array:
+    """Return how intervals are written that reach to the next one, whatever the decimals between them; the one that ends with all is closed."""
+    last = stops == high if high is not None else np.zeros(len(stops), bool)
+    reaching = pc.binary_join_element_wise("[", texts(starts), ", ", texts(stops + 1), ")", "")
+    return pc.if_else(pa.array(last), interval_labels(starts, stops, texts), reaching)
 
 
 def _between(numbers: Whole, valid: Truths, low: int | None, high: int | None) -> Truths:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sfumato.masking._bounded_functions import definitions, multiplied
+from sfumato.masking._bounded_functions import LONGEST, definitions, multiplied, too_wide
 
 if TYPE_CHECKING:
     import duckdb
@@ -91,6 +91,9 @@ def refuse_more_than_a_row(sql: str) -> None:
             raise ValueError("is no single expression of SQL")
         wrong = _first(connection, node, _beyond, frozenset())
         many = next((found for part in _parts(node) if (found := multiplied(part, _parts(part))) is not None), None)
+        wide = next((found for part in _parts(node) if (found := too_wide(part, _parts(part))) is not None), None)
+    if wide is not None:
+        raise ValueError(f"fills up to a width that is beyond {LONGEST}, or that a value says, by {wide}; write a smaller number")
     if wrong is not None:
         name = wrong.removeprefix("the function ")
         if name != wrong and name not in _every_function():
@@ -98,6 +101,24 @@ def refuse_more_than_a_row(sql: str) -> None:
         raise ValueError(f"looks beyond its row by {wrong}; {_ADVICE}")
     if many is not None:
         raise ValueError(f"makes much many times over, by {many}; write them beside each other")
+
+
+def named_columns(sql: str) -> list[str]:
+    """Return the columns that an expression names, each once, in its own writing; words for the clock, and what a lambda calls its values, are none.
+
+    >>> named_columns("upper(rows.name) || list_transform([1], x -> x + age)::text || current_date")
+    ['name', 'age']
+    """
+    with closed_connection() as connection:
+        parts = list(_parts(_parsed(connection, sql)))
+    called = {name for part in parts if part["class"] == "LAMBDA" for one in _parts(part.get("lhs")) for name in one.get("column_names", ())}
+    found = []
+    for part in parts:
+        names = part.get("column_names", []) if part["class"] == "COLUMN_REF" else []
+        name = names[1] if len(names) > 1 and names[0].lower() == "rows" else names[0] if names else ""
+        if name and name not in called and _word(part) not in _CLOCK_WORDS:
+            found.append(name)
+    return list(dict.fromkeys(found))
 
 
 def what_changes(sql: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from string import ascii_letters, digits
 from typing import Annotated
 
 import numpy as np
@@ -39,6 +40,11 @@ class Sealed(Operation):
     def makes(self) -> ValueType | None:
         """Text, whatever the value is."""
         return "text"
+
+    @property
+    def characters(self) -> str | None:
+        """Those of base64, and the dots between the parts of an envelope."""
+        return f"{ascii_letters}{digits}+/-_."
 
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Say before anything is read that the library is missing; columns of every type fit."""

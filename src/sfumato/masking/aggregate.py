@@ -2,12 +2,12 @@
 
 A plain minimum is somebody's own value, a sum of which one person makes up most nearly so, and the mode of a group of different values anybody's.
 What is told here is told of k people: extremes from the kth person inwards, the median as the mean of the k people in the middle, the mode where k
-people share it, sums and means where no person makes up more than a part of them.
+people share it, sums and means where no person makes up more than a part of them: that of the sizes of what each adds with all rows together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sfumato.core.canonical import ValueType, as_text
-from sfumato.core.grouped_mask import GroupedMask
+from sfumato.core.grouped_mask import GroupedMask, missing, told_apart
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly
@@ -24,6 +24,7 @@ from sfumato.core.row_groups import parts_of_people, people_of
 
 Function = Literal["sum", "median", "average", "max", "min", "count", "mode"]
 _OF_ANYTHING = ("count", "mode")
+_MOST_DIGITS = 38
 _ADDED_UP = ("sum", "average", "count", "median")
 Numbers = NDArray[np.float64]
 
@@ -31,15 +32,20 @@ Numbers = NDArray[np.float64]
 class Aggregate(GroupedMask):
     """Replaces every value by an aggregate of its group, or of the whole table where no columns make groups.
 
-    A group with fewer than k people, or in which one of them would show, has no value: the run stops, or it is removed. ``plain`` gives the plain
-    aggregates instead, and plan and record say what they reveal. Cost: one sort; holds the column in memory.
+    A group with fewer than k people, or in which one of them would show, has no value: the run stops, or it is removed. Where neither the mask nor a
+    promise names k it is 2. Extremes are told from the kth person inwards; the median is the mean of the k people in the middle, each of whom, where
+    the policy names a ``subject``, stands there with the mean of their own rows. ``plain`` gives the plain aggregates instead, and plan and record
+    say what they reveal. Cost: one sort; holds the column in memory.
     """
 
     types_with_any_settings: ClassVar[tuple[ValueType, ...]] = ()
 
     function: Annotated[Function, Field(description="sum, median, average, max, min, count or mode")]
     by: Annotated[list[str], Field(description="the columns whose values make the groups; all rows are one where there are none")] = []
-    k: Annotated[int | None, Field(ge=2, description="the fewest people of whom anything is told; that of the policy where it is not given")] = None
+    k: Annotated[
+        int | None,
+        Field(ge=2, description="the fewest people of whom anything is told; that of the policy's k_anonymity where it is not given, without one 2"),
+    ] = None
     dominance: Annotated[float, Field(gt=0, le=1, description="the largest part of a sum or mean that one person may make up")] = 0.5
     minimum: Annotated[float | None, Field(description="the smallest number that min and max may tell")] = None
     maximum: Annotated[float | None, Field(description="the largest number that min and max may tell")] = None
@@ -77,10 +83,9 @@ class Aggregate(GroupedMask):
         """What a plain aggregate reveals."""
         return [f"plain {self.function}: {_PLAIN[self.function][0].lower()}{_PLAIN[self.function][1:-1]}"] if self.plain else []
 
-    @property
-    def refusal(self) -> tuple[str, str]:
-        """It is the group that is refused, not the value."""
-        k = "k" if self.k is None else self.k
+    def refused(self, people: int) -> tuple[str, str]:
+        """Return that it is the group that is refused, not the value."""
+        k = self.k or people
         few = f"fewer than {k} people of the group share a value" if self.function == "mode" else f"groups of fewer than {k} people"
         if self.function in ("sum", "average", "median"):
             few += f", or in which one person makes up more than {self.dominance:g} of it"
@@ -89,14 +94,24 @@ class Aggregate(GroupedMask):
         return f"of which aggregate tells nothing ({'; or '.join(reasons)})", "larger groups, by fewer columns"
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
-        """Return whole numbers for counts, else the type that it was."""
-        return pa.int64() if self.function == "count" else original
+        """Return whole numbers for counts, decimals of more digits for sums of some, else the type that it was."""
+        if self.function == "count":
+            return pa.int64()
+        # three times 999.99 has a digit more than each
+        wider = self.function == "sum" and pa.types.is_decimal(original) and original.precision < _MOST_DIGITS
+        return pa.decimal128(_MOST_DIGITS, original.scale) if wider else original
+
+    def apply_and_locate(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, Mapping[str, NDArray[np.bool_]]]:
+        """Return the aggregate of each row's group, and apart the rows whose groups are refused, and those that hold no number."""
+        made = self.apply(columns, context)
+        return made, {"": missing(made)} if self.function in _OF_ANYTHING else told_apart(made, columns.column(context.column))
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the aggregate of each row's group."""
         column = columns.column(context.column)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
+        column = column.cast(self.output_type(column.type)) if self.function == "sum" else column
         groups, number = self.groups(columns)
         people = people_of(columns, context.subject)
         if self.function == "mode":
@@ -169,7 +184,8 @@ class Aggregate(GroupedMask):
         if self.function == "count":
             return float(len(numbers))
         if self.function in ("sum", "average"):
-            shares = np.bincount(whose, np.abs(numbers))
+            # what somebody takes away again adds nothing up: large numbers that cancel out would hide who makes up the rest
+            shares = np.abs(np.bincount(whose, numbers))
             if shares.max() > self.dominance * shares.sum():
                 return np.nan
             return float(_FUNCTIONS[self.function](numbers))

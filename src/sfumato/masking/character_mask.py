@@ -82,12 +82,14 @@ class CharacterMask(Operation):
         """Return the ends of the text around a repeated character."""
         import ibis
 
-        text = columns[context.column]
-        if self.skip or not text.type().is_string():
+        from sfumato.databases.server_functions import first, last, length, repeated, text_of
+
+        text = text_of(columns[context.column])
+        if self.skip or text is None:
             return None
         kept = self.keep_first + self.keep_last
-        long = text.length() > kept
-        number = long.ifelse(text.length() - kept, text.length()) if self.length is None else ibis.literal(self.length)
-        mask = ibis.literal(self.character).repeat(number)
-        masked = long.ifelse(text.left(self.keep_first) + mask + text.right(self.keep_last), mask)
-        return text.isnull().ifelse(ibis.null("string"), masked)
+        long = length(text) > kept
+        number = long.ifelse(length(text) - kept, length(text)) if self.length is None else ibis.literal(self.length)
+        mask = repeated(ibis.literal(self.character), number)
+        masked = long.ifelse(first(text, self.keep_first) + mask + last(text, self.keep_last), mask) if kept else mask
+        return text.notnull().ifelse(masked, ibis.null())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,10 @@ from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
 
+if TYPE_CHECKING:
+    import ibis
+
+_NO_SPACE = "\t\n\f\r "
 _ADDRESS = r"^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$"
 
 
@@ -32,6 +37,8 @@ class EmailMask(Operation):
         uniqueness="lossy",
         changes_type=True,
         scope="value",
+        types=("text",),
+        engines=("arrow", "sql"),
         reveals="The domain and the first characters where they are kept, and how long the parts of an address are.",
     )
 
@@ -58,3 +65,21 @@ class EmailMask(Operation):
         kept = before & (number < self.keep_first) & points.of_each(at > self.keep_first)
         kept |= ~before & (self.keep_domain | points.among("@."))
         return points.masked(kept, self.character).text(valid)
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return the addresses masked, by what stands before the ``@`` and after it."""
+        import ibis
+
+        from sfumato.databases.server_functions import first, is_written_as, last, length, position, repeated, replaced, text_of
+        from sfumato.masking._ends_expressions import can_be_written
+
+        text = text_of(columns[context.column])
+        if text is None or not can_be_written(self.character):
+            return None
+        before = position(text, "@") - 1
+        kept = (before > self.keep_first).ifelse(self.keep_first, 0)
+        rest = last(text, length(text) - before)
+        domain = rest if self.keep_domain else replaced(rest, "[^.@]", self.character)
+        part = f"[^{_NO_SPACE}@.]+"
+        valid = is_written_as(text, f"[^{_NO_SPACE}@]+@{part}(?:[.]{part})+")
+        return valid.ifelse(first(text, kept) + repeated(ibis.literal(self.character), before - kept) + domain, ibis.null())

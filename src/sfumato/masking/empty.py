@@ -33,6 +33,6 @@ class Empty(Operation):
 
     def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value:
         """Return nothing, in the type of the column."""
-        import ibis
+        from sfumato.databases.server_functions import nothing
 
-        return ibis.null().cast(columns[context.column].type())
+        return nothing(columns[context.column])

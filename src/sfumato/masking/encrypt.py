@@ -5,10 +5,10 @@ The nonce has 96 bits: under one key and domain no more than four thousand milli
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import ClassVar
 
+from sfumato.core.chance import random_bytes
 from sfumato.core.mask import Card
 from sfumato.masking._sealed import Cipher, Sealed, secret_of
 
@@ -41,7 +41,7 @@ class Encrypt(Sealed):
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         encrypt = AESGCM(secret).encrypt
-        random = os.urandom(_NONCE * len(values))
+        random = random_bytes(_NONCE * len(values))
         nonces = (random[start : start + _NONCE] for start in range(0, len(random), _NONCE))
         return [nonce + encrypt(nonce, value, associated) for nonce, value in zip(nonces, values, strict=True)]
 

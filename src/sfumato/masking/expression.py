@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.errors import DataError
-from sfumato.masking._row_expressions import closed_connection, refuse_more_than_a_row, what_changes
+from sfumato.masking._row_expressions import closed_connection, named_columns, refuse_more_than_a_row, what_changes
 
 if TYPE_CHECKING:
     import duckdb
@@ -24,7 +24,8 @@ _DIGITS = 38
 class Expression(Operation):
     """Computes a value from the row by an expression of DuckDB: ``upper(left(name, 1)) || '.'``.
 
-    The column goes by its own name, others must be named in ``columns``; all are text where the source is. Nothing can be read or written from it:
+    The column goes by its own name, others must be named in ``columns``. All are text where the source is, as in delimited files, whatever their
+    values look like: ``score::int + 1`` makes a number of one. Nothing can be read or written from it:
     no files, no other tables, no network. An expression sees one row: aggregates, windows, subqueries, ``unnest`` and stars are refused with the
     policy, and so is what asks for the database itself, such as ``version()``. Instants are in UTC, wherever the machine is. A value for which it
     cannot be computed, such as a text that is to be a number, is one that it cannot take; where chance is in it, as with ``random()``, such a value
@@ -66,6 +67,11 @@ class Expression(Operation):
     def reads(self) -> Sequence[str]:
         """The other columns."""
         return self.columns
+
+    def unread(self, column: str) -> Sequence[str]:
+        """Return the columns that the expression of a column names and is not given; the database does not mind capitals."""
+        given = {name.lower() for name in ("rows", column, *self.columns)}
+        return [name for name in named_columns(self.sql) if name.lower() not in given]
 
     @property
     def warnings(self) -> Sequence[str]:
@@ -123,5 +129,6 @@ def _not_computed(column: str) -> DataError:
     return DataError(
         f"column {column}: the expression of its mask cannot be computed",
         code="mask-expression",
-        hint="look at the names and types of its columns; one with chance in it must fit every row: TRY_CAST, or CASE WHEN",
+        hint="look at the types of its columns: what a delimited file holds is text, and score::int a number; one with chance in it must fit every "
+        "row: TRY_CAST, or CASE WHEN",
     )

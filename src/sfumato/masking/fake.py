@@ -6,7 +6,7 @@ The values are those of faker, which ``sfumato[masking]`` brings along. Accounts
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -58,7 +58,7 @@ class Fake(ByChance):
     'example'
     """
 
-    kind: Annotated[Kind, Field(description="what the values are")]
+    kind: Annotated[Kind, Field(description=f"what the values are: {', '.join(get_args(Kind))}")]
     locale: Annotated[str, Field(description="language and country, such as de_DE")] = "en_US"
     by: Annotated[list[str] | None, Field(min_length=1, description="the columns whose values decide, in place of the column's own")] = None
 

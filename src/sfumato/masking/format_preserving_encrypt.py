@@ -6,6 +6,7 @@ FF1 of NIST Special Publication 800-38G (2016) with AES-256; the smallest number
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Annotated
 
 import numpy as np
@@ -30,12 +31,15 @@ _ALPHABETS = {
 }
 _FEWEST = 1_000_000
 _PIECE = 1 << 14
+# the steps of a value grow with the square of its length, so that one long text could hold up a run for hours
+LONGEST = 4096
 
 
 class FormatPreservingEncrypt(Operation):
     """Replaces the characters of an alphabet by others of it; length, and the characters between them, stay as they are. Two values stay two.
 
-    A text of which there are fewer than a million, such as five digits, cannot be taken: all of them could be tried. Check digits are not kept.
+    A text of which there are fewer than a million, such as five digits, cannot be taken: all of them could be tried. Nor can one with more than 4096
+    characters of the alphabet, whose cost grows with the square of their number. Check digits are not kept.
     When values are revealed, a wrong key cannot be told from the right one. Needs the library cryptography, which ``sfumato[masking]`` brings along.
     Cost: about half a microsecond a value of 16 digits, 20 where it has more than 32.
     """
@@ -92,8 +96,21 @@ class FormatPreservingEncrypt(Operation):
         refuse_missing_library()
         return super().misfit(kind, declared)
 
+    def misfit_after(self, maker: Operation) -> str | None:
+        """Return that what another operation makes is written with other characters."""
+        if maker.characters is not None and not set(maker.characters) <= {*self._characters, *self.keep}:
+            return f"takes texts of the alphabet {self.alphabet}, and the column has other characters"
+        return super().misfit_after(maker)
+
+    def refused(self, people: int) -> tuple[str, str]:
+        """Return which texts are too short."""
+        del people
+        short = f"fewer than {self._shortest} of them, of which there are less than a million texts, or more than {LONGEST}"
+        words = f"that format_preserving_encrypt cannot take (characters that are not of the alphabet {self.alphabet}, or {short})"
+        return f"with a value {words}", "hash or tokenise, which take every value, keep: '-' for what stands between, or mask the others with `when`"
+
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
-        """Return the encrypted values; null for one with other characters, or with too few."""
+        """Return the encrypted values; null for one with other characters, or with too few or too many."""
         texts = value_text(columns.column(context.column), context.kind)
         return on_present(texts, lambda present: self._permuted(present, context, decrypt=False))
 
@@ -113,8 +130,10 @@ class FormatPreservingEncrypt(Operation):
         return pa.concat_arrays(parts) if parts else texts
 
     def _valid(self, numerals: Numerals) -> NDArray[np.bool_]:
-        shortest = 2
-        while len(self._characters) ** shortest < _FEWEST:
-            shortest += 1
-        found: NDArray[np.bool_] = ~numerals.foreign & (numerals.counts >= shortest)
+        found: NDArray[np.bool_] = ~numerals.foreign & (numerals.counts >= self._shortest) & (numerals.counts <= LONGEST)
         return found
+
+    @property
+    def _shortest(self) -> int:
+        """The fewest characters of which there are a million texts."""
+        return next(number for number in count(2) if len(self._characters) ** number >= _FEWEST)

@@ -6,9 +6,10 @@ nothing is promised; what a search does to the quasi-identifiers of a promise is
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -22,23 +23,30 @@ from sfumato.core.canonical import ValueType
 from sfumato.core.encoding import encode
 from sfumato.core.mask import Card, MaskContext, Operation, type_of_arrow
 from sfumato.core.policy_bounds import PolicyBound, bound_text, first_moment, is_day
-from sfumato.core.typed_column import DAY, FIRST, LAST, Numbers, Times, decimals_of, exact, number_texts
+from sfumato.core.typed_column import DAY, DIGITS, FIRST, LAST, Numbers, Times, decimals_of, exact, number_texts
 from sfumato.errors import DataError
-from sfumato.masking._buckets import cut_labels, even_labels, interval_labels
+from sfumato.masking._buckets import cut_labels, even_labels, half_open_labels, interval_labels
 from sfumato.masking._prefixes import code_prefixes, is_address, networks
+
+if TYPE_CHECKING:
+    import ibis
 
 _WAYS = ("size", "intervals", "bins", "level", "keep", "prefix")
 _BEGINNING = -(2**62)
+_MOST_CUTS = 256
 Whole = NDArray[np.int64]
+_Cuts = tuple[Whole, tuple[int | None, int | None], pa.Array]
 
 
 class Generalise(Operation):
     """Makes values coarser, in one of six ways. The column becomes text; missing values stay missing.
 
     ``size`` and ``intervals`` write closed intervals, ``[20, 29]``, ``bins`` also ``< 18`` and ``>= 65`` at the open ends: no value is lost between
-    two of them. Numbers are cut to their ``decimals`` first, so that 29.9 is among ``[20, 29]``; with date bounds instants are cut to their day, in
-    UTC. A value beyond ``minimum`` or ``maximum`` cannot be masked, nor one that the hierarchy does not know, nor a code that is no longer than its
-    ``prefix``. Cost: 20 nanoseconds a number; other values are worked out once for each distinct one.
+    two of them. Whole numbers lie in closed intervals; those of a column of type decimal, declared or as it comes, in intervals that reach to the
+    next, ``[20, 30)``, unless ``decimals`` says how many there are: then they are closed again, ``[20.00, 29.99]``. With date bounds instants are
+    cut to their day, in UTC. A number that lies between two closed intervals cannot be masked, 29.9 between ``[20, 29]`` and ``[30, 39]``, nor a
+    value beyond ``minimum`` or ``maximum``, nor one that the hierarchy does not know, nor a code of which ``prefix`` or the level of a hierarchy of
+    prefixes would show all. Cost: 20 nanoseconds a number; other values are worked out once for each distinct one.
 
     >>> from sfumato.core.mask import MaskContext
     >>> ages = pa.RecordBatch.from_pydict({"age": ["17", "30.5", "99"]})
@@ -46,6 +54,8 @@ class Generalise(Operation):
     ['[10, 19]', '[30, 39]', '[90, 99]']
     >>> Generalise(bins=[18, 65]).apply(ages, MaskContext("age")).to_pylist()
     ['< 18', '[18, 64]', '>= 65']
+    >>> Generalise(size=10).apply(ages, MaskContext("age", kind="decimal")).to_pylist()
+    ['[10, 20)', '[30, 40)', '[90, 100)']
     """
 
     types_with_any_settings: ClassVar[tuple[ValueType, ...]] = ()
@@ -137,9 +147,26 @@ class Generalise(Operation):
             uniqueness="lossy",
             changes_type=True,
             scope="value",
+            engines=("arrow",) if self.level is not None else ("arrow", "sql"),
             types=types,
             reveals="In which group the value is, and how often each group occurs; a group of few tells nearly as much as the value.",
         )
+
+    @property
+    def makes(self) -> ValueType | None:
+        """What intervals, stretches of the calendar and beginnings of codes are; names of bins and of levels may be anything."""
+        if self.keep in ("year", "day"):
+            return "integer" if self.keep == "year" else "date"
+        if self.level is not None or self.labels is not None or self._of_single_numbers:
+            return None
+        return "text"
+
+    @property
+    def _of_single_numbers(self) -> bool:
+        """Whether an interval can be of one number, which is then shown as it is."""
+        if self.size is not None:
+            return not self._of_days and exact(self.size) * 10**self._digits == 1
+        return self.intervals is not None and not self._of_days and self._unit(self.maximum or 0) - self._unit(self.minimum or 0) < self.intervals
 
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type."""
@@ -162,18 +189,130 @@ class Generalise(Operation):
         if self._of_days:
             times = Times.of(values)
             return self._by_intervals(times.microseconds // DAY, times.valid)
-        return self._by_intervals(*Numbers.of(values).at(self._digits, "down"))
+        return self._by_numbers(Numbers.of(values), self.decimals is None and (context.kind or type_of_arrow(values.type)) == "decimal")
 
-    def _by_intervals(self, numbers: Whole, valid: NDArray[np.bool_]) -> pa.Array:
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return what holds each value, of typed columns; None for levels of a hierarchy, and where codes may be addresses."""
+        value = columns[context.column]
+        if self.level is not None:
+            return None
+        if self.prefix is not None:
+            return self._prefix_expressed(value, context.kind)
+        if self.keep is not None or self._of_days:
+            return self._days_expressed(value)
+        # intervals of decimals are half-open, and of other numbers it depends on the row whether an interval of whole ones holds them
+        return self._numbers_expressed(value) if value.type().is_integer() and context.kind != "decimal" else None
+
+    def _prefix_expressed(self, value: Any, declared: ValueType | None) -> Any | None:
+        import ibis
+
+        from sfumato.databases.server_functions import first, length, text_of
+
+        text, number = text_of(value), self.prefix or 1
+        # of text of which nobody says what it is, some may be addresses
+        if text is None or declared == "ip" or (declared is None and not value.type().is_integer()):
+            return None
+        return (length(text) > number).ifelse(first(text, number) + "*", ibis.null())
+
+    def _days_expressed(self, value: Any) -> Any | None:
+        from sfumato.databases.server_functions import day, days, stretch, text_of
+
+        if not (value.type().is_date() or value.type().is_timestamp()):
+            return None
+        if self.keep is not None:
+            return stretch(value, self.keep)
+        earliest, latest = FIRST // DAY, LAST // DAY
+
+        def texts(number: Any) -> Any:
+            return text_of(day((number < earliest).ifelse(earliest, (number > latest).ifelse(latest, number))))
+
+        return self._intervals_expressed(days(value), value.notnull(), texts)
+
+    def _numbers_expressed(self, value: Any) -> Any | None:
+        from sfumato.databases.server_functions import number_text, quotient
+        from sfumato.masking._number_expressions import MOST, multiple, whole_within
+
+        found = whole_within(value)
+        if found is None:
+            return None
+        more, number, fits = self._digits - found.scale, found.number, found.fits
+        if more < -DIGITS or more > DIGITS:
+            return None
+        if more > 0:
+            fits = fits & (number.abs() <= MOST // 10**more)
+            number = number * 10**more
+        elif more < 0:
+            number = quotient(multiple(number, 10**-more, "down"), -more)
+        return self._intervals_expressed(number, fits, lambda place: number_text(place, self._digits))
+
+    def _intervals_expressed(self, number: Any, fits: Any, texts: Callable[[Any], Any]) -> Any | None:
+        import ibis
+
+        from sfumato.masking._number_expressions import multiple
+
+        low, high = (None if bound is None else self._unit(bound) for bound in (self.minimum, self.maximum))
+        for test in (None if low is None else number >= low, None if high is None else number <= high):
+            fits = fits if test is None else fits & test
+        if self.size is None:
+            starts, _, labels = self._closed_cuts
+            if len(starts) > _MOST_CUTS:
+                return None
+            named = list(zip((number < int(start) for start in starts[1:]), (ibis.literal(label) for label in labels.to_pylist()), strict=False))
+            rest = ibis.literal(labels[-1].as_py())
+            return fits.ifelse(ibis.cases(*named, else_=rest) if named else rest, ibis.null())
+        width = int(self.size) if self._of_days else int(exact(self.size) * 10**self._digits)
+        if width > 10**DIGITS:
+            return None
+        begin = multiple(number - low if low else number, width, "down")
+        begin = begin + low if low else begin
+        end = begin + (width - 1)
+        end = end if high is None else (end > high).ifelse(ibis.literal(high), end)
+        written = ibis.literal("[") + texts(begin) + ", " + texts(end) + "]"
+        return fits.ifelse((begin == end).ifelse(texts(begin), written), ibis.null())
+
+    def refused(self, people: int) -> tuple[str, str]:
+        """Return what it cannot take, and what to try: of numbers those between two intervals."""
+        del people
+        if self._of_days or not (self.size or self.intervals or self.bins):
+            return "with a value that generalise cannot take", "mask the others with `when`"
+        words = "with a value that generalise cannot take: no number, beyond minimum or maximum, or between two intervals"
+        return words, "with decimals say how many, decimals: 2, or type: decimal for intervals such as [0, 50); mask the others with `when`"
+
+    def _by_numbers(self, numbers: Numbers, half_open: bool) -> pa.Array:
+        """Return the intervals of numbers: that of the next whole number below, unless the number itself is not in it."""
+        below, valid = numbers.at(self._digits, "down")
+        if pa.types.is_integer(numbers.kind):
+            return self._by_intervals(below, valid, half_open)
+        above, _ = numbers.at(self._digits, "up")
+        if self.maximum is not None:
+            valid = valid & (above <= self._unit(self.maximum))
+        found = self._by_intervals(below, valid, half_open)
+        parted = valid & (above != below)
+        if half_open or self.labels is not None or not parted.any():
+            return found
+        lower, upper = found.filter(pa.array(parted)), self._by_intervals(above[parted], valid[parted], half_open)
+        lost = parted.copy()
+        holds = pc.fill_null(pc.or_(pc.equal(lower, upper), pc.starts_with(lower, "< ")), False)
+        lost[parted] = pc.invert(holds).to_numpy(zero_copy_only=False)
+        return pc.if_else(pa.array(lost), pa.scalar(None, pa.string()), found)
+
+    def _by_intervals(self, numbers: Whole, valid: NDArray[np.bool_], half_open: bool = False) -> pa.Array:
         ends = tuple(None if bound is None else self._unit(bound) for bound in (self.minimum, self.maximum))
         if self.size is not None:
             width = int(self.size) if self._of_days else int(exact(self.size) * 10**self._digits)
-            return even_labels(numbers, valid, width, (ends[0], ends[1]), self._texts)
-        return cut_labels(numbers, valid, *self._cuts)
+            return even_labels(numbers, valid, width, (ends[0], ends[1]), self._texts, half_open)
+        return cut_labels(numbers, valid, *(self._half_open_cuts if half_open else self._closed_cuts))
 
     @cached_property
-    def _cuts(self) -> tuple[Whole, tuple[int | None, int | None], pa.Array]:
-        """Where intervals begin, the ends of all of them, and their labels."""
+    def _closed_cuts(self) -> _Cuts:
+        return self._cuts(half_open=False)
+
+    @cached_property
+    def _half_open_cuts(self) -> _Cuts:
+        return self._cuts(half_open=True)
+
+    def _cuts(self, half_open: bool) -> _Cuts:
+        """Return where intervals begin, the ends of all of them, and their labels."""
         low, high = (None if bound is None else self._unit(bound) for bound in (self.minimum, self.maximum))
         if self.intervals is not None and low is not None and high is not None:
             # the last value takes up room like any other; whole numbers, so that the last interval ends with the maximum
@@ -185,7 +324,9 @@ class Generalise(Operation):
         stops = np.array([*(begin - 1 for begin in inner), starts[-1] if high is None else high])
         if self.labels is not None:
             return starts, (low, high), pa.array(self.labels, pa.string())
-        shown = interval_labels(np.where(starts == _BEGINNING, stops, starts), stops, self._texts).to_pylist()
+        begins = np.where(starts == _BEGINNING, stops, starts)
+        labels = half_open_labels(begins, stops, high, self._texts) if half_open else interval_labels(begins, stops, self._texts)
+        shown = labels.to_pylist()
         if low is None:
             shown[0] = f"< {bound_text((self.bins or [0])[0])}"
         if high is None:
@@ -214,9 +355,12 @@ class Generalise(Operation):
                 hint=f"level: {ladder.height}, which is the root, or a lower one",
             )
         codes = encode(ladder, values).codes
-        known = codes < ladder.size
         labels = pa.array(ladder.levels[level - 1].labels, pa.string())
-        nodes = np.append(ladder.groups(level), [0, 0])[codes]
+        groups = ladder.groups(level)
+        # a code of which a ladder of prefixes shows all is not masked
+        hidden = np.ones(ladder.size, bool) if ladder.builder is None else _differ(labels.take(pa.array(groups)), ladder.leaves)
+        known = np.append(hidden, [False, False])[codes]
+        nodes = np.append(groups, [0, 0])[codes]
         return labels.take(pa.array(nodes, mask=~(known & values.is_valid().to_numpy(zero_copy_only=False))))
 
     def _by_calendar(self, times: Times) -> pa.Array:
@@ -233,3 +377,8 @@ class Generalise(Operation):
         if not pc.any(addresses).as_py():
             return codes
         return pc.if_else(addresses, networks(pc.if_else(addresses, texts, pa.scalar(None, pa.string())), length, self.prefix_ipv6), codes)
+
+
+def _differ(some: pa.Array, others: pa.Array) -> NDArray[np.bool_]:
+    differ: NDArray[np.bool_] = pc.not_equal(some, others).to_numpy(zero_copy_only=False)
+    return differ

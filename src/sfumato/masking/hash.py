@@ -8,7 +8,8 @@ values, and of names, numbers and dates everybody can, finds each value again by
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from string import ascii_letters, digits, hexdigits
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from sfumato.core.value_bytes import value_text
 from sfumato.masking import _polars_hash
 
 if TYPE_CHECKING:
+    import ibis
     from numpy.typing import NDArray
 
 _MANY = 4096
@@ -75,6 +77,7 @@ class Hash(Operation):
             uniqueness="preserved" if self.unkeyed is not None or (self.length is None and self.output != "integer") else "not guaranteed",
             changes_type=True,
             scope="value",
+            engines=("arrow",) if self.output == "base64" else ("arrow", "sql"),
             keyed=self.key is not None,
             reveals=f"{same}." if self.key is not None else f"{same}; and every value that somebody thinks of trying.",
         )
@@ -94,6 +97,11 @@ class Hash(Operation):
         """Text, unless a number is asked for."""
         return "text" if self.output != "integer" else None
 
+    @property
+    def characters(self) -> str | None:
+        """The digits that it writes."""
+        return {"hex": hexdigits[:16], "base64": f"{ascii_letters}{digits}-_", "integer": digits}[self.output]
+
     def output_type(self, original: pa.DataType) -> pa.DataType:
         """Return text, or whole numbers."""
         del original
@@ -104,6 +112,29 @@ class Hash(Operation):
         texts = value_text(columns.column(context.column), context.kind)
         return on_present(texts, lambda present: self._shown(self._digests(present, context)))
 
+    def padded(self, context: MaskContext) -> tuple[str, str] | None:
+        """Return the key and what it is for."""
+        return None if self.key is None else (self.key, context.purpose(self.domain))
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return the digest, of columns whose bytes every engine writes alike; with a key only where its pads are beside the columns."""
+        from sfumato.databases.server_functions import digest, first, leading_bits, pseudonym, value_text
+
+        value = columns[context.column]
+        text = value_text(value)
+        if text is None or self.output == "base64" or (value.type().is_string() and context.kind not in (None, "text")):
+            return None
+        if self.key is None:
+            digits = digest(text, str(self.unkeyed))
+        else:
+            pads = context.pads(self.key, context.purpose(self.domain)) if context.pads is not None else None
+            if pads is None:
+                return None
+            digits = pseudonym(text, *pads)
+        if self.output == "integer":
+            return leading_bits(digits)
+        return digits if self.length is None else first(digits, self.length)
+
     def _digests(self, texts: pa.Array, context: MaskContext) -> pa.Array:
         """Return whole digests in hexadecimal."""
         fast = len(texts) >= _MANY and _polars_hash.is_there()
@@ -111,10 +142,10 @@ class Hash(Operation):
             return (_polars_hash.pseudonyms if fast else pseudonyms)(texts, context.key(self.key, self.domain))
         return (_polars_hash.digests if fast else _digests)(texts, str(self.unkeyed))
 
-    def _shown(self, digits: pa.Array) -> pa.Array:
+    def _shown(self, digests: pa.Array) -> pa.Array:
         if self.output == "hex":
-            return digits if self.length is None else pc.utf8_slice_codeunits(digits, 0, self.length)
-        raw = _bytes_of(digits)
+            return digests if self.length is None else pc.utf8_slice_codeunits(digests, 0, self.length)
+        raw = _bytes_of(digests)
         if self.output == "integer":
             leading = np.ascontiguousarray(raw[:, :8]).view(">u8").reshape(-1)
             return pa.array((leading >> np.uint64(1)).astype(np.int64))
@@ -126,7 +157,7 @@ def _digests(texts: pa.Array, algorithm: str) -> pa.Array:
     return pa.array([digest(value).hexdigest() for value in texts.cast(pa.binary()).to_pylist()], pa.string())
 
 
-def _bytes_of(digits: pa.Array) -> NDArray[np.uint8]:
+def _bytes_of(digests: pa.Array) -> NDArray[np.uint8]:
     """Return one row of bytes for each text of hexadecimal digits; all are of one length."""
-    whole = bytes.fromhex("".join(digits.to_pylist()))
-    return np.frombuffer(whole, np.uint8).reshape(len(digits), -1) if len(digits) else np.empty((0, 8), np.uint8)
+    whole = bytes.fromhex("".join(digests.to_pylist()))
+    return np.frombuffer(whole, np.uint8).reshape(len(digests), -1) if len(digests) else np.empty((0, 8), np.uint8)

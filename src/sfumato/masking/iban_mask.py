@@ -32,6 +32,7 @@ class IbanMask(Operation):
         uniqueness="lossy",
         changes_type=True,
         scope="value",
+        types=("text",),
         reveals="The country and the last characters where they are kept, how many characters there are and how they are written.",
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +14,12 @@ from sfumato.core.files import PolicyPath
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
 from sfumato.core.policy_files import records_of
 from sfumato.errors import DataError
+
+if TYPE_CHECKING:
+    import ibis
+
+_MOST_NAMED = 256
+"""The longest mapping that is written into a statement."""
 
 
 def _texts(given: Any) -> Any:
@@ -68,6 +75,7 @@ class MapValues(Operation):
             uniqueness="lossy" if lossy else "not guaranteed" if new is None else "preserved",
             changes_type=True,
             scope="value",
+            engines=("arrow",) if new is None or len(new) > _MOST_NAMED else ("arrow", "sql"),
             reveals="Which rows have a value in common, how often each new value occurs, and to whoever has the mapping what it stands for.",
         )
 
@@ -76,6 +84,19 @@ class MapValues(Operation):
         old, new = self._pairs
         found = new.take(pc.index_in(text_of(columns, context), value_set=old))
         return found if self.default is None else pc.fill_null(found, self.default)
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return the new values, by a mapping that stands in the policy and is not too long; one in a file is as safe as the file, and stays here."""
+        import ibis
+
+        from sfumato.databases.server_functions import same, text_of
+
+        text = text_of(columns[context.column])
+        if text is None or self.mapping is None or len(self.mapping) > _MOST_NAMED:
+            return None
+        pairs = [(same(text, ibis.literal(old)), ibis.literal(new)) for old, new in self.mapping.items()]
+        rest = ibis.null() if self.default is None else text.notnull().ifelse(ibis.literal(self.default), ibis.null())
+        return ibis.cases(*pairs, else_=rest)
 
     def read_files(self) -> None:
         """Read the mapping where it stands in a file, so that what is wrong with it is told with the policy."""

@@ -1,8 +1,11 @@
-"""Microaggregate: numbers are put into groups of at least k that are as alike as they can be, and show the mean of their group."""
+"""Microaggregate: numbers are put into groups of at least k that are as alike as they can be, and show the mean of their group.
+
+A mean of which one person makes up most is nearly that person's own: such a group takes in its neighbours until nobody does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -10,25 +13,31 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sfumato.core.grouped_mask import GroupedMask
+from sfumato.core.grouped_mask import GroupedMask, told_apart
 from sfumato.core.kernels.microaggregation import shortest_path
 from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly
 from sfumato.core.row_groups import parts_of_people, people_of
+from sfumato.masking._undominated import in_the_middle, undominated
 
 
 class Microaggregate(GroupedMask):
     """Replaces each number by the mean or median of a group of near ones, of k to 2k - 1 people, so that the sum of squared errors is the least.
 
-    Hansen and Mukherjee (2003). With a subject, each person's own mean is grouped, and all rows of the person show the group's. A group of rows with
-    fewer than k people has no value. Cost: one sort and 2k steps a value; holds the column in memory.
+    Hansen and Mukherjee (2003). With a subject, each person's own mean is grouped, and all rows of the person show the group's. A group in which one
+    person would make up more than ``dominance`` of what is told takes in its neighbours, and is larger then: so are all pairs of two different
+    numbers. Where that is of no use, as with one who has more than all others together, the group has no value, nor has one of rows with fewer than k
+    people: the run stops, or it is removed. Cost: one sort and 2k steps a value; holds the column in memory.
     """
 
-    k: Annotated[int | None, Field(ge=2, description="the fewest people of a group; that of the policy's k_anonymity where it is not given")] = None
+    k: Annotated[
+        int | None, Field(ge=2, description="the fewest people of a group; that of the policy's k_anonymity where it is not given, without one 2")
+    ] = None
     centre: Annotated[
         Literal["mean", "median"],
         Field(description="what stands for a group: the mean of all, or of the k in its middle"),
     ] = "mean"
+    dominance: Annotated[float, Field(gt=0, le=1, description="the largest part of what is told of a group that one person may make up")] = 0.5
     within: Annotated[list[str], Field(description="the columns in which rows must be alike to be grouped; all rows where there are none")] = []
     decimals: Annotated[int | None, Field(ge=0, le=15, description="how many decimals are kept; as many as the column has where it is not given")] = (
         None
@@ -43,13 +52,24 @@ class Microaggregate(GroupedMask):
             changes_type=False,
             scope=self.scope,
             types=("integer", "decimal"),
-            reveals="About where each number stands; the mean of k or more people's, of which nobody's own is told.",
+            reveals="About where each number stands; the mean of k or more people's, of which nobody's own is told and nobody makes up most.",
         )
 
     @property
     def alike(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.within
+
+    def refused(self, people: int) -> tuple[str, str]:
+        """Return that it is the group that is refused, not the value."""
+        few = f"groups of fewer than {self.k or people} people, or in which one person makes up more than {self.dominance:g}, however large"
+        why = f"{few}; or a number larger than can be added up"
+        return f"of which microaggregate tells nothing ({why})", "larger groups, within fewer columns, or top_bottom_code before it"
+
+    def apply_and_locate(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, Mapping[str, NDArray[np.bool_]]]:
+        """Return the centre of each value's group, and apart the rows whose groups are refused, and those that hold no number."""
+        made = self.apply(columns, context)
+        return made, told_apart(made, columns.column(context.column))
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the centre of each value's group."""
@@ -77,26 +97,23 @@ class Microaggregate(GroupedMask):
                 means = np.bincount(whose, numbers[rows]) / sizes
                 sequence = np.argsort(means, kind="stable")
                 places = np.argsort(sequence, kind="stable")[whose]
-                bounds = _bounds(means[sequence], self.k or context.people)
-                told, middle = self._centres(means[sequence], bounds, self.k or context.people)
+                told, group = self._centres(means[sequence], self.k or context.people)
                 centres[rows] = told[places]
-                groups[rows] = np.where(middle, made + np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), -1)[places]
-                made += len(bounds) - 1
+                groups[rows] = np.where(group >= 0, made + group, -1)[places]
+                made += len(means)
         return centres, groups
 
-    def _centres(self, values: NDArray[np.float64], bounds: NDArray[np.int64], k: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the centre of each number's group, and which numbers it is the mean of: all, or for the median the k or k + 1 in the middle."""
-        sizes = np.diff(bounds)
-        middle = np.ones(len(values), bool)
-        if self.centre == "median":
-            # a median as such would be somebody's own value
-            beyond = (sizes - k) // 2
-            place = np.arange(len(values)) - np.repeat(bounds[:-1], sizes)
-            middle = (place >= np.repeat(beyond, sizes)) & (place < np.repeat(sizes - beyond, sizes))
+    def _centres(self, values: NDArray[np.float64], k: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the centre of each sorted number's group, and the group of those it is the mean of: all, or those in the middle."""
+        # a median as such would be somebody's own value
+        most = k if self.centre == "median" else None
+        bounds, dominated = undominated(values, _bounds(values, k), self.dominance, most)
+        sizes, middle = np.diff(bounds), in_the_middle(bounds, most)
         counts = np.add.reduceat(middle.astype(np.int64), bounds[:-1])
         # divided before they are added: a sum may be more than a float holds where a mean is not
         parts = np.add.reduceat(np.where(middle, values, 0.0) / np.repeat(counts, sizes), bounds[:-1])
-        return np.repeat(parts, sizes), middle
+        told = np.where(dominated, -1, np.arange(len(sizes)))
+        return np.repeat(np.where(dominated, np.nan, parts), sizes), np.where(middle, np.repeat(told, sizes), -1)
 
 
 def _bounds(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:

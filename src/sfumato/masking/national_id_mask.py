@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
+from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
@@ -32,12 +33,18 @@ class NationalIdMask(Operation):
         uniqueness="lossy",
         changes_type=True,
         scope="value",
+        types=("text", "integer"),
         reveals="The characters that are kept, and how the number is written.",
     )
 
     kind: Annotated[NationalIdentifier, Field(description="which number it is")]
     character: MaskCharacter = "*"
     keep_last: Annotated[int, Field(ge=0, description="how many characters at the end stay")] = 0
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text: no number is written with the character."""
+        return None if self.character.isdigit() else "text"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the numbers masked."""

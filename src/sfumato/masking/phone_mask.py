@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
+from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
+
+if TYPE_CHECKING:
+    import ibis
 
 _NUMBER = r"^\(?\+?[0-9 ()./-]+$"
 _INTERNATIONAL, _PREFIXED = r"^\(?\+", r"^\(?00"
@@ -37,12 +42,19 @@ class PhoneMask(Operation):
         uniqueness="lossy",
         changes_type=True,
         scope="value",
+        types=("text", "integer"),
+        engines=("arrow", "sql"),
         reveals="The digits that are kept, the country where its code is, how many digits a number has and how it is written.",
     )
 
     character: MaskCharacter = "*"
     keep_country: Annotated[bool, Field(description="whether the country code after `+` or `00` stays")] = False
     keep_last: Annotated[int, Field(ge=0, description="how many digits at the end stay")] = 0
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text: no number is written with the character."""
+        return None if self.character.isdigit() else "text"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the numbers masked."""
@@ -58,6 +70,21 @@ class PhoneMask(Operation):
             coded = valid & (matches(texts, _INTERNATIONAL) | (prefix > 0))
             first[coded] = prefix[coded] + _country_digits(only, only.starts[:-1][coded] + prefix[coded])
         return points.masked(points.ends(digits, first, self.keep_last), self.character).text(valid)
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return the numbers masked; None where the country stays."""
+        import ibis
+
+        from sfumato.databases.server_functions import first, is_written_as, length, replaced, same, text_of
+        from sfumato.masking._ends_expressions import can_be_written, masked_ends
+
+        text = text_of(columns[context.column])
+        if text is None or self.keep_country or not can_be_written(self.character, self.keep_last):
+            return None
+        prefixed = same(first(text, 2), "00") | same(first(text, 3), "(00")
+        number = length(replaced(text, "[^0-9]", "")) - prefixed.ifelse(2, 0)
+        valid = is_written_as(text, "[(]?[+]?[0-9 ()./-]+") & (number >= _FEWEST) & (number <= _MOST)
+        return valid.ifelse(masked_ends(text, "0-9", 0, self.keep_last, self.character), ibis.null())
 
 
 def _country_digits(only: CodePoints, begins: NDArray[np.int64]) -> NDArray[np.int64]:

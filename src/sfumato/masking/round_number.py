@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,9 @@ from pydantic import Field, model_validator
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.core.typed_column import DIGITS, Numbers, Rounding, decimals_of, exact
+
+if TYPE_CHECKING:
+    import ibis
 
 
 class RoundNumber(Operation):
@@ -30,6 +34,7 @@ class RoundNumber(Operation):
         uniqueness="lossy",
         changes_type=False,
         scope="value",
+        engines=("arrow", "sql"),
         types=("integer", "decimal"),
         reveals="The value up to the base, and how often each multiple occurs.",
     )
@@ -71,3 +76,24 @@ class RoundNumber(Operation):
             return numbers.put_floats(np.where(fits, rounded, numbers.floats))
         small = np.abs(found) <= 10**DIGITS // step
         return numbers.put(np.where(small, found, 0) * step, self._digits, fits & small)
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return each number rounded, by whole numbers of its last digit; None for text and binary fractions."""
+        import ibis
+
+        from sfumato.databases.server_functions import number_of
+        from sfumato.masking._number_expressions import largest, multiple, whole_within
+
+        value = columns[context.column]
+        found = whole_within(value)
+        step = int(exact(self.base) * 10**self._digits) if self.base is not None else 1
+        if found is None or (self.base is None and found.kind.is_integer()):
+            return None if found is None else found.fits.ifelse(value, ibis.null())
+        more = found.scale - self._digits
+        if more < 0 or step * 10**more > 10**DIGITS:
+            return None
+        rounded = multiple(found.number, step * 10**more, self.mode)
+        low, high = largest(found.kind)
+        most = min(10**DIGITS // step * step * 10**more, (10**DIGITS - 1) // 10**more * 10**more)
+        fits = found.fits & (rounded >= max(low, -most)) & (rounded <= min(high, most))
+        return fits.ifelse(number_of(rounded, found.kind), ibis.null())

@@ -50,9 +50,13 @@ class Shorten(Operation):
         """Return the side of the text that stays."""
         import ibis
 
-        text = columns[context.column]
-        if not text.type().is_string():
+        from sfumato.databases.server_functions import first, last, length, text_of
+
+        text = text_of(columns[context.column])
+        if text is None:
             return None
+        cut = first(text, self.length) if self.side == "start" else last(text, self.length)
+        if not self.ellipsis:
+            return cut
         mark = ibis.literal(self.ellipsis)
-        cut = text.left(self.length) + mark if self.side == "start" else mark + text.right(self.length)
-        return (text.length() > self.length).ifelse(cut, text)
+        return (length(text) > self.length).ifelse(cut + mark if self.side == "start" else mark + cut, text)

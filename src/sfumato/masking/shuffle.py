@@ -53,11 +53,11 @@ class Shuffle(GroupedMask):
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the values in another order."""
         values = columns.column(context.column)
+        if not self.within:
+            return dealt(values, self._drawn(np.array([len(values)])), np.array([True]) if len(values) == 1 else None)
         groups, number = self.groups(columns)
         sizes = np.bincount(groups, minlength=number)
         drawn = self._drawn(sizes)
-        if number <= 1:
-            return dealt(values, drawn, sizes[groups] == 1 if len(values) == 1 else None)
         order = np.argsort(groups, kind="stable")
         source = np.empty(len(order), np.int64)
         source[order] = order[drawn]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,10 @@ from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.core.policy_bounds import PolicyBound, bound_text, first_moment, last_moment
-from sfumato.core.typed_column import Numbers, Times, bound_at, decimals_of
+from sfumato.core.typed_column import DAY, Numbers, Times, bound_at, decimals_of, exact
+
+if TYPE_CHECKING:
+    import ibis
 
 Beyond = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
@@ -69,6 +73,7 @@ class TopBottomCode(Operation):
             uniqueness="lossy",
             changes_type=self.beyond == "label",
             scope="value",
+            engines=("arrow", "sql"),
             types=("date", "timestamp") if self._of_times else ("integer", "decimal"),
             reveals="Every value between the limits, and who is beyond them.",
         )
@@ -92,6 +97,55 @@ class TopBottomCode(Operation):
             if limit is not None:
                 texts = pc.if_else(pa.array(where & column.is_valid().to_numpy(zero_copy_only=False)), f"{sign} {bound_text(limit)}", texts)
         return texts
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return each value, or what stands for those beyond; None for text and binary fractions, and for limits that the type does not hold."""
+        value = columns[context.column]
+        if self._of_times:
+            return self._times_expressed(value) if value.type().is_date() else None
+        return self._numbers_expressed(value)
+
+    def _numbers_expressed(self, value: Any) -> Any | None:
+        from sfumato.databases.server_functions import number_of
+        from sfumato.masking._number_expressions import largest, whole_within
+
+        found = whole_within(value)
+        if found is None:
+            return None
+        low, high = largest(found.kind)
+        ends = [None if limit is None else exact(limit) * 10**found.scale for limit in (self.bottom, self.top) if not isinstance(limit, str)]
+        if any(end is not None and (end.denominator != 1 or not low <= end <= high) for end in ends):
+            return None
+        bottom, top = (None if end is None else int(end) for end in ends)
+        return self._between(value, found.number, bottom, top, found.fits, lambda end: number_of(end, found.kind))
+
+    def _times_expressed(self, value: Any) -> Any:
+        from sfumato.databases.server_functions import day, days
+
+        number = days(value)
+        bottom = None if self.bottom is None else first_moment(str(self.bottom))
+        top = None if self.top is None else (first_moment(str(self.top)), last_moment(str(self.top)))
+        # a day is below an instant within it, for it begins before
+        within = (None if bottom is None else -(-bottom // DAY), None if top is None else top[1] // DAY)
+        shown = (None if bottom is None else bottom // DAY, None if top is None else top[0] // DAY)
+        return self._between(value, number, *within, value.notnull(), day, shown)
+
+    def _between(
+        self, value: Any, number: Any, bottom: int | None, top: int | None, fits: Any, typed: Callable[[Any], Any], shown: Any = None
+    ) -> Any | None:
+        import ibis
+
+        from sfumato.databases.server_functions import text_of
+
+        label = self.beyond == "label"
+        stands = [
+            ibis.literal(f"{sign} {bound_text(limit)}") if label else typed(ibis.literal(end))
+            for sign, limit, end in zip("<>", (self.bottom, self.top), shown or (bottom, top), strict=True)
+            if limit is not None
+        ]
+        beyond = [test for test in (None if bottom is None else number < bottom, None if top is None else number > top) if test is not None]
+        kept = text_of(value) if label else value
+        return fits.ifelse(ibis.cases(*zip(beyond, stands, strict=True), else_=kept), ibis.null())
 
     def _numbers(self, numbers: Numbers) -> tuple[Beyond, pa.Array]:
         """Return which numbers are beyond a limit, and the column with the limits in their place."""

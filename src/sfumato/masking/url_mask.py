@@ -43,6 +43,7 @@ class UrlMask(Operation):
             uniqueness="lossy",
             changes_type=True,
             scope="value",
+            types=("text",),
             reveals=f"Scheme and port{host} and whether there was a user and whether anything followed the host.",
         )
 

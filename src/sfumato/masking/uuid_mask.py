@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import pyarrow as pa
 from pydantic import Field
@@ -11,6 +12,9 @@ from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
+
+if TYPE_CHECKING:
+    import ibis
 
 _FORM = "^([0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32})$"
 
@@ -31,6 +35,8 @@ class UuidMask(Operation):
         uniqueness="lossy",
         changes_type=True,
         scope="value",
+        types=("text",),
+        engines=("arrow", "sql"),
         reveals="The digits that are kept, and whether it is written with hyphens.",
     )
 
@@ -49,3 +55,21 @@ class UuidMask(Operation):
         points = CodePoints.of(texts)
         kept = points.ends(~points.among("-"), self.keep_first, self.keep_last)
         return points.masked(kept, self.character).text(matches(texts, _FORM))
+
+    def express(self, columns: Mapping[str, ibis.Value], context: MaskContext) -> ibis.Value | None:
+        """Return the identifiers masked: of the two ways to write one, each has its characters in known places."""
+        import ibis
+
+        from sfumato.databases.server_functions import first, is_written_as, last, text_of
+
+        text = text_of(columns[context.column])
+        if text is None:
+            return None
+        digit, shown = "[0-9A-Fa-f]", self.character
+        hidden = [shown * (8 - self.keep_first), *(shown * 4 for _ in range(3)), shown * (12 - self.keep_last)]
+        begins, ends = first(text, self.keep_first), last(text, self.keep_last)
+        return ibis.cases(
+            (is_written_as(text, "-".join(f"{digit}{{{number}}}" for number in (8, 4, 4, 4, 12))), begins + "-".join(hidden) + ends),
+            (is_written_as(text, f"{digit}{{32}}"), begins + shown * (32 - self.keep_first - self.keep_last) + ends),
+            else_=ibis.null(),
+        )

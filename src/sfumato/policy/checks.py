@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from sfumato.core.keys import looks_like_a_key
 from sfumato.core.mistakes import key_text
+from sfumato.core.publication import IN_TWO_COLUMNS, published_names
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, suggestion
 from sfumato.policy.load import Loaded
@@ -21,7 +23,12 @@ class Checks:
     """What must be true between the parts of a policy."""
 
     def __init__(
-        self, loaded: Loaded, promises: Mapping[int, Promise | None], masks: Mapping[str, MaskedColumn | None], mistakes: list[Mistake]
+        self,
+        loaded: Loaded,
+        promises: Mapping[int, Promise | None],
+        masks: Mapping[str, MaskedColumn | None],
+        mistakes: list[Mistake],
+        relaxed: bool = False,
     ) -> None:
         self._policy = loaded.policy
         self._lines = loaded.lines
@@ -29,11 +36,13 @@ class Checks:
         self._promises = promises
         self._masks = masks
         self._mistakes = mistakes
+        self._relaxed = relaxed
 
     def run(self, needs: Sequence[str]) -> None:
         """Collect what is wrong; what follows only from another mistake is left out."""
+        self._keys()
         self._columns()
-        self._mistakes += mask_mistakes(self._policy, self._masks, self._lines)
+        self._mistakes += mask_mistakes(self._policy, self._masks, self._lines, self._unknown)
         self._promised_columns()
         self._roles()
         self._subject()
@@ -47,6 +56,11 @@ class Checks:
     def _role(self, name: str) -> str | None:
         """Return the role of a column; None where what was written is none."""
         return None if self._unknown & {("columns", name), ("columns", name, "role")} else self._policy.columns[name].role
+
+    def _keys(self) -> None:
+        if any(looks_like_a_key(name) for name in self._policy.keys):
+            words = "what looks like a key stands where the name of one should"
+            self._say(("keys",), words, "policy-key-pasted", "put the key into a file that only you may read, and name the file here")
 
     def _columns(self) -> None:
         if not self._policy.columns and ("columns",) not in self._unknown:
@@ -80,8 +94,8 @@ class Checks:
 
     def _column(self, name: str, column: Column) -> None:
         place = ("columns", name)
-        if column.publish == "bounds":
-            for other in (f"{name}_from", f"{name}_to"):
+        if column.publish in IN_TWO_COLUMNS:
+            for other in published_names(name, column.publish):
                 if other in self._policy.columns:
                     self._say((*place, "publish"), f"would publish a second column called {other}", "policy-bounds-clash", f"rename {other}")
         if column.level.maximum is not None and column.level.maximum < column.level.minimum:
@@ -183,6 +197,9 @@ class Checks:
                 suggestion(subject, self._policy.columns),
             )
             return
+        if self._relaxed:
+            words = "deals out rows that are alike, and with a subject these may be one person's"
+            self._say(("algorithm",), words, "policy-relaxed", "leave relaxed out, or subject where everybody has one row")
         mask = self._masks.get(subject)
         if self._role(subject) is None:
             return

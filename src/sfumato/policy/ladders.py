@@ -13,8 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core import canonical
+from sfumato.core.hierarchy import ROOT
 from sfumato.core.interfaces import HierarchyBuilder, WrittenHierarchy
 from sfumato.core.mistakes import key_text
+from sfumato.core.publication import ALONG_A_LINE
+from sfumato.core.ranges import every_network, network_text
 from sfumato.errors import DataError, Mistake, UnreachableError
 from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
@@ -34,7 +37,7 @@ def read_ladders(loaded: Loaded, builders: Mapping[str, HierarchyBuilder | None]
             continue
         if not isinstance(builder, WrittenHierarchy):
             ordered = order_of(name, column, builder)
-            mistakes += [] if ordered is None else _styles(name, column, ordered, loaded.lines)
+            mistakes += [] if ordered is None or _may_be_networks(column) else _styles(name, column, ordered, loaded.lines)
             continue
         path = ("columns", name, "hierarchy", column.hierarchy.name)
         try:
@@ -48,6 +51,8 @@ def read_ladders(loaded: Loaded, builders: Mapping[str, HierarchyBuilder | None]
 
 def misfits(name: str, column: Column, hierarchy: Hierarchy, lines: Lines) -> list[Mistake]:
     """Return what a column asks for and its hierarchy cannot give."""
+    if column.publish == "range" and not hierarchy.ordered and hierarchy.kind == "ip":
+        return [*_levels(name, column, hierarchy, lines), *_networks(name, hierarchy, lines)]
     return [*_levels(name, column, hierarchy, lines), *_styles(name, column, hierarchy.ordered, lines)]
 
 
@@ -76,9 +81,26 @@ def _levels(name: str, column: Column, hierarchy: Hierarchy, lines: Lines) -> li
     ]
 
 
+def _may_be_networks(column: Column) -> bool:
+    """Return whether the ranges of a column without an order may be networks of addresses."""
+    return column.publish == "range" and column.type in (None, "ip")
+
+
+def _networks(name: str, hierarchy: Hierarchy, lines: Lines) -> list[Mistake]:
+    """Addresses are published as networks: each node must be one, and so must the root."""
+    labels = [hierarchy.leaves.to_pylist(), *(level.labels for level in hierarchy.levels)]
+    if every_network(hierarchy.leaves) is None:
+        wrong = "range asked for, but the column has IPv4 and IPv6 addresses, and no network holds both"
+    elif any(network_text(label) is None for nodes in labels for label in nodes if label != ROOT):
+        wrong = "range asked for, but nodes of the hierarchy are no networks"
+    else:
+        return []
+    return [Mistake(f"columns.{name}.publish", wrong, "policy-range", "label or set", lines.at(("columns", name, "publish")))]
+
+
 def _styles(name: str, column: Column, ordered: bool, lines: Lines) -> list[Mistake]:
-    """Bounds and intervals need an order, a set needs a tree."""
-    if column.publish not in (("set",) if ordered else ("bounds", "interval")):
+    """Bounds, ranges and intervals need an order, a set needs a tree."""
+    if column.publish not in (("set",) if ordered else ALONG_A_LINE):
         return []
     what = "is ordered" if ordered else "has no order"
     return [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.mask import Mask, Mixing, Totals
 from sfumato.core.mistakes import Place, key_text
 from sfumato.errors import Mistake
+from sfumato.policy.lint_together import averaged_out, is_noise, measured
 from sfumato.policy.model import Column
 from sfumato.policy.resolve import Resolved
 
@@ -82,9 +83,11 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
             if other in view.masks or (other in policy.columns and policy.columns[other].role == "identifier"):
                 words = f"what it shows depends on {other}, which is masked or removed: rows that differ there may be told apart by it"
                 yield warning(column, "mask", words, code="lint-group-shown", hint="groups and conditions by columns that are published as they are")
-        if policy.subject is not None and any(_is_noise(step) for step in mask.operations):
+        if policy.subject is not None and any(is_noise(step) for step in mask.operations):
             words = f"one person has many rows, and the noise of all of them averages out: {policy.subject} says whose they are"
             yield warning(column, "mask", words, code="lint-noise-averages", hint="noise with a key, or one value a person before the noise")
+    for column, words in _few_for_promises(view):
+        yield warning(column, "mask", words, code="lint-few-told", hint="leave k out: it is that of the promise")
     if view.promises and _nobody_counts_people(view):
         words = "nothing is said of how many people a class has: one person with several rows can be a class"
         read = [policy.columns[column] for promise in view.promises for column in promise.reads if column in policy.columns]
@@ -95,13 +98,13 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
             if column in policy.columns and policy.columns[column].type in _MOSTLY_UNIQUE and column not in view.masks:
                 yield warning(column, "type", SAYS_LITTLE, code="lint-distinct", hint="t_closeness with the ordered distance, or a coarser column")
     for column, entry in policy.columns.items():
-        if entry.role == "other" and column not in view.masks and view.promises and _TELLING.search(_words(column)):
+        if entry.role == "other" and _is_left(view, column) and _TELLING.search(_words(column)):
             words = "is published as it is, and by its name people could be known by it"
             yield warning(column, "role", words, code="lint-left-in-clear", hint="role: quasi_identifier, or a mask")
-        elif entry.role == "other" and column not in view.masks and view.promises and _SAYING_WHO.search(_words(column)):
+        elif entry.role == "other" and _is_left(view, column) and _SAYING_WHO.search(_words(column)):
             words = "is published as it is, and by its name it says who somebody is"
             yield warning(column, "role", words, code="lint-left-in-clear", hint="role: identifier, which removes it, or a mask")
-        elif entry.role == "identifier" and column in view.masks and view.promises and not view.masks[column].changes:
+        elif entry.role == "identifier" and column in view.masks and not view.masks[column].changes:
             words = "is an identifier, and its mask keeps it as it is"
             yield warning(column, "mask", words, code="lint-left-in-clear", hint="no mask, which removes it, or a pseudonym: hash with a key")
 
@@ -128,31 +131,29 @@ def _told_by(mask: MaskedColumn) -> list[str]:
     return [name for name in dict.fromkeys([*grouped, *asked]) if name != mask.column]
 
 
-def _is_noise(step: Mask) -> bool:
-    """Return whether chance moves numbers or dates both ways, anew in every row."""
-    return step.card.perturbs and bool(step.card.types) and not step.keys
-
-
 def _between_views(views: Mapping[str, Resolved]) -> Iterator[_Warned]:
     """What two audiences could put together. Tables of one policy are for one audience, which is to join them."""
     views = {name: view for name, view in views.items() if view.part == "view"}
     shared: dict[tuple[str, str], list[str]] = {}
     sharing: dict[tuple[str, str], list[Column]] = {}
+    called: dict[tuple[str, str], str] = {}
+    yield from averaged_out(views)
+    yield from measured(views)
     for name, view in views.items():
         for column, mask in view.masks.items():
             for step in mask.operations:
-                domain: Any = getattr(step, "domain", None)
-                for key in step.keys if domain is not None else ():
-                    sharing.setdefault((key, domain), []).append(view.policy.columns[column])
-                    seen = shared.setdefault((key, domain), [])
+                for one, words in _shared_by(step, view):
+                    sharing.setdefault(one, []).append(view.policy.columns[column])
+                    called.setdefault(one, words)
+                    seen = shared.setdefault(one, [])
                     seen += [name] if name not in seen else []
-    for (key, domain), names in shared.items():
+    for one, names in shared.items():
         if len(names) > 1:
             yield (
-                sharing[key, domain],
+                sharing[one],
                 Mistake(
                     "views",
-                    f"{', '.join(names)} share the pseudonym domain {domain} of the key {key}: whoever has two of them can join their rows",
+                    f"{', '.join(names)} share {called[one]}: whoever has two of them can join their rows",
                     code="lint-domain-shared",
                     hint="a domain of its own for each audience, or none: then it is the view's own",
                 ),
@@ -173,4 +174,33 @@ def _between_views(views: Mapping[str, Resolved]) -> Iterator[_Warned]:
 
 
 def _is_plain(view: Resolved, column: str) -> bool:
-    return column in view.policy.columns and view.policy.columns[column].role in ("other", "sensitive") and column not in view.masks
+    """Return whether a view shows a column without a mask, a quasi-identifier at most coarser."""
+    return column in view.policy.columns and view.policy.columns[column].role != "identifier" and _is_left(view, column)
+
+
+def _is_left(view: Resolved, column: str) -> bool:
+    return column not in view.masks or not view.masks[column].changes
+
+
+def _shared_by(step: Mask, view: Resolved) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield what pseudonyms of an operation hang on, so that two which have it in common are the same, and how it is called.
+
+    Two names of keys that are read from one place are one key.
+    """
+    domain: Any = getattr(step, "domain", None)
+    for key in step.keys if domain is not None else ():
+        source = repr(view.policy.keys[key]) if key in view.policy.keys else key
+        yield (source, domain), f"the pseudonym domain {domain} of the key {key}"
+    namespace: Any = getattr(step, "namespace", None)
+    if namespace is not None and hasattr(step, "vault"):
+        yield (f"vault {step.vault}", namespace), f"the tokens of the namespace {namespace}"
+
+
+def _few_for_promises(view: Resolved) -> Iterator[tuple[str, str]]:
+    """Yield the columns of which something is told of fewer people than the promises say, and what is to be said of it."""
+    promised = max((int(promise.asked) for promise in view.promises if promise.component_name() == "k_anonymity"), default=0)
+    for column, mask in view.masks.items():
+        for step in mask.operations:
+            k: Any = getattr(step, "k", None)
+            if isinstance(step, Totals) and k is not None and k < promised and not getattr(step, "plain", False):
+                yield column, f"{step.component_name()} tells something of {k} people, and the promise is of {promised}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sfumato.core.mask import Operation
+from sfumato.core.keys import looks_like_a_key
+from sfumato.core.mask import Naming, Operation
 from sfumato.core.masked_column import AS_PUBLISHED
-from sfumato.core.mistakes import key_text
+from sfumato.core.mistakes import Place, key_text
+from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import DataError, Mistake, UnreachableError, suggestion
 from sfumato.policy.lines import Lines
 from sfumato.policy.model import Column, Policy
@@ -29,17 +31,22 @@ class _Wrong:
     hint: str | None
 
 
-def mask_mistakes(policy: Policy, masks: Mapping[str, MaskedColumn | None], lines: Lines) -> list[Mistake]:
-    """Return what is wrong with the masks of a policy; one whose operations could not be found has been told already."""
+def mask_mistakes(policy: Policy, masks: Mapping[str, MaskedColumn | None], lines: Lines, unknown: frozenset[Place] = frozenset()) -> list[Mistake]:
+    """Return what is wrong with the masks of a policy; one whose operations could not be found has been told already.
+
+    So has what is wrong with the places of the policy that are ``unknown``: a key that is written wrongly is named.
+    """
+    misspelt = {place[1] for place in unknown if place[0] == "keys" and len(place) > 1}
+    keys = {*policy.keys, *misspelt, *(key for mask in masks.values() if mask is not None and ("keys",) in unknown for key in mask.keys)}
     mistakes = []
     for name, column in policy.columns.items():
-        for wrong in _of_column(policy, name, column, masks):
+        for wrong in _of_column(policy, name, column, masks, keys):
             path = ("columns", name, wrong.key)
             mistakes.append(Mistake(key_text(path), wrong.message, code=wrong.code, hint=wrong.hint, line=lines.at(path)))
     return mistakes
 
 
-def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, MaskedColumn | None]) -> Iterator[_Wrong]:
+def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, MaskedColumn | None], keys: Set[Any]) -> Iterator[_Wrong]:
     mask = masks.get(name)
     if column.mask is None:
         for key in sorted(column.model_fields_set & set(_WITH_MASKS)):
@@ -62,6 +69,7 @@ def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, Ma
     if unfit is not None:
         yield _Wrong("mask", unfit[0], code="policy-mask-type", hint=unfit[1])
     yield from _unreadable(mask)
+    yield from _unread(policy, name, mask)
     for other in mask.reads:
         if other not in policy.columns:
             hint = suggestion(other, policy.columns)
@@ -71,7 +79,10 @@ def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, Ma
             "mask", f"what it makes would be called like the column {name}{AS_PUBLISHED}", code="policy-name-taken", hint="rename that column"
         )
     for key in mask.keys:
-        if key not in policy.keys:
+        if looks_like_a_key(key):
+            words = "what looks like a key stands where the name of one should"
+            yield _Wrong("mask", words, code="policy-key-pasted", hint="put the key into a file that only you may read, and name it under keys")
+        elif key not in keys:
             hint = suggestion(key, policy.keys) if policy.keys else f"keys: {{{key}: {{environment: SFUMATO_KEY}}}}"
             yield _Wrong("mask", f"needs the key {key}, which the policy does not name", code="policy-unknown-key-name", hint=hint)
     if mask.needs_ladder and column.role == "quasi_identifier":
@@ -116,6 +127,17 @@ def _is_shown(column: Column, mask: MaskedColumn | None) -> bool:
     if column.mask is None:
         return column.role != "identifier"
     return mask is not None and all(step.component_name() == "keep" for step in (*mask.steps, *mask.otherwise))
+
+
+def _unread(policy: Policy, name: str, mask: MaskedColumn) -> Iterator[_Wrong]:
+    """What an expression names it must be given: it would stop at the first row."""
+    for key, steps in (("mask", mask.steps), ("otherwise", mask.otherwise)):
+        for step in steps:
+            for other in step.unread(name) if isinstance(step, Naming) else ():
+                words = f"{step.component_name()} names the column {other}, which is neither {name} nor among its columns"
+                known = other in policy.columns
+                hint = f"columns: [{yaml_text(other)}] beside it" if known else suggestion(other, list(policy.columns))
+                yield _Wrong(key, words, code="policy-unknown-column", hint=hint)
 
 
 def _unreadable(mask: MaskedColumn) -> Iterator[_Wrong]:

@@ -10,12 +10,12 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
 from sfumato.core.formats import FORMATS, format_of
-from sfumato.core.keys import KeySource
 from sfumato.core.masked_column import OnInvalid, OnNull
 from sfumato.core.periods import AGE, PeriodLength
 from sfumato.core.publication import Style
 from sfumato.core.settings import Settings
 from sfumato.core.written_forms import WrittenForm
+from sfumato.databases.key_servers import PolicyKey
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "other"]
 
@@ -224,7 +224,7 @@ class Policy(Settings):
         dict[str, Format],
         Field(description="how the source writes dates and numbers: %d.%m.%Y, or the number 1234.56 as it stands there, 1.234,56"),
     ] = {}
-    keys: Annotated[dict[str, KeySource], Field(description="the keys that masks use, by name, and where each is read from; never a key itself")] = {}
+    keys: Annotated[dict[str, PolicyKey], Field(description="the keys that masks use, by name, and where each is read from; never a key itself")] = {}
     promises: Annotated[list[AnyComponent], Field(description="what must hold of the release")] = []
     algorithm: Annotated[AnyComponent, Field(description="the search for a recoding that keeps the promises")] = Component(name="mondrian")
     suppression_limit: Annotated[float, Field(ge=0, le=1, description="the part of the rows that may be left out")] = 0.0

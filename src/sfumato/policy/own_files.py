@@ -71,7 +71,9 @@ def _is_inside(path: str, target: str) -> bool:
 def written(sink: Sink) -> list[str]:
     """Return the release, its record, and the private names of both."""
     record = record_of(sink)
-    targets = [*sink.places(), *([record] if record is not None else [])]
+    # what is masked in place is a table, and asked for
+    places = [] if getattr(sink, "in_place", False) else sink.places()
+    targets = [*places, *([record] if record is not None else [])]
     return [place for target in targets for place in (target, str(staging_name(Path(target)))) if _is_stored(place)]
 
 

@@ -56,12 +56,20 @@ def of_table(loaded: Loaded, name: str) -> Loaded:
     called = table.table or name
     source = _with(policy.source, {"table": called, "schema": table.schema_})
     sink = _with(policy.sink, {"table": table.into or called})
+    if sink is not None and sink.name == "sql_dump" and isinstance(sink.settings.get("path"), str):
+        # all tables go into one file, and each has a record of its own
+        sink = _with(sink, {"record": sink.settings.get("record") or records_of_dump(sink.settings["path"])})
     if sink is not None and sink.settings.get("record"):
         sink = _with(sink, {"record": record_file(sink.settings["record"], table.into or called)})
     whole = policy.model_copy(update={"columns": table.columns, "source": source, "sink": sink, "tables": {}} | own)
     lines = {place: line for path, line in loaded.lines.by_path.items() if (place := _in_table(path, name, table)) is not None}
     unknown = frozenset(place for path in loaded.unknown if (place := _in_table(path, name, table)) is not None)
     return replace(loaded, policy=whole, lines=Lines(lines), mistakes=(), unknown=unknown)
+
+
+def records_of_dump(path: str) -> str:
+    """Return the folder of the records of a dump of several tables, where nobody has named one."""
+    return f"{path}.records"
 
 
 def record_file(folder: str, table: str) -> str:
@@ -124,12 +132,13 @@ def _of_the_whole(loaded: Loaded, needs: Sequence[str]) -> Iterator[Mistake]:
             if (key == "source" or key in needs) and (key,) not in loaded.unknown:
                 words, hint = f"the policy names no {key}", f'{key}: {{sql: {{url: "postgresql://reader@host/hospital"}}}}'
                 yield Mistake(key, words, "policy-no-source" if key == "source" else "policy-no-sink", hint, lines.at(("tables",)))
-        elif component.name != "sql":
+        elif component.name not in (("sql", "sql_dump") if key == "sink" else ("sql",)):
             hint = f'{key}: {{sql: {{url: "postgresql://reader@host/hospital"}}}}'
             yield Mistake(key, "is no database, and several tables are those of one", "policy-tables-database", hint, lines.at((key,)))
-        elif component.instance is not None or "table" in component.settings:
-            place = (key, "sql", "table")
-            hint = "leave table out: the entries of tables name them"
+        elif component.instance is not None or {"table", "classes"} & set(component.settings):
+            named = "classes" if "table" not in component.settings and "classes" in component.settings else "table"
+            place = (key, component.name, named)
+            hint = "leave table out: the entries of tables name them" if named == "table" else "leave classes out, or one policy for each table"
             yield Mistake(key_text(place), "names one table beside tables", "policy-tables-beside", hint, lines.at(place))
     yield from _no_folder(loaded)
 
@@ -137,11 +146,11 @@ def _of_the_whole(loaded: Loaded, needs: Sequence[str]) -> Iterator[Mistake]:
 def _no_folder(loaded: Loaded) -> Iterator[Mistake]:
     """Yield the mistake of records that have no folder to go to."""
     sink = loaded.policy.sink
-    record = sink.settings.get("record") if sink is not None and sink.name == "sql" else None
+    record = sink.settings.get("record") if sink is not None and sink.name in ("sql", "sql_dump") else None
     path = (loaded.folder or Path()) / record if isinstance(record, str) else None
     if path is not None and path.exists() and not path.is_dir():
         words = "is a file, and the record of each table goes into a file of its own in a folder"
-        place = ("sink", "sql", "record")
+        place = ("sink", sink.name if sink is not None else "sql", "record")
         yield Mistake(key_text(place), words, "policy-record-folder", "record: records/", loaded.lines.at(place))
 
 

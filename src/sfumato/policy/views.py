@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from sfumato.core.mistakes import Place, key_text
+from sfumato.core.relaxed_search import deals_out
 from sfumato.errors import Mistake, PolicyError, suggestion
 from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
@@ -52,6 +53,7 @@ def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
             found[name] = error.mistakes
     mistakes += _told_once(policy, found)
     mistakes += _same_sinks(loaded, views)
+    mistakes += _overlapping(loaded, views)
     if mistakes:
         raise PolicyError(list(dict.fromkeys(mistakes)), name=loaded.name)
     derived = {name: view.derived_from for name, view in policy.views.items() if view.derived_from is not None}
@@ -154,6 +156,17 @@ def _same_sinks(loaded: Loaded, views: Mapping[str, Resolved]) -> Iterator[Mista
             message = f"would write over what the view {other} writes"
             yield Mistake(key_text(place), message, "policy-views-sink", "name another file", loaded.lines.at(place))
         taken |= dict.fromkeys(files, name)
+
+
+def _overlapping(loaded: Loaded, views: Mapping[str, Resolved]) -> Iterator[Mistake]:
+    """Yield the mistake of a view whose classes are to be unions of others, where either view deals out rows that are alike."""
+    for name, view in loaded.policy.views.items():
+        pair = [each for each in (name, view.derived_from) if each is not None and each in views]
+        relaxed = [each for each in pair if deals_out(views[each].algorithm)]
+        if view.derived_from is not None and relaxed:
+            place: Place = ("views", name, "derived_from")
+            message = f"makes unions of classes, and the view {relaxed[0]} deals out rows that are alike"
+            yield Mistake(key_text(place), message, "policy-relaxed", f"leave relaxed out in views.{relaxed[0]}", loaded.lines.at(place))
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -16,12 +16,17 @@ from sfumato.sinks.sql import Sql, SqlWriter
 
 @dataclass(frozen=True, eq=False)
 class ArchiveSink:
-    """Appends a batch of so many source rows; ``check`` looks at the whole archive before anybody else sees it, and may refuse."""
+    """Appends a batch of so many source rows; ``check`` looks at the whole archive before anybody else sees it, and may refuse.
+
+    ``delete`` deletes the rows of the source in the same transaction, where it can be done there.
+    """
 
     sink: Sql
     batch: str
     rows: int
+    source: str
     check: Callable[[Connection, TableName, Sequence[TableColumn]], None]
+    delete: Callable[[Connection], None] | None = None
 
     @property
     def record(self) -> str | None:
@@ -38,6 +43,12 @@ class ArchiveSink:
     def open(self, schema: pa.Schema) -> ArchiveWriter:
         """Begin a table that nobody sees."""
         connection = self.sink.connected()
+        try:
+            # this session may go on for a moment when its process is dead: the next run waits until it is gone
+            connection.claim(f"append {connection.placed(self.sink.table_name)}")
+        except BaseException:
+            connection.__exit__(None, None, None)
+            raise
         return ArchiveWriter(connection, self.sink.table_name, schema, self.places(), self)
 
 
@@ -51,11 +62,14 @@ class ArchiveWriter(SqlWriter):
     def publish(self) -> Sequence[str]:
         """Append the rows, in an order that says nothing, with their line in the ledger; all of it is seen at once."""
         connection, names = self._connection, self._schema.names
-        archive = Archive(connection, self._table)
+        archive = Archive(connection, self._table, self._sink.source)
+        archive.refuse_types(self._schema)
         archive.prepare(names, self._staged)
         with connection.transaction():
-            archive.append(self._staged, names, self._sink.batch, self._sink.rows, self._rows)
+            archive.append(self._staged, names, self._sink.batch, self._sink.rows, self._rows, "written" if self._sink.delete is None else "deleted")
             self._sink.check(connection, archive.table, connection.made_columns(self._schema))
+            if self._sink.delete is not None:
+                self._sink.delete(connection)
             connection.drop_staged(self._staged)
         connection.__exit__(None, None, None)
         return self._places

@@ -1,4 +1,4 @@
-"""SQL: a table of PostgreSQL, MariaDB or MySQL, which takes the place of an older one in one step."""
+"""SQL: a table of PostgreSQL, MariaDB, MySQL or a database file of DuckDB, which takes the place of an older one in one step."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
-from pydantic import Field, PrivateAttr, field_validator
+from pydantic import Field, PrivateAttr, model_validator
 
+from sfumato.core.class_numbers import refused_classes
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Scan, Source
 from sfumato.core.settings import Settings
-from sfumato.databases.address import Address, parsed
+from sfumato.databases.address import Address, AddressText, parsed
+from sfumato.databases.class_tables import ClassTables, Held
 from sfumato.databases.connection import Connection, connected
+from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.password import Password
 from sfumato.databases.table import TableName
 from sfumato.databases.together import Together
 from sfumato.registry import find
+from sfumato.sinks._class_tables import ClassTablesWriter
 
 _ROW = "sfumato_row"
 
@@ -26,39 +30,68 @@ _ROW = "sfumato_row"
 class Sql(Settings):
     """A table of a database. What an older one had beside its rows, such as grants, comments and indexes, the new one has too."""
 
-    url: Annotated[str, Field(description="the address of the database, without a password: postgresql://writer@host:5432/research")]
+    url: Annotated[
+        AddressText, Field(description="the address, without a password: postgresql://writer@host:5432/research, or duckdb:///research.duckdb")
+    ]
     table: Annotated[str, Field(min_length=1, description="the table; one that is there is replaced")]
     schema_: Annotated[str | None, Field(alias="schema", min_length=1, description="the schema it goes to; the first one where none is given")] = None
+    classes: Annotated[
+        str | None, Field(min_length=1, description="a second table, for the equivalence classes; the rows then have their numbers only")
+    ] = None
     password: Annotated[Password | None, Field(description="where the password is: environment, file or command")] = None
     record: Annotated[
         PolicyPath | None, Field(description="the file that the record goes to, relative to the policy; none where it is not given")
     ] = None
+    in_place: Annotated[
+        bool, Field(description="mask the table that is the source where it is, in place of publishing another one; it needs a primary key")
+    ] = False
+    chunk: Annotated[int, Field(ge=1, description="with in_place: how many rows are copied over in one transaction")] = 10_000
 
     _together: Together | None = PrivateAttr(None)
 
-    @field_validator("url")
-    @classmethod
-    def _is_address(cls, value: str) -> str:
-        parsed(value)
-        return value
+    @model_validator(mode="after")
+    def _are_two(self) -> Sql:
+        if self.classes == self.table:
+            raise ValueError("needs another table for the classes than for the rows")
+        if self.in_place and self.address.kind == "duckdb":
+            raise ValueError("cannot mask tables of database files in place; name another table, and remove the old one afterwards")
+        if self.in_place and self.classes is not None:
+            raise ValueError("masks one table in place, and cannot write another for the classes")
+        return self
 
     @property
     def address(self) -> Address:
         """Where the database is, and as whom one goes there."""
         return parsed(self.url)
 
+    @property
+    def has_ranges(self) -> bool:
+        """Whether the database has types for ranges: PostgreSQL has."""
+        return self.address.kind == "postgresql"
+
     def places(self) -> Sequence[str]:
-        """Return the table."""
-        return (f"table {self.table_name} of {self.address.shown}",)
+        """Return the table, or both."""
+        return tuple(f"table {table} of {self.address.shown}" for table in self._tables)
+
+    def refuse_columns(self, names: Sequence[str]) -> str | None:
+        """Return what is wrong with a release of some columns; None where nothing is."""
+        return refused_classes(self.classes, names)
 
     def identity(self) -> str | None:
         """Return which table it is, whatever it is called; None where it is new."""
         with self.connected() as connection:
             return connection.identity(self.table_name)
 
-    def open(self, schema: pa.Schema) -> SqlWriter:
-        """Begin a table that nobody sees."""
+    def parts(self) -> Sequence[Sql]:
+        """Return a sink for each of its tables."""
+        return [self.model_copy(update={"table": table.name, "classes": None}) for table in self._tables]
+
+    def open(self, schema: pa.Schema) -> SqlWriter | ClassTablesWriter:
+        """Begin a table, or two, that nobody sees."""
         together = self._together
+        if self.classes is not None:
+            rows, classes = self._tables
+            return ClassTablesWriter(self.connected(), rows, classes, schema, self.places())
         return SqlWriter(self.connected() if together is None else together.connection, self.table_name, schema, self.places(), together)
 
     def within(self, together: Together) -> Sql:
@@ -73,9 +106,23 @@ class Sql(Settings):
         return TableName(self.table, self.schema_)
 
     def as_source(self) -> Source:
-        """Return the source that reads the table."""
+        """Return the source that reads the table, or both."""
+        if self.classes is not None:
+            return ClassTables(self.connected, self._held)
         source: Source = find("sources", "sql")(url=self.url, table=self.table, schema=self.schema_, password=self.password)
         return source
+
+    @property
+    def _tables(self) -> tuple[TableName, ...]:
+        """The table of the rows, and that of their classes where it is another."""
+        names = [self.table, *([self.classes] if self.classes is not None else [])]
+        return tuple(TableName(name, self.schema_) for name in names)
+
+    def _held(self, connection: Connection) -> tuple[Held, Held]:
+        """Return the tables as the catalogue has them, in a session that sees both in one state."""
+        rows, classes = (Held(table, connection.columns(table)) for table in self._tables)
+        connection.one_state()
+        return classes, rows
 
     def connected(self) -> Connection:
         """Open a connection to the database."""
@@ -91,6 +138,7 @@ class SqlWriter:
         self._schema = schema
         self._rows = 0
         try:
+            refuse_half_masked(connection, table)
             self._staged = connection.staged_name(table)
             connection.create(self._staged, pa.schema([pa.field(_ROW, pa.int64()), *schema]))
         except BaseException:

@@ -1,4 +1,4 @@
-"""SQL: a table or a view of PostgreSQL, MariaDB or MySQL, read in one state.
+"""SQL: a table or a view of PostgreSQL, MariaDB, MySQL or a database file of DuckDB, read in one state.
 
 A run reads its source several times, and a table goes on being written to. So its rows are read once, by one statement, into a private file, which is
 removed when nobody needs it any more; all that a run does is done with these rows.
@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import pyarrow as pa
-from pydantic import Field, PrivateAttr, field_validator
+from pydantic import Field, PrivateAttr
 
 from sfumato.core.interfaces import Scan, Source
 from sfumato.core.nested_types import is_readable, refuse_unreadable
 from sfumato.core.settings import Settings
-from sfumato.databases.address import Address, parsed
+from sfumato.databases.address import Address, AddressText, parsed
 from sfumato.databases.connection import Connection, connected
+from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.password import Password
 from sfumato.databases.table import TableColumn, TableName
@@ -25,19 +26,15 @@ from sfumato.databases.table import TableColumn, TableName
 class Sql(Settings):
     """A table of a database. Cost: one statement that reads all its columns, and one copy of them on the disk."""
 
-    url: Annotated[str, Field(description="the address of the database, without a password: postgresql://reader@host:5432/hospital")]
+    url: Annotated[
+        AddressText, Field(description="the address, without a password: postgresql://reader@host:5432/hospital, or duckdb:///hospital.duckdb")
+    ]
     table: Annotated[str, Field(min_length=1, description="the table or view")]
     schema_: Annotated[str | None, Field(alias="schema", min_length=1, description="the schema it is in; the first one where none is given")] = None
     password: Annotated[Password | None, Field(description="where the password is: environment, file or command")] = None
 
     _columns: list[TableColumn] | None = PrivateAttr(None)
     _copy: LocalCopy | None = PrivateAttr(None)
-
-    @field_validator("url")
-    @classmethod
-    def _is_address(cls, value: str) -> str:
-        parsed(value)
-        return value
 
     def describe(self) -> pa.Schema:
         """Return the columns and their types, as the server's catalogue has them."""
@@ -78,6 +75,7 @@ class Sql(Settings):
 
     def look(self, connection: Connection) -> None:
         """Ask for the columns in a session that somebody else has opened."""
+        refuse_half_masked(connection, self.table_name)
         self._columns = connection.columns(self.table_name)
 
     def take(self, connection: Connection) -> None:
@@ -102,7 +100,9 @@ class Sql(Settings):
     def _described(self) -> list[TableColumn]:
         if self._columns is None:
             with self.connected() as connection:
-                self._columns = connection.columns(self.table_name)
+                self.look(connection)
+        if self._columns is None:
+            raise AssertionError("columns that were looked at are known")
         return self._columns
 
     def _copied(self) -> Source:

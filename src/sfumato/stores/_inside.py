@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.examined import Cells, Examined
+from sfumato.core.examined import PUBLISHED, Cells, Examined
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.interfaces import AttachPlan, CountPlan, Dictionary, Encoding, MaskPlan, Progress, Published, Sink, Source
 from sfumato.core.kernels.grouping import group_columns
@@ -19,16 +18,21 @@ from sfumato.core.nested_types import refuse_unreadable
 from sfumato.core.publication import labels_of
 from sfumato.core.recoding import Recoding
 from sfumato.core.workplace import Workplace
-from sfumato.databases.inside import KEY, PRINT, ROWS, Inside, Layout
+from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Computing, Inside, Layout
 from sfumato.databases.located import Located, LocatedSink, inside_of
+from sfumato.databases.masks_there import MasksThere, needed
 from sfumato.databases.table import TableName
+from sfumato.errors import nothing_to_resume
+
+_WRAPPED = 1 << 64
 
 
 class InsideStore:
     """Works in the database in which both the source and the sink are."""
 
-    def __init__(self, source: Located, sink: LocatedSink) -> None:
-        self._source, self._sink = source, sink
+    def __init__(self, source: Located, sink: LocatedSink, kept: Sequence[str], masks: MasksThere, resume: bool = False) -> None:
+        self._source, self._sink, self._resume = source, sink, resume
+        self._kept, self._masks = kept, masks
 
     def attach(self, source: Source, plan: AttachPlan, workplace: Workplace, progress: Progress) -> InsideTable:
         """Let the database copy what is published and count cells; these are all that is read."""
@@ -36,18 +40,27 @@ class InsideStore:
         refuse_unreadable(source.describe(), [*plan.coded, *plan.kept], str(self._source.table_name))
         connection = self._sink.connected()
         try:
-            columns = {column.name: column for column in connection.columns(self._source.table_name)}
-            layout = Layout(self._source.table_name, [columns[name] for name in plan.coded], [columns[name] for name in plan.kept])
+            layout = self._layout(connection, plan)
             inside = inside_of(connection, self._sink.address.kind, layout, self._sink.table_name)
         except BaseException:
             connection.__exit__(None, None, None)
             raise
         try:
-            inside.take()
+            if not self._resume:
+                inside.take()
+            elif not inside.take_up():
+                raise nothing_to_resume(f"no run that was killed has left a copy of {self._source.table_name} with these columns")
             return InsideTable(inside, layout)
         except BaseException:
             inside.close()
             raise
+
+    def _layout(self, connection: Any, plan: AttachPlan) -> Layout:
+        """Return what is counted, kept and computed of the table."""
+        known = {column.name: column for column in connection.columns(self._source.table_name)}
+        computed = [each for each in self._masks.computed(connection, self._sink.address.kind, known).values() if each is not None]
+        counted, kept, read = ([known[name] for name in names] for names in (plan.coded, self._kept, needed(computed)))
+        return Layout(self._source.table_name, counted, kept, computed, read, self._masks.brought_to(connection))
 
     def frequencies(self, attached: InsideTable, plan: CountPlan) -> Frequencies:
         """Count the combinations of leaf codes among the cells."""
@@ -83,14 +96,14 @@ class InsideTable:
     """A table of a database in one state: its cells in memory, its rows in a private copy there."""
 
     def __init__(self, inside: Inside, layout: Layout) -> None:
-        self.inside, self._layout = inside, layout
-        names = [KEY, ROWS, *(column.name for column in layout.counted)]
+        self.inside, self.layout = inside, layout
+        names = [KEY, ROWS, PRINT, *(column.name for column in layout.counted)]
         kinds = [column.kind for column in layout.counted]
         batches = list(inside.cells())
         read = pa.Table.from_batches(batches).rename_columns(names) if batches else _nothing(names, kinds)
         self.keys: pa.Array = read.column(0).combine_chunks()
-        columns = {name: _coded(column) for name, column in zip(names[2:], read.columns[2:], strict=True)}
-        self.cells = Cells(columns, read.column(1).combine_chunks().to_numpy())
+        columns = {name: _coded(column) for name, column in zip(names[3:], read.columns[3:], strict=True)}
+        self.cells = Cells(columns, read.column(1).combine_chunks().to_numpy(), _numbers(read.column(2)))
         self.combination_of_cell: NDArray[np.int32] = np.empty(0, np.int32)
 
     @property
@@ -113,7 +126,7 @@ class InsideTable:
         if column in self.cells.columns:
             counts = self.dictionary(column).counts
             return len(counts), int((counts == 1).sum())
-        (found,) = [each for each in self._layout.kept if each.name == column]
+        (found,) = [each for each in self.layout.copied if each.name == column]
         return self.inside.occurrences(found)
 
     def count(self, plan: CountPlan) -> Frequencies:
@@ -183,20 +196,34 @@ class InsideRelease:
         return self._sink.as_source()
 
     def examined(self, progress: Progress) -> Examined:
-        """Let the database group what was written, and the copy of the source once more."""
+        """Let the database group what was written."""
         progress.stage("verifying")
         shown = pa.Table.from_batches(self.inside.shown(self._staged, self._texts))
-        again = pa.Table.from_batches(self.inside.counted_again())
-        places = pc.index_in(again.column(KEY).combine_chunks(), value_set=self._attached.keys)
-        rows, prints = np.zeros(len(self._attached.keys), np.int64), [0] * len(self._attached.keys)
-        if places.null_count == 0:
-            order = places.to_numpy()
-            rows[order] = again.column(ROWS).to_numpy()
-            for place, text in zip(order.tolist(), again.column(PRINT).to_pylist(), strict=True):
-                prints[place] = int(text)
-        told = [int(text) for text in shown.column(PRINT).to_pylist()]
         texts = shown.drop_columns([ROWS, PRINT])
-        return Examined(texts, shown.column(ROWS).to_numpy(), told, self._attached.cells, rows, prints, self._class_of)
+        return Examined(texts, shown.column(ROWS).to_numpy(), _numbers(shown.column(PRINT)), self._attached.cells, self._class_of)
+
+    def pairs(self, column: str) -> Iterator[pa.RecordBatch]:
+        """Return what a masked column was made of and what it became, each combination once: its inputs, the published value, the number of rows."""
+        for batch in self._computing.pairs(self._computed(column)):
+            yield batch.rename_columns([*self._computed(column).reads, PUBLISHED, ROWS])
+
+    def values(self, column: str) -> tuple[int, int]:
+        """Return how many distinct values a masked column has in the release, and how many of them stand in one row alone."""
+        return self._computing.values(self._staged, self._computed(column).column)
+
+    def fewest(self, column: str) -> int:
+        """Return the smallest number of distinct values that a masked column has in any class."""
+        return self._computing.fewest(self._staged, self._texts, self._computed(column).column)
+
+    @property
+    def _computing(self) -> Computing:
+        if not isinstance(self.inside, Computing):
+            raise AssertionError("only what a database computes is masked there")
+        return self.inside
+
+    def _computed(self, column: str) -> Computed:
+        (found,) = [each for each in self._attached.layout.computed if each.column.name == column]
+        return found
 
     def publish(self) -> None:
         """Let the table take its place."""
@@ -205,7 +232,13 @@ class InsideRelease:
 
 def _nothing(names: Sequence[str], kinds: Sequence[pa.DataType | None]) -> pa.Table:
     """Return no cells."""
-    return pa.schema(list(zip(names, [pa.int64(), pa.int64(), *kinds], strict=True))).empty_table()
+    return pa.schema(list(zip(names, [pa.int64(), pa.int64(), pa.string(), *kinds], strict=True))).empty_table()
+
+
+def _numbers(texts: pa.ChunkedArray) -> NDArray[np.uint64]:
+    """Return sums of fingerprints, which may be too large for any type of a number, as what 64 bits hold of them."""
+    parts = [np.fromiter((int(text) % _WRAPPED for text in chunk.to_pylist()), np.uint64, len(chunk)) for chunk in texts.chunks]
+    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[Any]]:

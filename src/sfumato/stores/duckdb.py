@@ -6,7 +6,6 @@ DuckDB's external sort, whose memory is bounded.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
+from sfumato.core.chance import random_bytes
 from sfumato.core.classes import Classes
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.interfaces import (
@@ -24,6 +24,7 @@ from sfumato.core.interfaces import (
     CountPlan,
     Dictionary,
     LimitedSink,
+    LinkedWriter,
     MaskPlan,
     Progress,
     Published,
@@ -36,7 +37,7 @@ from sfumato.core.kernels.fingerprint import value_prints
 from sfumato.core.kernels.grouping import group_columns, group_keys
 from sfumato.core.mask_effect import Effect, refuse
 from sfumato.core.masked_column import MaskedColumn
-from sfumato.core.publication import labels_of
+from sfumato.core.publication import written_labels
 from sfumato.core.reading import Reading, read, repeating, take_text
 from sfumato.core.recoding import Recoding
 from sfumato.core.settings import Settings
@@ -78,7 +79,7 @@ class Duckdb(Settings):
     ) -> StagedRelease:
         """Write the release under a private name, sorted by what it publishes, and keep the link to the source's rows."""
         progress.stage("ordering")
-        class_of = np.append(recoding.class_of, np.int32(-1))[attached.combination_of_row]
+        class_of = recoding.class_of_rows(attached.combination_of_row, attached.entry_of_row)
         link = attached.published_order(class_of, recoding.number, masks)
         if isinstance(sink, LimitedSink):
             sink.refuse_rows(len(link))
@@ -86,12 +87,14 @@ class Duckdb(Settings):
         effects: dict[str, Effect] = {}
         made = _of_all_rows(attached, masks, link, size, self, workplace, effects)
         batches = attached.spill.ordered(link, attached.rows, size, self, workplace)
-        labels = labels_of(recoding, masks.publications)
+        labels = written_labels(recoding, masks.publications)
         schema = _schema(attached, masks)
         progress.stage("writing", len(link))
         writer = sink.open(schema)
         workplace.note(list(writer.staging))
         try:
+            if isinstance(writer, LinkedWriter):
+                writer.linked(link)
             for start in range(0, max(1, len(link)), size):
                 rows = link[start : start + size]
                 # where no row is left there is no batch, and the types of its columns are needed
@@ -133,6 +136,7 @@ class EmbeddedTable:
         self._reading = reading
         self.spill = spill
         self.combination_of_row: NDArray[np.int32] = np.empty(0, np.int32)
+        self._counted: tuple[CountPlan, int] | None = None
 
     @property
     def rows(self) -> int:
@@ -187,6 +191,7 @@ class EmbeddedTable:
         else:
             self.combination_of_row = np.full(self.rows, len(firsts), np.int32)
             self.combination_of_row[kept] = groups
+        self._counted = plan, len(firsts)
         return self._within(plan, combinations, groups, kept)
 
     def _within(
@@ -197,19 +202,12 @@ class EmbeddedTable:
         kept: NDArray[np.int64] | None,
     ) -> Frequencies:
         """Count sensitive values and people within the combinations."""
-        sensitive = {e.called: self._encoded(e.column, e.codes, e.null_code) for e in plan.sensitive}
-        subject = self._subjects() if plan.subject else None
+        sensitive, subject = self._watched(plan)
         references = {e.called: _reference(sensitive[e.called], e.size, subject) for e in plan.sensitive}
         if not sensitive and subject is None:
             counts = np.bincount(groups, minlength=len(combinations)).astype(np.int64)
             return Frequencies(combinations, np.arange(len(combinations), dtype=np.int32), counts)
-        places = slice(None) if kept is None else kept
-        columns = [groups, *(column[places] for column in sensitive.values())]
-        sizes = [len(combinations), *(e.size for e in plan.sensitive)]
-        if subject is not None:
-            columns.append(subject[places])
-            sizes.append(int(subject.max(initial=0)) + 1)
-        rows, firsts = group_columns(columns, sizes)
+        columns, rows, firsts = _entries(plan, groups, len(combinations), sensitive, subject, kept)
         return Frequencies(
             combinations,
             groups[firsts],
@@ -218,6 +216,28 @@ class EmbeddedTable:
             None if subject is None else columns[-1][firsts].astype(np.int64),
             references,
         )
+
+    def entry_of_row(self) -> NDArray[np.int32]:
+        """Return for each row its entry of the frequencies that were counted last, their number where the row was not counted.
+
+        It is found anew: few recodings ask for it, and it would have to be held for all of them.
+        """
+        if self._counted is None:
+            raise AssertionError("rows are dealt out after they were counted")
+        plan, number = self._counted
+        sensitive, subject = self._watched(plan)
+        if not sensitive and subject is None:
+            return self.combination_of_row
+        kept = np.flatnonzero(self.combination_of_row < number)
+        _, entries, firsts = _entries(plan, self.combination_of_row[kept], number, sensitive, subject, kept)
+        of_row = np.full(self.rows, len(firsts), np.int32)
+        of_row[kept] = entries
+        return of_row
+
+    def _watched(self, plan: CountPlan) -> tuple[dict[str, NDArray[Any]], NDArray[np.int32] | None]:
+        """Return the sensitive values of each row, and the person."""
+        sensitive = {e.called: self._encoded(e.column, e.codes, e.null_code) for e in plan.sensitive}
+        return sensitive, self._subjects() if plan.subject else None
 
     def published_order(self, class_of: NDArray[np.int32], number: int, masks: MaskPlan) -> NDArray[np.int64]:
         """Return the source rows that are published, in the order of the release.
@@ -229,7 +249,7 @@ class EmbeddedTable:
         bits = max(1, int(number - 1).bit_length())
         key = class_of[rows].astype(np.uint64) << np.uint64(64 - bits)
         if masks.masks:
-            tie = np.frombuffer(secrets.token_bytes(8 * len(rows)), np.uint64)
+            tie = np.frombuffer(random_bytes(8 * len(rows)), np.uint64)
         else:
             tie = self._kept_prints(masks.kept)[rows]
         return rows[np.argsort(key | (tie >> np.uint64(bits)))]
@@ -332,6 +352,24 @@ class StagedRelease:
         return self._classes
 
 
+def _entries(
+    plan: CountPlan,
+    groups: NDArray[np.int32],
+    combinations: int,
+    sensitive: Mapping[str, NDArray[Any]],
+    subject: NDArray[np.int32] | None,
+    kept: NDArray[np.int64] | None,
+) -> tuple[list[NDArray[Any]], NDArray[np.int32], NDArray[np.int32]]:
+    """Return combinations, sensitive values and people of the counted rows, the entry of each row, and the first row of each entry."""
+    places = slice(None) if kept is None else kept
+    columns = [groups, *(column[places] for column in sensitive.values())]
+    sizes = [combinations, *(e.size for e in plan.sensitive)]
+    if subject is not None:
+        columns.append(subject[places])
+        sizes.append(int(subject.max(initial=0)) + 1)
+    return columns, *group_columns(columns, sizes)
+
+
 def _reference(codes: NDArray[Any], size: int, subject: NDArray[np.int32] | None) -> NDArray[np.int64]:
     if subject is None:
         return np.bincount(codes, minlength=size).astype(np.int64)
@@ -349,12 +387,11 @@ def _classes_of_batch(labels: Mapping[str, pa.Array], classes: NDArray[np.int32]
 
 
 def _schema(attached: EmbeddedTable, masks: MaskPlan) -> pa.Schema:
-    recoded = {publication.column: publication.columns for publication in masks.publications}
-    label = pa.dictionary(pa.int32(), pa.string())
-    fields = []
+    recoded = {publication.column: publication.fields for publication in masks.publications}
+    fields: list[pa.Field] = []
     for name in masks.order:
         if name in recoded:
-            fields += [pa.field(column, label) for column in recoded[name]]
+            fields += recoded[name]
         elif name in masks.nested:
             fields.append(pa.field(name, masks.nested[name]))
         elif name in masks.masks:
@@ -411,7 +448,7 @@ def _masked(name: str, masks: MaskPlan, batch: pa.RecordBatch, rows: NDArray[np.
     mask = masks.masks[name]
     if not isinstance(mask, MaskedColumn):
         return mask.apply(batch, masks.contexts[name])
-    effect = effects.setdefault(name, mask.effect())
+    effect = effects.setdefault(name, mask.effect(masks.contexts[name].people))
     made = mask.made(batch, masks.contexts[name])
     effect.add(made, rows)
     effect.compare(made, batch.column(name))

@@ -47,6 +47,27 @@ def test_the_smallest_difference_is_the_one_that_unions_of_groups_give(seed: int
     assert (fewest_people(one, other, people) or 0) <= (by_hand(one, other, people) or 0)
 
 
+def test_people_who_have_other_rows_too_are_counted_whole_in_words() -> None:
+    # two of twenty people have a further row, in a group too small to be told of: the totals differ by both of them, not by one
+    people = np.array([*range(20), 3, 14], np.int32)
+    groups = np.array([0] * 10 + [1] * 10 + [-1, -1])
+
+    assert few_people([np.zeros(22, np.int64), groups], people, 5) == "2 people"
+    assert few_people([np.zeros(22, np.int64), groups], people, 2) == "fewer than 2 people, or it cannot be shown that they do not"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_fewer_people_are_told_than_differ(seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    number = int(chance.integers(2, 14))
+    one, other = (chance.integers(-1, chance.integers(1, 5), number) for _ in range(2))
+    people = chance.integers(0, chance.integers(1, number + 1), number).astype(np.int32)
+    told, fewest = few_people([one, other], people, 100), by_hand(one, other, people)
+
+    assert (told is None) == (fewest is None)
+    assert told is None or int(told.split()[0]) >= (fewest or 0)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_a_row_that_adds_another_number_to_each_total_is_left_wherever_one_of_its_groups_is(seed: int) -> None:
     chance = np.random.default_rng(seed)
@@ -315,7 +336,7 @@ def test_where_nobody_reads_a_total_and_its_values_the_records_tell_of_it(tmp_pa
 
 
 def test_an_extreme_beside_means_of_few_is_refused(tmp_path: Path) -> None:
-    means = {"role": "other", "mask": {"microaggregate": {"k": 3}}}
+    means = {"role": "other", "mask": {"microaggregate": {"k": 3, "dominance": 1}}}
     extreme = {"role": "other", "mask": {"aggregate": {"function": "min", "k": 3}}}
     words = "pay in the view means tells a total of which pay in the view total and pay in the view least show all values but those of 2 people"
     with pytest.raises(PromiseError, match=words):

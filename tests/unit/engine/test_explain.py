@@ -38,6 +38,13 @@ def test_a_type_that_only_the_values_tell_is_said_to_be_inferred() -> None:
     assert told[2] == "Generalise age by a ladder made from its values; a value outside it stops the run."
 
 
+def test_a_column_that_its_mask_drops_is_said_to_be_removed() -> None:
+    columns = {"pid": {"role": "identifier"}, "phone": {"role": "other", "mask": "drop"}, "ward": {"role": "other"}}
+    told = explain(make_plan({"columns": columns}, pa.table({"pid": ["1"], "phone": ["1"], "ward": ["A"]})))
+
+    assert told[1:3] == ["Remove pid and phone.", "Keep ward as it is."]
+
+
 def masked(entry: dict[str, Any]) -> str:
     """Return the sentence on a masked column."""
     columns = {"phone": {"role": "other", **entry}, "ward": {"role": "other"}, "age": {"role": "other"}}

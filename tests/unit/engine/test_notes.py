@@ -116,3 +116,10 @@ def test_the_first_row_that_is_not_of_the_type_is_named(ages: list[str], words: 
     with pytest.raises(DataError) as caught:
         sfumato.run({"columns": {"age": column}, "promises": [{"k_anonymity": {"k": 2}}]}, data=pa.table({"age": ages}))
     assert caught.value.message == f"column age: {words}"
+
+
+def test_of_many_columns_that_are_not_named_the_first_are_told_and_the_others_counted() -> None:
+    data = pa.table({"age": ["1", "2"], **{f"c{number:03}": ["x", "y"] for number in range(500)}})
+    notes = sfumato.run({"columns": {"age": {"role": "other", "mask": "constant"}}, "unnamed": "remove"}, data).record.notes
+    (note,) = [each for each in notes if "does not name" in each]
+    assert note.endswith("c017, c018, c019 and 480 more")

@@ -198,6 +198,22 @@ def test_what_would_fill_the_memory_is_a_value_that_cannot_be_computed(sql: str)
 
 
 @pytest.mark.parametrize(
+    "sql", ["printf('%1000000000d', 1)", "format('{:>99999d}', 1)", "printf('%*d', 99999, 1)", "upper(format('{:{}}', 1, 99999))"]
+)
+def test_a_format_that_fills_the_memory_is_refused_with_the_policy(sql: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        Expression(sql=sql)
+    name = "printf" if "printf" in sql else "format"
+    words = f"fills up to a width that is beyond 10000, or that a value says, by {name}; write a smaller number"
+    assert caught.value.mistakes[0].message == words
+
+
+@pytest.mark.parametrize("sql", ["printf('%08d', 100000)", "format('{:>10}', name)", "printf('%d of 100000', 1)"])
+def test_other_formats_are_taken(sql: str) -> None:
+    assert Expression(sql=sql).sql == sql
+
+
+@pytest.mark.parametrize(
     ("sql", "part"),
     [
         ("list_transform(range(10), lambda x: range(x))", "range within a lambda"),
@@ -217,6 +233,14 @@ def test_plan_and_record_say_that_nobody_knows_what_it_lets_through() -> None:
 
     assert sorted(release.table.column("name").to_pylist()) == ["ann", "bo"]
     assert any("nothing is known of it here" in note for note in release.record.notes)
+
+
+def test_what_a_delimited_file_holds_is_text_and_the_hint_says_what_to_do() -> None:
+    rows = pa.RecordBatch.from_pydict({"score": ["7"]})
+    assert Expression(sql="score::int + 1").apply(rows, MaskContext("score")).to_pylist() == ["8"]
+    with pytest.raises(DataError) as caught:
+        Expression(sql="round(score)").apply(rows, MaskContext("score"))
+    assert "what a delimited file holds is text, and score::int a number" in str(caught.value.hint)
 
 
 def test_wide_decimals_are_computed_with_where_they_fit() -> None:

@@ -64,6 +64,15 @@ def test_digits_come_back_and_what_is_too_short_is_refused(values: list[str]) ->
     assert [back for back in revealed(found, keep="-") if back is not None] == [value for value in values if len(value.replace("-", "")) >= 6]
 
 
+def test_digits_that_are_too_few_are_said_to_be() -> None:
+    with pytest.raises(DataError) as raised:
+        MaskedColumn("v", [FormatPreservingEncrypt(key="main")]).apply(pa.RecordBatch.from_pydict({"v": ["12345"]}), CONTEXT)
+    assert raised.value.message == (
+        "column v: 1 row with a value that format_preserving_encrypt cannot take (characters that are not of the alphabet digits, or fewer than 6 "
+        "of them, of which there are less than a million texts, or more than 4096)"
+    )
+
+
 def test_different_values_stay_different() -> None:
     assert len(set(encrypted([f"{number:06d}" for number in range(20_000)]))) == 20_000
 
@@ -91,9 +100,15 @@ def test_a_value_with_other_characters_is_refused_and_not_told(value: str) -> No
     with pytest.raises(DataError) as caught:
         column.apply(pa.RecordBatch.from_pydict({"v": ["1234567", value]}), CONTEXT)
     assert str(caught.value) == (
-        "column v: 1 row with a value that format_preserving_encrypt cannot take [mask-invalid]\n"
-        "  try: mask the others with `when`, or say on_invalid: remove in columns.v"
+        "column v: 1 row with a value that format_preserving_encrypt cannot take (characters that are not of the alphabet digits, or fewer than 6 of "
+        "them, of which there are less than a million texts, or more than 4096) [mask-invalid]\n"
+        "  try: hash or tokenise, which take every value, keep: '-' for what stands between, or mask the others with `when`, or say "
+        "on_invalid: remove in columns.v"
     )
+
+
+def test_a_text_that_would_take_for_ever_is_refused() -> None:
+    assert [value is None for value in encrypted(["7" * 4096, "7" * 4097, "7" * 1_000_000])] == [False, True, True]
 
 
 def test_whole_numbers_become_text_of_as_many_digits() -> None:

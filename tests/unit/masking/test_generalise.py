@@ -7,19 +7,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.mask import MaskContext
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.errors import DataError, PolicyError
+from sfumato.hierarchies.prefix import Prefix
 from sfumato.masking.generalise import Generalise
 
 COLOURS = Hierarchy.of_paths("value", [["red", "warm"], ["pink", "warm"], ["blue", "cold"]])
 
 
-def masked(values: Any, kind: Any = None, ladder: Hierarchy | None = None, **settings: Any) -> list[Any]:
+def masked(values: Any, kind: Any = None, ladder: Hierarchy | None = None, **way: Any) -> list[Any]:
     values = values if isinstance(values, pa.Array) else pa.array(values)
-    found = Generalise(**settings).apply(pa.RecordBatch.from_arrays([values], names=["value"]), MaskContext("value", kind=kind, ladder=ladder))
+    found = Generalise(**way).apply(pa.RecordBatch.from_arrays([values], names=["value"]), MaskContext("value", kind=kind, ladder=ladder))
     assert found.type == pa.string()
     result: list[Any] = found.to_pylist()
     return result
@@ -43,7 +46,6 @@ def test_every_value_is_in_the_interval_that_its_label_says(intervals: int) -> N
     "values",
     [
         pa.array([-1, 0, 29, None]),
-        pa.array([-0.5, 0.0, 29.99, None]),
         pa.array(["-1", "0.00", "2.9e1", None]),
         pa.array([-1, 0, 29, None], pa.int8()),
     ],
@@ -52,10 +54,59 @@ def test_sizes_are_the_same_for_numbers_of_every_type(values: pa.Array) -> None:
     assert masked(values, size=10) == ["[-10, -1]", "[0, 9]", "[20, 29]", None]
 
 
-def test_fractions_have_the_decimals_of_the_size() -> None:
-    assert masked([0.25, 0.3, 0.49], size=0.1) == ["0.2", "0.3", "0.4"]
-    assert masked([Decimal("0.25"), Decimal("0.55")], size=0.5) == ["[0.0, 0.4]", "[0.5, 0.9]"]
+def test_intervals_of_decimals_reach_to_the_next_one() -> None:
+    assert masked([-0.5, 0.0, 29.99, None], size=10) == ["[-10, 0)", "[0, 10)", "[20, 30)", None]
+    assert masked(["29.95", "30"], "decimal", size=10) == ["[20, 30)", "[30, 40)"]
+    assert masked([0.25, 0.3, 0.49], size=0.1) == ["[0.2, 0.3)", "[0.3, 0.4)", "[0.4, 0.5)"]
+    assert masked([Decimal("0.25"), Decimal("0.55")], size=0.5) == ["[0.0, 0.5)", "[0.5, 1.0)"]
+    assert masked([17.9, 18.0, 64.5, 65.0], bins=[18, 65]) == ["< 18", "[18, 65)", "[18, 65)", ">= 65"]
+    assert masked([0.0, 33.9, 34.0, 100.0, 100.1], intervals=3, minimum=0, maximum=100) == ["[0, 34)", "[0, 34)", "[34, 68)", "[68, 100]", None]
+    assert masked([999.5, 1000.0, 1000.4], size=50, minimum=0, maximum=1000) == ["[950, 1000)", "1000", None]
+
+
+def test_decimals_that_the_policy_counts_have_closed_intervals() -> None:
     assert masked(["29.95"], size=10, decimals=2) == ["[20.00, 29.99]"]
+    assert masked([29.95], size=10, decimals=2) == ["[20.00, 29.99]"]
+
+
+def test_a_number_between_two_closed_intervals_is_in_neither() -> None:
+    # 49.45 was once shown as [0, 49], and what is above the maximum as the maximum
+    values = ["49", "49.45", "48.5", "1000.47", "1001", "-0.4", "1000"]
+    assert masked(values, size=50, minimum=0, maximum=1000) == ["[0, 49]", None, "[0, 49]", None, None, None, "1000"]
+    assert masked(["1000.47", "950.2", "950"], intervals=20, minimum=0, maximum=1000) == [None, None, "[901, 950]"]
+    assert masked(["17.9", "64.5", "65.5"], bins=[18, 65]) == ["< 18", None, ">= 65"]
+    assert masked(["29.995"], size=10, decimals=2) == [None]
+
+
+def test_bins_with_names_take_every_decimal() -> None:
+    assert masked(["17.9", "64.5"], bins=[18, 65], labels=["child", "adult", "old"]) == ["child", "adult"]
+
+
+def test_what_to_do_with_decimals_is_said() -> None:
+    batch = pa.RecordBatch.from_pydict({"value": ["49.45"]})
+    with pytest.raises(DataError) as raised:
+        MaskedColumn("value", [Generalise(size=50)]).apply(batch, MaskContext("value"))
+    assert raised.value.sentence() == (
+        "column value: 1 row with a value that generalise cannot take: no number, beyond minimum or maximum, or between two intervals "
+        "[mask-invalid]\n"
+        "  try: with decimals say how many, decimals: 2, or type: decimal for intervals such as [0, 50); mask the others with `when`, or say "
+        "on_invalid: remove in columns.value"
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.floats(-2_000, 2_000), min_size=1, max_size=30),
+    st.sampled_from([{"size": 50}, {"size": 0.1}, {"size": 7, "minimum": -3, "maximum": 900}, {"intervals": 20, "minimum": 0, "maximum": 1000}]),
+    st.sampled_from([None, "decimal"]),
+)
+def test_every_label_holds_its_number(numbers: list[float], way: dict[str, Any], kind: Any) -> None:
+    texts = [repr(number) for number in numbers]
+    for text, label in zip(texts, masked(texts, kind, **way), strict=True):
+        if label is not None:
+            first, last = [Decimal(end) for end in (label.strip("[])").split(", ") * 2)[:2]]
+            assert first <= round(Decimal(text), 18) <= last
+            assert not label.endswith(")") or Decimal(text) < last
 
 
 def test_intervals_of_a_size_begin_at_the_minimum_and_end_at_the_maximum() -> None:
@@ -120,6 +171,18 @@ def test_addresses_become_networks_also_where_nobody_says_that_they_are_addresse
 def test_levels_show_the_nodes_of_the_hierarchy() -> None:
     assert masked(["red", "blue", "green", None], ladder=COLOURS, level=1) == ["warm", "cold", None, None]
     assert masked(["red", "blue"], ladder=COLOURS, level=2) == ["*", "*"]
+
+
+def test_a_level_that_would_show_a_code_whole_shows_nothing() -> None:
+    codes = Prefix(lengths=[4, 2]).build("value", pa.array(["1010", "28195"]), np.ones(2, np.int64))
+    assert masked(["1010", "28195"], ladder=codes, level=1) == [None, "2819*"]
+    assert masked(["1010", "28195"], ladder=codes, level=2) == ["10**", "28***"]
+
+
+def test_a_level_of_prefixes_hides_as_much_of_short_codes_as_of_long_ones() -> None:
+    values = ["1010", "28195", "SW1A 1AA", "10961"]
+    codes = Prefix().build("value", pa.array(values), np.ones(4, np.int64))
+    assert masked(values, ladder=codes, level=2) == ["10**", "281**", "SW1A 1**", "109**"]
 
 
 def test_a_level_without_a_hierarchy_or_above_it_is_refused() -> None:

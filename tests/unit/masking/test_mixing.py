@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import sfumato
 from sfumato.core.mask import MaskContext
+from sfumato.core.number_columns import as_column
 from sfumato.errors import DataError, PolicyError
 from sfumato.masking.aggregate import Aggregate
 from sfumato.masking.microaggregate import Microaggregate
@@ -131,6 +132,32 @@ def test_nothing_is_told_of_a_sum_that_one_person_dominates() -> None:
     assert apply(Aggregate(function="average"), [-50.0, 1.0, 1.0]) == [None] * 3
 
 
+def test_what_somebody_takes_away_again_hides_nobody_in_a_sum() -> None:
+    # p and q add nothing to the sum, which is r's
+    values, whose = [1_000_000, -1_000_000, 1_000_000, -1_000_000, 500], list("ppqqr")
+    for function in ("sum", "average"):
+        assert apply(Aggregate(function=function, k=3), values, subject=whose) == [None] * 5
+    # nor does it make somebody large who adds little
+    assert apply(Aggregate(function="sum", k=3), [1_000_000, -999_900, 110, 120], subject=list("ppqr")) == [330] * 4
+
+
+def test_a_sum_of_decimals_has_as_many_digits_as_it_needs() -> None:
+    money = pa.array([Decimal("999.99")] * 3, pa.decimal128(5, 2))
+    assert apply(Aggregate(function="sum"), money) == [Decimal("2999.97")] * 3
+    assert Aggregate(function="sum").output_type(money.type) == pa.decimal128(38, 2)
+    assert Aggregate(function="average", decimals=4).output_type(money.type) == money.type
+    assert apply(Aggregate(function="average", decimals=4), money) == [Decimal("999.99")] * 3
+
+
+def test_a_number_with_more_digits_than_its_column_is_none() -> None:
+    assert as_column(np.array([999.994, 999.996, -1e9, 0.5]), pa.array([], pa.decimal128(5, 2))).to_pylist() == [
+        Decimal("999.99"),
+        None,
+        None,
+        Decimal("0.50"),
+    ]
+
+
 def test_extremes_go_by_people() -> None:
     # the smallest three are one person's: the second person's smallest is 7
     assert apply(Aggregate(function="min"), [1, 2, 3, 7, 9], subject=list("aaabc")) == [7] * 5
@@ -153,7 +180,7 @@ def test_a_run_stops_where_a_group_is_too_small_unless_it_is_removed() -> None:
         sfumato.run(policy, data=table)
     assert raised.value.message == (
         "column pay: 1 row of which aggregate tells nothing "
-        "(groups of fewer than k people, or in which one person makes up more than 0.5 of it; or no number that the column can hold), row 3"
+        "(groups of fewer than 2 people, or in which one person makes up more than 0.5 of it; or no number that the column can hold), row 3"
     )
     assert raised.value.hint == "larger groups, by fewer columns, or say on_invalid: remove in columns.pay"
     policy["columns"]["pay"] = {**column, "on_invalid": "remove"}
@@ -171,7 +198,29 @@ def test_a_run_stops_where_a_group_is_too_small_unless_it_is_removed() -> None:
     ],
 )
 def test_what_an_aggregate_refuses_is_said_of_its_groups(settings: dict[str, Any], why: str) -> None:
-    assert Aggregate(k=3, **settings).refusal[0] == f"of which aggregate tells nothing ({why})"
+    assert Aggregate(k=3, **settings).refused(2)[0] == f"of which aggregate tells nothing ({why})"
+
+
+@pytest.mark.parametrize(
+    ("mask", "values", "words", "advice"),
+    [
+        ({"aggregate": {"function": "average"}}, ["a", "b"], "with a value that aggregate, which takes numbers, cannot take", "mask the others"),
+        ({"aggregate": {"function": "min"}}, ["2020-01-01"] * 2, "with a value that aggregate, which takes numbers, cannot take", "mask the others"),
+        ({"microaggregate": {"k": 3}}, ["a", "b"], "with a value that microaggregate, which takes numbers, cannot take", "mask the others"),
+        (
+            {"microaggregate": {"k": 3}},
+            ["1", "2"],
+            "of which microaggregate tells nothing (groups of fewer than 3 people, or in which one person makes up more than 0.5, however large; "
+            "or a number larger than can be added up)",
+            "larger groups, within fewer columns, or top_bottom_code before it",
+        ),
+    ],
+)
+def test_what_is_no_number_is_told_from_a_group_that_is_too_small(mask: Any, values: list[str], words: str, advice: str) -> None:
+    with pytest.raises(DataError) as raised:
+        sfumato.run({"columns": {"pay": {"role": "other", "mask": mask}}}, data=pa.table({"pay": values}))
+    assert raised.value.message == f"column pay: 2 rows {words}, the first in row 1"
+    assert str(raised.value.hint).startswith(advice)
 
 
 def test_people_of_the_policy_s_subject_are_counted() -> None:
@@ -215,7 +264,7 @@ def best(values: list[float], k: int) -> float:
 @given(values=st.lists(st.integers(-1000, 1000), min_size=2, max_size=40), k=st.integers(2, 6), shift=st.sampled_from([0, 10**9]))
 def test_no_partition_has_smaller_errors(values: list[int], k: int, shift: int) -> None:
     shifted = [float(value + shift) for value in values]
-    found = apply(Microaggregate(k=k, decimals=9), pa.array(shifted))
+    found = apply(Microaggregate(k=k, decimals=9, dominance=1), pa.array(shifted))
 
     if len(values) < k:
         assert found == [None] * len(values)
@@ -225,17 +274,47 @@ def test_no_partition_has_smaller_errors(values: list[int], k: int, shift: int) 
 
 
 def test_people_are_grouped_with_all_their_rows() -> None:
-    found = apply(Microaggregate(k=2), pa.array([1.0, 3.0, 4.0, 100.0, 110.0]), subject=list("aabcd"))
+    found = apply(Microaggregate(k=2, dominance=1), pa.array([1.0, 3.0, 4.0, 100.0, 110.0]), subject=list("aabcd"))
 
     assert found == [3.0, 3.0, 3.0, 105.0, 105.0]
 
 
 def test_whole_numbers_and_texts_stay_what_they_are() -> None:
-    assert apply(Microaggregate(k=2), [1, 2, 10, 11]) == [2, 2, 10, 10]
-    assert apply(Microaggregate(k=2), ["1.5", "2.0", "x", "9.9", "9.9"]) == ["1.8", "1.8", None, "9.9", "9.9"]
+    assert apply(Microaggregate(k=2, dominance=1), [1, 2, 10, 11]) == [2, 2, 10, 10]
+    assert apply(Microaggregate(k=2, dominance=1), ["1.5", "2.0", "x", "9.9", "9.9"]) == ["1.8", "1.8", None, "9.9", "9.9"]
     # nobody's own value is told: of three all are in the middle
-    assert apply(Microaggregate(k=2, centre="median"), [1, 2, 9]) == [4, 4, 4]
+    assert apply(Microaggregate(k=2, centre="median", dominance=1), [1, 2, 9]) == [4, 4, 4]
     assert apply(Microaggregate(k=3, centre="median"), [1, 2, 3, 4, 90]) == [3, 3, 3, 3, 3]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    values=st.lists(st.integers(-50, 50) | st.integers(-5000, 5000), min_size=1, max_size=40),
+    k=st.integers(2, 5),
+    centre=st.sampled_from(["mean", "median"]),
+)
+def test_nobody_makes_up_most_of_a_mean_that_is_told(values: list[int], k: int, centre: Any) -> None:
+    mask = Microaggregate(k=k, centre=centre, decimals=9)
+    columns = pa.RecordBatch.from_pydict({"x": pa.array([float(value) for value in values])})
+    told, found = mask.told(columns, MaskContext(column="x")), mask.apply(columns, MaskContext(column="x")).to_pylist()
+
+    assert told is not None
+    for group in set(told.groups.tolist()) - {-1}:
+        rows = [place for place, its in enumerate(told.groups.tolist()) if its == group]
+        parts = [abs(values[place]) for place in rows]
+        assert len(rows) >= k
+        assert max(parts) <= 0.5 * sum(parts)
+        assert found[rows[0]] == pytest.approx(np.mean([values[place] for place in rows]), abs=1e-6)
+    if centre == "mean":
+        assert [value is None for value in found] == [group < 0 for group in told.groups.tolist()]
+
+
+def test_a_group_takes_in_its_neighbours_until_nobody_makes_up_most_of_it() -> None:
+    assert apply(Microaggregate(k=3), [1, 1, 10, 11, 12, 13]) == [8] * 6
+    # whoever has more than all others together is left out with those beside them, and the others are not
+    assert apply(Microaggregate(k=3), [0, 0, 0, 0, 0, 0, 0, 1_000_000])[:3] == [0, 0, 0]
+    assert apply(Microaggregate(k=3), [0, 0, 0, 0, 0, 0, 0, 1_000_000])[-3:] == [None] * 3
+    assert apply(Microaggregate(k=3), [20, 21, 22, 23, 24, 25, 3000]) == [22, 22, 22, 22, None, None, None]
 
 
 def test_a_column_of_nothing_is_nothing() -> None:
@@ -265,3 +344,9 @@ def test_numbers_of_which_a_float_loses_digits_are_never_added_up_wrongly(values
 
     assert apply(Aggregate(function="sum", plain=True), pa.array(["90071992547409.1", "1", "-2"])) == ["90071992547408.1"] * 3
     assert apply(Aggregate(function="sum", plain=True), pa.array([1e300, 2.0])) == [1e300, 1e300]
+
+
+def test_a_dominance_that_no_group_can_keep_is_answered_at_once() -> None:
+    # by growing every group in turn this would take hours
+    assert apply(Microaggregate(k=3, dominance=1e-9), list(range(1, 300_001))) == [None] * 300_000
+    assert apply(Microaggregate(k=3, dominance=1e-9), [0, 0, 0, 7, 8, 9]) == [0, 0, 0, None, None, None]

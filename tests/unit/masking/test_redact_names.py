@@ -131,6 +131,8 @@ def test_a_word_without_letters_is_refused() -> None:
         ("Ana Silva", "Silva, Ana; the Silvas; Anatomy of silvan woods", "<NAME>, <NAME>; the <NAME>; Anatomy of silvan woods"),
         ("Ana M. de Souza", "Ana M. de Souza, a case of vitamin M and de novo", "<NAME>, a case of vitamin M and de novo"),
         ("Seán O'Brien", "sean o'brien, O’Brien and Brien", "<NAME>, <NAME> and <NAME>"),
+        ("Seán O'Brien", "OBrien and OBRIEN", "<NAME> and <NAME>"),
+        ("Jean-Luc Petit", "Jeanluc called", "<NAME> called"),
         ("Bo Li", "Bo and Li live in Bonn", "<NAME> and <NAME> live in Bonn"),
         ("Ben Al-Amin", "ben, al and amin", "<NAME>, <NAME> and <NAME>"),
         ("Do Van Le", "Van and LE", "<NAME> and <NAME>"),

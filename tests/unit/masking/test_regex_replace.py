@@ -80,6 +80,11 @@ def test_numbers_are_looked_at_as_text() -> None:
             "regex_replace: pattern: is no regular expression of RE2; look-ahead, look-behind and back references are not known there [policy-value]",
         ),
         (
+            {"pattern": "(a{1000}){1000}", "replacement": ""},
+            "regex_replace: pattern: is too large for RE2, which repeats a part 1000 times at most, repetitions within each other multiplied "
+            "[policy-value]",
+        ),
+        (
             {"pattern": "(a)", "replacement": r"\2"},
             "regex_replace: replacement: a backslash is followed by the number of a group of the pattern, or by another backslash [policy-value]",
         ),

@@ -183,6 +183,70 @@ def test_a_truncated_vault_is_told_and_never_begun_anew(context: Any, tmp_path: 
     assert str(error) == f"{path} is damaged or no vault [vault-damaged]\n  try: put the last good copy in its place"
 
 
+def test_a_bit_that_turned_over_in_the_vault_reveals_no_other_value(context: Any, tmp_path: Path) -> None:
+    path, mask = tmp_path / "tokens.vault", Tokenise()
+    found = tokens(["alpha", "beta"], context())
+    path.write_bytes(path.read_bytes().replace(b"alpha", b"alphb"))
+    with pytest.raises(UnreachableError) as caught:
+        mask.reveal(pa.array(found), context())
+    assert str(caught.value) == f"{path} is damaged or no vault [vault-damaged]\n  try: put the last good copy in its place"
+
+
+@pytest.mark.parametrize("key", [None, "main"])
+def test_numbers_that_have_changed_places_lead_to_nobody_else(context: Any, tmp_path: Path, key: str | None) -> None:
+    mask = Tokenise(key=key)
+    found = tokens(["alpha", "beta"], context(), key=key)
+    with sqlite3.connect(tmp_path / "tokens.vault") as connection:
+        for old, new in ((1, 99), (2, 1), (99, 2)):
+            connection.execute("UPDATE tokens_1 SET number = ? WHERE number = ?", (new, old))
+    connection.close()
+    with pytest.raises(UnreachableError, match="vault-damaged"):
+        mask.reveal(pa.array(found), context())
+    assert refused(["alpha"], context(), key=key).code == "vault-damaged"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE namespaces SET secret = randomblob(32)",
+        "UPDATE namespaces SET taken = 1",
+        "DELETE FROM tokens_1 WHERE number = 3",
+    ],
+)
+def test_no_token_is_given_out_twice_by_a_damaged_vault(context: Any, tmp_path: Path, damage: str) -> None:
+    tokens(["alpha", "beta", "gamma"], context())
+    with sqlite3.connect(tmp_path / "tokens.vault") as connection:
+        connection.execute(damage)
+    connection.close()
+    assert refused(["canary", "alpha"], context()).code == "vault-damaged"
+
+
+@pytest.mark.parametrize("secret", ["x'00'", "x''", "x'0102030405'", "'text'", "zeroblob(33)", "7"])
+def test_a_secret_that_is_no_longer_one_is_damage(context: Any, tmp_path: Path, secret: str) -> None:
+    path = tmp_path / "tokens.vault"
+    found = tokens(["alpha", "beta"], context())
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"UPDATE namespaces SET secret = {secret}")
+    connection.close()
+    told = f"{path} is damaged or no vault [vault-damaged]\n  try: put the last good copy in its place"
+    assert str(refused(["alpha"], context())) == told
+    with pytest.raises(UnreachableError) as caught:
+        Tokenise().reveal(pa.array(found), context())
+    assert str(caught.value) == told
+
+
+def test_a_vault_of_another_format_is_told(context: Any, tmp_path: Path) -> None:
+    path = tmp_path / "tokens.vault"
+    tokens(["alpha"], context())
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    assert str(refused(["canary"], context())) == (
+        f"the vault {path} is of format 2, and this version of sfumato keeps format 3 [vault-version]\n"
+        "  try: reveal its tokens with the version that wrote it, or name another vault"
+    )
+
+
 def test_what_is_no_vault_is_told(context: Any, tmp_path: Path) -> None:
     path = tmp_path / "tokens.vault"
     for content in (b"canary,canary\n" * 1000, b"SQLite format 3\0" + bytes(5000)):

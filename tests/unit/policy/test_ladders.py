@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import sfumato
+from sfumato.core.hierarchy import Hierarchy
 from sfumato.errors import PolicyError
+from sfumato.policy.ladders import misfits
+from sfumato.policy.lines import Lines
 from sfumato.policy.load import load
+from sfumato.policy.model import Column
 from sfumato.policy.resolve import resolve
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -124,3 +129,10 @@ def test_levels_of_a_ladder_made_from_the_data_are_left_to_the_run(tmp_path: Pat
     assert resolve(load(path)).ladders == {}
     with pytest.raises(PolicyError, match="policy-level-range"):
         sfumato.run(path)
+
+
+def test_ranges_of_addresses_need_a_ladder_of_networks() -> None:
+    home = replace(Hierarchy.of_paths("client", [["10.0.0.1", "home"]]), kind="ip")
+    (mistake,) = misfits("client", Column(role="quasi_identifier", publish="range"), home, Lines({}))
+
+    assert mistake.message == "range asked for, but nodes of the hierarchy are no networks"

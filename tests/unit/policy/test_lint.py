@@ -112,6 +112,13 @@ def test_a_column_that_is_called_like_what_says_who_somebody_is_is_warned_of(nam
     assert warned(kept, promises=promised) == [("lint-left-in-clear", f"columns.{name}.mask")]
 
 
+def test_what_is_left_in_clear_is_warned_of_where_nothing_is_promised() -> None:
+    columns = {name: {"role": "other"} for name in ("pid", "zip", "born", "sex", "email")} | {"name": {"role": "identifier", "mask": "keep"}}
+    assert warned(columns) == [("lint-left-in-clear", f"columns.{name}.role") for name in ("zip", "born", "sex", "email")] + [
+        ("lint-left-in-clear", "columns.name.mask")
+    ]
+
+
 def test_a_domain_of_two_audiences_is_warned_of_and_each_view_s_own_is_not() -> None:
     pid: Callable[[dict[str, Any]], dict[str, Any]] = lambda settings: {"columns": {"pid": other({"hash": {"key": "main", **settings}})}}  # noqa: E731
     shared = {"a": pid({"domain": "people"}), "b": pid({"domain": "people"})}
@@ -122,6 +129,64 @@ def test_a_domain_of_two_audiences_is_warned_of_and_each_view_s_own_is_not() -> 
 def test_what_one_view_shuffles_and_another_shows_is_warned_of() -> None:
     views = {"a": {"columns": {"pay": other("shuffle")}}, "b": {}}
     assert warned({"pay": {"role": "other"}}, views=views) == [("lint-shuffle-shown", "views.a.columns.pay.mask")]
+
+
+PROMISED = [{"k_anonymity": {"k": 3}}]
+
+
+def warned_of_views(one: Any, other: Any, column: str = "pay", **others: Any) -> list[tuple[str, str]]:
+    columns = {column: {"role": "identifier"}, "zip": {"role": "quasi_identifier"}}
+    views = {"a": {"columns": {column: one}}, "b": {"columns": {column: other}}}
+    return warned(columns, views=views, promises=PROMISED, **others)
+
+
+def test_tokens_of_one_namespace_in_two_views_are_warned_of() -> None:
+    shared, own = other({"tokenise": {"namespace": "people"}}), other("tokenise")
+    elsewhere = other({"tokenise": {"namespace": "people", "vault": "another.vault"}})
+    assert warned_of_views(shared, shared) == [("lint-domain-shared", "views")]
+    assert warned_of_views(own, own) == []
+    assert warned_of_views(shared, elsewhere) == []
+
+
+def test_two_names_of_one_key_do_not_make_two_domains() -> None:
+    one, two = (other({"hash": {"key": key, "domain": "people"}}) for key in ("one", "two"))
+    same = {"one": {"environment": "SFUMATO_KEY"}, "two": {"environment": "SFUMATO_KEY"}}
+    apart = {"one": {"environment": "SFUMATO_KEY"}, "two": {"environment": "SFUMATO_OTHER_KEY"}}
+    assert warned_of_views(one, two, keys=same) == [("lint-domain-shared", "views")]
+    assert warned_of_views(one, two, keys=apart) == []
+
+
+def test_a_mask_that_keeps_values_is_none() -> None:
+    columns = {"age": other("keep"), "zip": {"role": "quasi_identifier"}}
+    assert warned(columns, promises=PROMISED) == [("lint-left-in-clear", "columns.age.role")]
+    for shown in (other("keep"), {"role": "quasi_identifier"}, {"role": "sensitive"}, {"role": "other"}):
+        assert warned_of_views(other("shuffle"), shown) == [("lint-shuffle-shown", "views.a.columns.pay.mask")]
+    assert warned_of_views(other("shuffle"), {"role": "identifier"}) == []
+
+
+def test_noise_of_several_views_is_warned_of() -> None:
+    noise, keyed = other({"noise": {"amount": 100}}), other({"noise": {"amount": 100, "key": "main", "domain": "pay"}})
+    assert warned_of_views(noise, noise) == [("lint-noise-averages", "views.a.columns.pay.mask")]
+    assert warned_of_views(noise, {"role": "identifier"}) == []
+    assert "lint-noise-averages" not in dict(warned_of_views(keyed, keyed))
+
+
+def test_what_is_told_of_fewer_people_than_promised_is_warned_of() -> None:
+    def told(**settings: Any) -> list[tuple[str, str]]:
+        mask = {"aggregate": {"function": "average", **settings}}
+        return warned({"pay": other(mask), "zip": {"role": "quasi_identifier"}}, promises=PROMISED)
+
+    assert told(k=2) == [("lint-few-told", "columns.pay.mask")]
+    assert told(k=3) == told() == []
+
+
+def test_totals_within_several_limits_are_warned_of() -> None:
+    def told(function: str = "sum", **settings: Any) -> dict[str, Any]:
+        return other({"aggregate": {"function": function, **settings}})
+
+    assert warned_of_views(told(dominance=0.4), told(dominance=0.45)) == [("lint-limits-differ", "views.a.columns.pay.mask")]
+    assert warned_of_views(told(dominance=0.4), told(dominance=0.4)) == []
+    assert warned_of_views(told(dominance=0.4), told("average", dominance=0.45)) == []
 
 
 def test_the_command_warns_and_with_strict_refuses(tmp_path: Path, sfumato_command: Callable[..., subprocess.CompletedProcess[str]]) -> None:

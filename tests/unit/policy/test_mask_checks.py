@@ -88,6 +88,38 @@ def test_a_wrong_condition_is_one_mistake_in_the_words_of_policies(when: Any, wo
     assert told({"a": {"role": "other", "mask": "empty", "when": when}}, **PROMISED) == [words]
 
 
+def test_a_key_that_is_written_wrongly_is_not_said_to_be_missing_too() -> None:
+    columns = {"pay": {"role": "other", "mask": {"hash": {"key": "main"}}}, "job": {"role": "other", "mask": {"hash": {"key": "other"}}}}
+    assert [line.splitlines()[0] for line in told(columns, keys={"main": {"value": "secret"}}, **PROMISED)] == [
+        "keys.main.value: unknown key [policy-unknown-key]",
+        "columns.job.mask: needs the key other, which the policy does not name [policy-unknown-key-name]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (
+            {"sql": "left(town, 1)"},
+            "names the column town, which is neither room nor among its columns [policy-unknown-column]\n  try: columns: [town] beside it",
+        ),
+        (
+            {"sql": "room || towm", "columns": ["town"]},
+            "names the column towm, which is neither room nor among its columns [policy-unknown-column]\n  try: town",
+        ),
+    ],
+)
+def test_a_column_that_an_expression_names_and_is_not_given_is_refused(settings: Any, words: str) -> None:
+    columns = {"room": {"role": "other", "mask": {"expression": settings}}, "town": {"role": "other"}}
+    assert told(columns, **PROMISED) == [f"columns.room.mask: expression {words}"]
+
+
+@pytest.mark.parametrize("sql", ['ROOM || rows.town || "room"', "list_transform([room], x -> x || town)[1]", "current_date::text || rows::text"])
+def test_an_expression_may_name_what_it_is_given(sql: str) -> None:
+    columns = {"room": {"role": "other", "mask": {"expression": {"sql": sql, "columns": ["town"]}}}, "town": {"role": "other"}}
+    assert told(columns, **PROMISED) == []
+
+
 def test_a_mask_that_does_not_fit_what_another_makes_is_refused_with_the_policy() -> None:
     keys = {"main": {"environment": "KEY"}}
     after = {"role": "other", "mask": [{"hash": {"key": "main"}}, "keep", {"round_number": {"base": 10}}]}

@@ -60,6 +60,14 @@ def test_a_view_that_is_derived_comes_after_the_one_it_is_derived_from(tmp_path:
         ("  a: {columns: {agee: {role: other}}}\n", (7, "views.a.columns.agee", "is not among the columns of the policy", "policy-unknown-column")),
         ("  a: {derived_from: b}\n", (7, "views.a.derived_from", "is not a view of the policy", "policy-unknown-view")),
         ("  a: {derived_from: a}\n", (7, "views.a.derived_from", "goes round in a circle", "policy-derived-circle")),
+        (
+            "  a: {algorithm: {mondrian: {relaxed: true}}}\n  b: {derived_from: a}\n",
+            (8, "views.b.derived_from", "makes unions of classes, and the view a deals out rows that are alike", "policy-relaxed"),
+        ),
+        (
+            "  a: {}\n  b: {derived_from: a, algorithm: {mondrian: {relaxed: true}}}\n",
+            (8, "views.b.derived_from", "makes unions of classes, and the view b deals out rows that are alike", "policy-relaxed"),
+        ),
         ("  a: {}\nsink: all.csv\n", (8, "sink", "a policy with views has no sink of its own", "policy-views-sink")),
         ("  a: {sink: x.csv}\n  b: {sink: ./x.csv}\n", (8, "views.b.sink", "would write over what the view a writes", "policy-views-sink")),
         ("  a: {sink: x.csv}\n  b: {sink: x.csv.record.json.csv}\n", None),

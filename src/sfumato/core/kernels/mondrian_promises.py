@@ -69,8 +69,8 @@ def partition_by_promises(
             if segments < 2:
                 continue
             if ladders[best, 0]:
-                first, second = _middle(rows, begin, order, starts, segments, keys, ladders[best, 1] - low[best], total, smallest, good)
-                cut = _admissible_cut(rows, begin, order, starts, segments, first, second, total, good, counting)
+                first, second = middle(rows, begin, order, starts, segments, keys, ladders[best, 1] - low[best], total, smallest, good)
+                cut = admissible_cut(rows, begin, order, starts, segments, first, second, total, good, counting)
                 if cut > 0:
                     stack[state[OPEN], 0], stack[state[OPEN], 1] = begin, begin + starts[cut]
                     stack[state[OPEN] + 1, 0], stack[state[OPEN] + 1, 1] = begin + starts[cut], begin + number
@@ -86,7 +86,7 @@ def partition_by_promises(
 
 
 @inlined_kernel
-def _middle(rows: Any, begin: Any, order: Any, starts: Any, segments: Any, keys: Any, special: Any, total: Any, smallest: Any, good: Any) -> Any:
+def middle(rows: Any, begin: Any, order: Any, starts: Any, segments: Any, keys: Any, special: Any, total: Any, smallest: Any, good: Any) -> Any:
     """Mark the cuts of an ordered column that leave enough rows on both sides; return the best two, 0 where there is none.
 
     The cut nearest to the median is best; where missing values are mixed in, parting them comes before it.
@@ -108,7 +108,7 @@ def _middle(rows: Any, begin: Any, order: Any, starts: Any, segments: Any, keys:
 
 
 @inlined_kernel
-def _admissible_cut(
+def admissible_cut(
     rows: Any, begin: Any, order: Any, starts: Any, segments: Any, first: Any, second: Any, total: Any, good: Any, counting: Any
 ) -> Any:
     """Return the best cut both sides of which keep the promises, 0 where there is none: the first, the second, then the nearest to the median."""
@@ -122,7 +122,7 @@ def _admissible_cut(
                 begins = np.int64(starts[cut]) if side else np.int64(0)
                 ends = np.int64(starts[segments]) if side else np.int64(starts[cut])
                 holds = _holds(rows, begin, order, begins, ends, counting)
-                _clear(counting)
+                clear(counting)
         if holds:
             return cut
     # grow one side segment by segment, then the other, and see at each cut whether it holds
@@ -133,7 +133,7 @@ def _admissible_cut(
             # counts on top of the segments before: nobody is counted twice
             holds = _holds(rows, begin, order, np.int64(starts[grown]), np.int64(starts[grown + 1]), counting)
             good[cut] = good[cut] and holds
-        _clear(counting)
+        clear(counting)
     below = np.int64(0)
     best, distance = np.int64(0), np.int64(-1)
     for segment in range(1, segments):
@@ -158,7 +158,7 @@ def _children(rows: Any, begin: Any, order: Any, spare: Any, starts: Any, segmen
         good[segment] = size >= smallest
         if good[segment]:
             good[segment] = _holds(rows, begin, order, np.int64(starts[segment]), np.int64(starts[segment + 1]), counting)
-            _clear(counting)
+            clear(counting)
         kept += good[segment]
     number = np.int64(starts[segments])
     while kept > 0:
@@ -178,7 +178,7 @@ def _children(rows: Any, begin: Any, order: Any, spare: Any, starts: Any, segmen
         holds = middle == number or size >= smallest
         if holds and middle < number:
             holds = _holds(rows, begin, spare, middle, number, counting)
-            _clear(counting)
+            clear(counting)
         if holds:
             break
         least = -1
@@ -207,7 +207,8 @@ def _children(rows: Any, begin: Any, order: Any, spare: Any, starts: Any, segmen
 
 
 @inner_kernel
-def _clear(counting: Any) -> None:
+def clear(counting: Any) -> None:
+    """Count from nothing again."""
     tally, layout, _, histogram, touched, _, _, _ = counting
     for column in range(len(layout)):
         for place in range(tally[1 + column]):
@@ -219,7 +220,7 @@ def _clear(counting: Any) -> None:
 @inner_kernel
 def _holds(rows: Any, begin: Any, order: Any, first: Any, last: Any, counting: Any) -> Any:
     """Count a stretch of the order on top of what is counted already, and return whether every promise holds for it all."""
-    tally, layout, stamps, histogram, touched, reference, promises, state = counting
+    tally, layout, stamps, histogram, touched, _, _, state = counting
     people = len(stamps) > 0
     person = rows.shape[0] - 1
     sensitive = len(layout)
@@ -246,6 +247,13 @@ def _holds(rows: Any, begin: Any, order: Any, first: Any, last: Any, counting: A
                 touched[layout[column, 0] + tally[1 + column]] = value
                 tally[1 + column] += 1
             histogram[value] += count
+    return kept(counting)
+
+
+@inner_kernel
+def kept(counting: Any) -> Any:
+    """Return whether every promise holds for what has been counted."""
+    tally, layout, _, histogram, touched, reference, promises, _ = counting
     for promise in range(len(promises)):
         kind = promises[promise, 0]
         if kind == SIZE:

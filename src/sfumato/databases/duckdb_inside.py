@@ -1,0 +1,138 @@
+"""Work inside a database file of DuckDB: by an instance in this process, whose memory is bounded, in one transaction that sees the file in one state.
+
+The copy and the decision are temporary tables, which wait in the private folder of the run and never get into the file; only the release does. Its
+rows are put in order after the last join: one that goes beyond memory would bring rows of one cell together, and tell those of a class apart by it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from sfumato.databases.duckdb_connection import DuckdbConnection, refuse_names
+from sfumato.databases.duckdb_types import bytewise, called, is_text, quoted_name, readable, selected
+from sfumato.databases.inside import KEY, PRINT, ROWS, Layout, labels_named, listed
+from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import UnreachableError
+
+_SEED, _PLACE = "getvariable('sfumato_seed')", "sfumato_place"
+
+
+class DuckdbInside:
+    """A table of DuckDB that is worked on where it is."""
+
+    def __init__(self, connection: DuckdbConnection, layout: Layout, target: TableName) -> None:
+        self._connection, self._layout = connection, layout
+        self._table = connection.quoted(connection.placed(layout.table))
+        self._rows, self._classes, self._labels = (connection.temporary_name() for _ in range(3))
+        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.kept)}
+        # nobody's, so that nobody can make two cells with one key, or know the order of the rows; no statement holds it
+        connection.do("SET VARIABLE sfumato_seed = $1", [secrets.token_hex(32)])
+        del target
+
+    def take_up(self) -> bool:
+        """Find nothing: the copy is temporary, and goes with the process."""
+        return False
+
+    def take(self) -> None:
+        """Copy what is published as it is, with the key of each row's cell and a number."""
+        kept = [f"{quoted_name(column.name)} AS {self._kept[column.name]}" for column in self._layout.kept]
+        key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
+        chosen = listed([f"{key} AS {KEY}", f"row_number() OVER () AS {_PLACE}", *kept])
+        self._connection.do(f"CREATE TEMPORARY TABLE {self._private(self._rows)} AS SELECT {chosen} FROM {self._table}")
+
+    def cells(self) -> Iterator[pa.RecordBatch]:
+        """Group the table itself: the transaction sees it as it was copied, and what the copy became is held against it."""
+        columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
+        values = [f"{bytewise(column, quoted_name(column.name))} AS {name}" for column, name in columns]
+        key = self._hash([(column, quoted_name(column.name)) for column, _ in columns])
+        printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.printed])
+        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{printed} AS {PRINT}', *values])} FROM {self._table}"
+        names = [KEY, *(name for _, name in columns)]
+        grouped = f"SELECT {listed(names)}, count(*) AS {ROWS}, {self._sum()} AS {PRINT} FROM ({inner}) s GROUP BY {listed(names)}"
+        query = f"SELECT {listed([KEY, ROWS, PRINT, *(readable(column, name) for column, name in columns)])} FROM ({grouped}) g"
+        read = pa.Table.from_batches(
+            self._connection.select(query, [_key(), _rows(), _text(PRINT), *self._layout.counted]),
+            pa.schema(
+                [(KEY, pa.uint64()), (ROWS, pa.int64()), (PRINT, pa.string()), *((column.name, column.kind) for column in self._layout.counted)]
+            ),
+        )
+        keys = read.column(0)
+        if len(keys.unique()) < len(keys):
+            raise UnreachableError("two cells have one key by chance; nothing has been published", code="database-keys", hint="run again")
+        yield from read.combine_chunks().to_batches()
+
+    def occurrences(self, column: TableColumn) -> tuple[int, int]:
+        """Count the values of a column."""
+        name = self._kept[column.name]
+        values = f"SELECT {bytewise(column, name)} AS v FROM {self._private(self._rows)} WHERE {name} IS NOT NULL"
+        grouped = f"SELECT count(*) AS n FROM ({values}) s GROUP BY v"
+        batches = self._connection.select(f"SELECT count(*), count(*) FILTER (WHERE n = 1) FROM ({grouped}) g", [_rows(), _rows()])
+        ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
+        return distinct, once
+
+    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+        """Load both tables."""
+        for table, batch in ((self._classes, classes), (self._labels, labels_named(labels))):
+            columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in batch.schema)
+            self._connection.do(f"CREATE TEMPORARY TABLE {self._private(table)} ({columns})")
+            self._connection.load(table, batch)
+
+    def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
+        """Join the copy with the decision, and put the rows in an order that chance decides."""
+        refuse_names([name for name, _ in columns])
+        staged = self._connection.staged_name(target)
+        chosen = listed(f"{f'r.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
+        decided = f"{self._private(self._classes)} c USING ({KEY}) JOIN {self._private(self._labels)} l USING (class)"
+        joined = f"{self._private(self._rows)} r JOIN {decided}"
+        ordered = f"md5_number({_SEED} || r.{_PLACE})"
+        self._connection.do(f"CREATE TABLE {self._connection.quoted(staged)} AS SELECT {chosen} FROM {joined} ORDER BY {ordered}")
+        return staged
+
+    def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Group what is staged by its own text."""
+        shown = [_text(name) for name in texts] + self._layout.watched
+        columns = [(column, f"c{place}") for place, column in enumerate(shown)]
+        values = [f"{bytewise(column, quoted_name(column.name))} AS {name}" for column, name in columns]
+        printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.printed])
+        names = listed(name for _, name in columns)
+        inner = f"SELECT {listed([*values, f'{printed} AS {PRINT}'])} FROM {self._connection.quoted(staged)}"
+        grouped = f"SELECT {names}, count(*) AS {ROWS}, {self._sum()} AS {PRINT} FROM ({inner}) s GROUP BY {names}"
+        query = f"SELECT {listed([*(readable(column, name) for column, name in columns), ROWS, PRINT])} FROM ({grouped}) g"
+        return self._connection.select(query, [*shown, _rows(), _text(PRINT)])
+
+    def publish(self, staged: TableName, target: TableName) -> None:
+        """Rename what is staged, and let others see it; what is temporary goes with the session."""
+        self._connection.publish(staged, target)
+        self._connection.commit()
+        self.close()
+
+    def close(self) -> None:
+        """Undo what was not published."""
+        self._connection.__exit__(None, None, None)
+
+    def _private(self, table: TableName) -> str:
+        return quoted_name(table.name)
+
+    def _hash(self, columns: Sequence[tuple[TableColumn, str]]) -> str:
+        """Return a number that is the same for the same values, and for texts of the same bytes; of no columns a constant."""
+        parts = [f"{_SEED} || {selected(column, name)}" if is_text(column) else selected(column, name) for column, name in columns]
+        return f"hash({listed([_SEED, *parts])})"
+
+    def _sum(self) -> str:
+        """Return the sum of fingerprints, which is the same in any order of the rows."""
+        return f"CAST(sum({PRINT}) AS VARCHAR)" if self._layout.printed else "'0'"
+
+
+def _key() -> TableColumn:
+    return TableColumn(KEY, "UBIGINT", pa.uint64())
+
+
+def _rows() -> TableColumn:
+    return TableColumn(ROWS, "BIGINT", pa.int64())
+
+
+def _text(name: str) -> TableColumn:
+    return TableColumn(name, "VARCHAR", pa.string())

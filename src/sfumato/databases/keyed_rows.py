@@ -1,0 +1,41 @@
+"""Rows that are known by their keys: how two tables are joined by one, and how far a list of them has been worked through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.databases.connection import Connection
+from sfumato.databases.table import TableColumn
+
+NUMBER = TableColumn("n", "bigint", pa.int64())
+"""A whole number that a query gives."""
+
+
+def same_key(connection: Connection, key: Sequence[str], one: str = "s", other: str = "k") -> str:
+    """Return the condition that a row of one table has the key of a row of another; both go by short names in the query."""
+    names = [connection.quoted_name(name) for name in key]
+    return " AND ".join(f"{one}.{name} = {other}.{name}" for name in names)
+
+
+def one_value(connection: Connection, query: str, column: TableColumn = NUMBER) -> Any:
+    """Return the one value that a query gives."""
+    return one_row(connection, query, [column])[0]
+
+
+def one_row(connection: Connection, query: str, columns: Sequence[TableColumn]) -> list[Any]:
+    """Return the one row that a query gives."""
+    (batch,) = [found for found in connection.select(query, columns) if found.num_rows]
+    return [part[0].as_py() for part in batch.columns]
+
+
+def chunks(first: int, beyond: int, many: int) -> Iterator[tuple[int, int]]:
+    """Yield the bounds of the parts of a list, of so many rows each.
+
+    >>> list(chunks(1, 8, 3))
+    [(1, 4), (4, 7), (7, 8)]
+    """
+    for start in range(first, beyond, many):
+        yield start, min(start + many, beyond)

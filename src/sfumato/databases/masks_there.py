@@ -1,0 +1,75 @@
+"""The masks of a policy that a database does itself: each as an expression, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.core.mask import MaskContext
+from sfumato.core.masked_column import MaskedColumn
+from sfumato.databases.address import Kind
+from sfumato.databases.dialects import Engine
+from sfumato.databases.engines import engine_of
+from sfumato.databases.expressions import expressed
+from sfumato.databases.inside import Computed
+from sfumato.databases.pads import Pads, SecretHolder
+from sfumato.databases.table import TableColumn
+
+_COMPUTING = ("postgresql", "mysql")
+
+
+@dataclass(frozen=True, eq=False)
+class MasksThere:
+    """Masks by column, each with what it may need; ``keys`` are the names of the keys that the database may have for them."""
+
+    masks: Mapping[str, tuple[MaskedColumn, MaskContext]] = field(default_factory=dict)
+    keys: frozenset[str] = frozenset()
+
+    def computed(self, connection: Any, kind: Kind, columns: Mapping[str, TableColumn]) -> dict[str, Computed | None]:
+        """Return the masked columns as the database computes them; None where it cannot do exactly what the mask does, or has not the key."""
+        engine = engine_of(connection, kind) if self.masks and kind in _COMPUTING else None
+        return {name: None if engine is None else self._computed(name, columns, engine) for name in self.masks}
+
+    def _computed(self, name: str, columns: Mapping[str, TableColumn], engine: Engine) -> Computed | None:
+        masked, context = self.masks[name]
+        if columns[name].kind is None:
+            return None
+        kind = masked.output_type(columns[name].kind)
+        # MySQL shows a number with as many digits as its expression has, not its column
+        if engine == "mysql" and not pa.types.is_string(kind):
+            return None
+        written = partial(_sql, masked, context, columns, engine, self.planned)
+        if written(str) is None:
+            return None
+        reads = tuple(dict.fromkeys([name, *masked.reads]))
+        return Computed(TableColumn(name, "", kind, as_text=pa.types.is_decimal(kind)), reads, lambda refer: str(written(refer)))
+
+    @cached_property
+    def planned(self) -> Pads:
+        """What the database needs of keys, without them."""
+        return Pads.planned(self.masks.values(), self.keys)
+
+    def brought_to(self, connection: SecretHolder) -> str | None:
+        """Bring to a server what it needs of keys, and return how a query names it; None where it needs nothing."""
+        return Pads.of(self.masks.values(), self.keys).brought_to(connection) if self.planned.held else None
+
+
+def _sql(
+    masked: MaskedColumn,
+    context: MaskContext,
+    columns: Mapping[str, TableColumn],
+    engine: Engine,
+    pads: Pads,
+    refer: Callable[[str], str],
+) -> str | None:
+    found = expressed(masked, context, columns, engine, refer, pads)
+    return None if found is None else found.value
+
+
+def needed(computed: Sequence[Computed]) -> list[str]:
+    """Return the columns that are read to compute others."""
+    return list(dict.fromkeys(name for each in computed for name in each.reads))

@@ -1,0 +1,138 @@
+"""Masking a table of MySQL or MariaDB where it is: one ``RENAME TABLE`` takes it out of everybody's sight, and one puts it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sfumato.databases.in_place import Places
+from sfumato.databases.keyed_rows import same_key
+from sfumato.databases.mysql import MysqlConnection
+from sfumato.databases.mysql_types import quoted, quoted_name, text_of
+from sfumato.databases.standing import Standing
+from sfumato.databases.table import TableColumn, TableName
+
+_TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
+_TABLE = "SELECT table_type, COALESCE(engine, '') FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+_COLUMNS = "SELECT column_name, is_nullable, extra FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
+_UNIQUE = """
+SELECT index_name, COALESCE(column_name, '') FROM information_schema.statistics
+WHERE table_schema = %s AND table_name = %s AND non_unique = 0 AND index_name <> 'PRIMARY' ORDER BY index_name, seq_in_index
+"""
+_REFERRING = """
+SELECT table_schema, table_name, referenced_column_name FROM information_schema.key_column_usage
+WHERE referenced_table_schema = %s AND referenced_table_name = %s ORDER BY 1, 2
+"""
+_TRIGGERS = "SELECT trigger_name FROM information_schema.triggers WHERE event_object_schema = %s AND event_object_table = %s"
+
+
+class MysqlInPlace:
+    """How MySQL and MariaDB mask a table where it is."""
+
+    long_text = "longtext"
+
+    def __init__(self, connection: MysqlConnection) -> None:
+        self._connection = connection
+
+    def begin(self) -> None:
+        """Let a key of zero be zero, and see what others have written."""
+        self._connection.do("SET SESSION sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES,NO_AUTO_VALUE_ON_ZERO'")
+        self._connection.do("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+    def standing(self, table: TableName) -> Standing:
+        """Ask the catalogue."""
+        connection, place = self._connection, self._connection.placed(table)
+        names = [place.schema, place.name]
+        ((kind, engine),) = connection.facts(_TABLE, names)
+        columns = [tuple(map(text_of, row)) for row in connection.facts(_COLUMNS, names)]
+        hanging = [f"the trigger {text_of(name)}" for (name,) in connection.facts(_TRIGGERS, names)]
+        hanging += [] if text_of(kind) == "BASE TABLE" else [f"that it is a {text_of(kind).lower()}"]
+        hanging += [] if text_of(engine) == "InnoDB" else [f"its engine {text_of(engine)}, which has no transactions"]
+        unique: dict[str, list[str]] = {}
+        for index, column in connection.facts(_UNIQUE, names):
+            unique.setdefault(text_of(index), []).append(text_of(column))
+        hanging += [f"the unique index {index} of an expression" for index, of in unique.items() if "" in of]
+        referring: dict[str, list[str]] = {}
+        for schema, other, column in connection.facts(_REFERRING, names):
+            referring.setdefault(f"{text_of(schema)}.{text_of(other)}", []).append(text_of(column))
+        return Standing(
+            connection.primary_key(table),
+            frozenset(name for name, empty, _ in columns if empty == "NO"),
+            frozenset(name for name, _, more in columns if "GENERATED" in more.upper().replace("DEFAULT_GENERATED", "")),
+            frozenset(name for name, _, more in columns if "on update" in more.lower()),
+            [tuple(of) for of in unique.values()],
+            frozenset(name for key in connection.foreign_keys(table) for name in key.columns),
+            referring,
+            sorted(hanging),
+        )
+
+    def holds_text(self, column: TableColumn) -> bool:
+        """Return whether it is one of the types of text."""
+        return column.called.lower().split("(")[0].split(" ")[0] in _TEXTS
+
+    def typed(self, column: TableColumn, expression: str) -> str:
+        """Leave it as it is: types are compared by their values."""
+        del column
+        return expression
+
+    def assigned(self, column: TableColumn, expression: str) -> str:
+        """Leave it as it is: the server refuses what does not fit."""
+        del column
+        return expression
+
+    def digest(self, alias: str, columns: Sequence[TableColumn]) -> str:
+        """Hash the bytes of each value, and all of these together."""
+        parts = [_digested(column, f"{alias}.{quoted_name(column.name)}") for column in columns]
+        return f"CAST(CONV(LEFT(SHA2(CONCAT({', '.join(parts)}), 256), 15), 16, 10) AS SIGNED)"
+
+    def drafts(self, lasting: Places) -> Places:
+        """Return private names whose locks this session holds."""
+        names = [self._connection.staged_name(lasting.table) for _ in range(3)]
+        for name in names:
+            self._connection.reserve(name, [])
+        return Places(lasting.table, *names)
+
+    def make_like(self, made: TableName, table: TableName) -> None:
+        """Let the server copy the definition, which has no foreign keys and triggers then."""
+        self._connection.do(f"CREATE TABLE {quoted(made)} LIKE {quoted(table)}")
+
+    def settle(self, table: TableName) -> None:
+        """Do nothing: the engine looks at tables itself."""
+        del table
+
+    def grants(self, table: TableName) -> list[Any]:
+        """Return nothing: rights go by the name, and are in force again when that is the table's again."""
+        del table
+        return []
+
+    def withhold(self, drafts: Places, lasting: Places, grants: Sequence[Any]) -> None:
+        """Rename the table and the drafts by one statement."""
+        del grants
+        self._connection.rename([(drafts.table, lasting.table), *zip(drafts.private, lasting.private, strict=True)])
+
+    def update(self, places: Places, made: Sequence[str], touched: Sequence[str], key: Sequence[str], chosen: str) -> None:
+        """Join the rows with their keys and with what they become; what the server would touch gets the value that it has."""
+        of = dict.fromkeys(made, "w") | {name: "s" for name in touched if name not in made}
+        values = ", ".join(f"s.{quoted_name(name)} = {alias}.{quoted_name(name)}" for name, alias in of.items())
+        keyed = f"{quoted(places.keys)} k JOIN {quoted(places.rows)} w ON {same_key(self._connection, key, 'w', 'k')}"
+        self._connection.do(f"UPDATE {quoted(places.table)} s JOIN ({keyed}) ON {same_key(self._connection, key)} SET {values} WHERE {chosen}")
+
+    def stand_still(self, table: TableName) -> None:
+        """Do nothing: where the table is nobody else looks."""
+        del table
+
+    def give_back(self, places: Places, original: TableName, grants: Sequence[Any]) -> None:
+        """Rename the table back, and the rest to names that the next run would clear away too."""
+        del grants
+        away = [self._connection.staged_name(original) for _ in places.private]
+        for name in away:
+            self._connection.reserve(name, [])
+        self._connection.rename([(places.table, original), *zip(places.private, away, strict=True)])
+        for name in away:
+            self._connection.do(f"DROP TABLE IF EXISTS {quoted(name)}")
+
+
+def _digested(column: TableColumn, name: str) -> str:
+    # the text of a float has fewer digits than tell two of them apart
+    value = f"CAST({name} AS DOUBLE)" if str(column.kind) == "float" else name
+    return f"COALESCE(SHA2(CAST({value} AS BINARY), 256), '-')"

@@ -1,0 +1,160 @@
+"""Masking a table of PostgreSQL where it is: everything is prepared in one transaction, whose end also takes the grants of others away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sfumato.databases.in_place import Places
+from sfumato.databases.keyed_rows import same_key
+from sfumato.databases.postgresql import PostgresqlConnection
+from sfumato.databases.postgresql_rights import kept_private
+from sfumato.databases.postgresql_types import quoted, quoted_name
+from sfumato.databases.standing import Standing
+from sfumato.databases.table import TableColumn, TableName
+
+# how rows are written as text must not depend on whose session it is
+_SETTINGS = ("DateStyle = 'ISO, YMD'", "IntervalStyle = 'postgres'", "extra_float_digits = 1", "bytea_output = 'hex'", "lc_monetary = 'C'")
+_TABLE = """
+SELECT c.relkind = 'r', pg_has_role(c.relowner, 'USAGE'), c.relrowsecurity,
+    EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid OR inhparent = c.oid)
+FROM pg_class c WHERE c.oid = %s
+"""
+_COLUMNS = "SELECT attnum, attname, attnotnull, attgenerated <> '' FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped"
+_UNIQUE = "SELECT indexrelid::regclass::text, indkey::int2[] FROM pg_index WHERE indrelid = %s AND indisunique AND NOT indisprimary ORDER BY 1"
+_KEYS = """
+SELECT contype, conrelid::regclass::text, conname, conrelid = %(table)s, confrelid = %(table)s, conkey, confkey FROM pg_constraint
+WHERE %(table)s IN (conrelid, confrelid) AND contype IN ('f', 'x') ORDER BY conname
+"""
+_HANGING = """
+SELECT DISTINCT 'the view ' || v.oid::regclass::text FROM pg_depend d JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
+    WHERE d.refobjid = %(table)s AND d.classid = 'pg_rewrite'::regclass AND v.oid <> %(table)s
+UNION ALL SELECT 'the rule ' || rulename FROM pg_rewrite WHERE ev_class = %(table)s
+UNION ALL SELECT 'the trigger ' || tgname FROM pg_trigger WHERE tgrelid = %(table)s AND NOT tgisinternal
+"""
+_GRANTS = """
+SELECT CASE WHEN g.grantee = 0 THEN NULL ELSE pg_get_userbyid(g.grantee) END, g.privilege_type, g.is_grantable, g.attname FROM (
+    SELECT a.*, NULL AS attname, c.relowner FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = %(table)s
+    UNION ALL SELECT a.*, t.attname, c.relowner FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid, aclexplode(t.attacl) a
+        WHERE c.oid = %(table)s
+) g WHERE g.grantee <> g.relowner AND g.grantee <> (SELECT oid FROM pg_roles WHERE rolname = current_user)
+"""
+
+
+class PostgresqlInPlace:
+    """How PostgreSQL masks a table where it is."""
+
+    long_text = "text"
+
+    def __init__(self, connection: PostgresqlConnection) -> None:
+        self._connection = connection
+
+    def begin(self) -> None:
+        """Set how values are written."""
+        for setting in _SETTINGS:
+            self._connection.do(f"SET {setting}")
+        self._connection.commit()
+
+    def standing(self, table: TableName) -> Standing:
+        """Ask the catalogue."""
+        connection, oid = self._connection, self._connection.number_of(table)
+        ((plain, owned, by_row, inherits),) = connection.facts(_TABLE, [oid])
+        columns = connection.facts(_COLUMNS, [oid])
+        names = {number: name for number, name, _, _ in columns}
+        hanging = [name for (name,) in connection.facts(_HANGING, {"table": oid})]
+        hanging += ["that it is no plain table"] * (not plain) + ["a table that inherits from it or it from"] * inherits
+        hanging += ["its row security"] * by_row + ["that it belongs to another user"] * (not owned)
+        unique: list[tuple[str, ...]] = []
+        foreign: set[str] = set()
+        referring: dict[str, list[str]] = {}
+        for name, numbers in connection.facts(_UNIQUE, [oid]):
+            if 0 in numbers:
+                hanging.append(f"the unique index {name} of an expression")
+            unique.append(tuple(names[number] for number in numbers if number))
+        for kind, of, name, ours, theirs, key, referred in connection.facts(_KEYS, {"table": oid}):
+            if kind == "x":
+                hanging.append(f"the exclusion constraint {name}")
+                continue
+            if ours:
+                foreign |= {names[number] for number in key}
+            if theirs:
+                referring[of] = [*referring.get(of, ()), *(names[number] for number in referred)]
+        return Standing(
+            connection.primary_key(table),
+            frozenset(name for _, name, needed, _ in columns if needed),
+            frozenset(name for _, name, _, made in columns if made),
+            frozenset(),
+            unique,
+            frozenset(foreign),
+            referring,
+            sorted(hanging),
+        )
+
+    def holds_text(self, column: TableColumn) -> bool:
+        """Texts of one length are filled with blanks, and not what was put into them."""
+        return str(column.kind) == "string" and not column.as_text and not column.called.startswith(("character(", "bpchar"))
+
+    def typed(self, column: TableColumn, expression: str) -> str:
+        """Cast the value."""
+        return f"CAST({expression} AS {column.called})"
+
+    def assigned(self, column: TableColumn, expression: str) -> str:
+        """Cast the value but for texts, which a cast would cut."""
+        return expression if self.holds_text(column) else self.typed(column, expression)
+
+    def digest(self, alias: str, columns: Sequence[TableColumn]) -> str:
+        """Hash the text of the whole row, columns of types among them that nobody here can read."""
+        del columns
+        return f"hashtextextended(ROW({alias}.*)::text, 0)"
+
+    def drafts(self, lasting: Places) -> Places:
+        """Nobody sees what is not committed: things are where they will be."""
+        return lasting
+
+    def make_like(self, made: TableName, table: TableName) -> None:
+        """Let the server copy the definition."""
+        self._connection.do(f"CREATE TABLE {quoted(made)} (LIKE {quoted(table)} INCLUDING CONSTRAINTS INCLUDING INDEXES)")
+
+    def settle(self, table: TableName) -> None:
+        """Let the planner look at it."""
+        self._connection.do(f"ANALYZE {quoted(table)}")
+
+    def grants(self, table: TableName) -> list[Any]:
+        """Return who may do what, on the table and on columns."""
+        return [list(row) for row in self._connection.facts(_GRANTS, {"table": self._connection.number_of(table)})]
+
+    def withhold(self, drafts: Places, lasting: Places, grants: Sequence[Any]) -> None:
+        """Wait for those who are writing, take the rights of others away, and commit."""
+        del lasting
+        self.stand_still(drafts.table)
+        for table in drafts.private:
+            self._connection.do(kept_private(table))
+        for who in dict.fromkeys(row[0] for row in grants):
+            self._connection.do(f"REVOKE ALL ON {quoted(drafts.table)} FROM {_who(who)} CASCADE")
+        self._connection.commit()
+
+    def update(self, places: Places, made: Sequence[str], touched: Sequence[str], key: Sequence[str], chosen: str) -> None:
+        """Join the rows with their keys and with what they become."""
+        del touched
+        values = ", ".join(f"{quoted_name(name)} = w.{quoted_name(name)}" for name in made)
+        joined = f"{quoted(places.keys)} k JOIN {quoted(places.rows)} w ON {same_key(self._connection, key, 'w', 'k')}"
+        self._connection.do(f"UPDATE {quoted(places.table)} s SET {values} FROM {joined} WHERE {same_key(self._connection, key)} AND {chosen}")
+
+    def stand_still(self, table: TableName) -> None:
+        """Lock the table against all who write."""
+        self._connection.do(f"LOCK TABLE {quoted(table)} IN SHARE ROW EXCLUSIVE MODE")
+
+    def give_back(self, places: Places, original: TableName, grants: Sequence[Any]) -> None:
+        """Grant again what is in the ledger to those who are still there, and drop the rest, in the transaction that is going on."""
+        there = {name for (name,) in self._connection.facts("SELECT rolname FROM pg_roles", [])} | {None}
+        for who, privilege, grantable, column in grants:
+            if who in there:
+                of = f" ({quoted_name(column)})" if column is not None else ""
+                more = " WITH GRANT OPTION" if grantable else ""
+                self._connection.do(f"GRANT {privilege}{of} ON {quoted(original)} TO {_who(who)}{more}")
+        for table in places.private:
+            self._connection.do(f"DROP TABLE IF EXISTS {quoted(table)}")
+
+
+def _who(name: str | None) -> str:
+    return "PUBLIC" if name is None else quoted_name(name)

@@ -1,0 +1,120 @@
+"""Keys that stand where they should not, or that would never come to an end: nothing of one is shown, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato
+from sfumato.core.keys import KeySource
+from sfumato.engine.reveal import Request, reveal
+from sfumato.errors import Mistake, PolicyError, SfumatoError, UsageError
+
+SECRET = "pepL0Z+Ql2V/F9fzQPhxG/iTBz7fUQEmTnIvGv5AOFg="
+WRITTEN = f"167c6012:{SECRET}"
+
+
+def shows_nothing(error: SfumatoError) -> bool:
+    told = f"{error} {error.hint} {error.message} {json.dumps(error.as_mapping())}"
+    return not any(SECRET[start : start + 8] in told for start in range(len(SECRET) - 8))
+
+
+def policy(folder: Path, named: str, used: str) -> Path:
+    (folder / "k.key").write_text(f"{WRITTEN}\n", encoding="utf-8")
+    (folder / "k.key").chmod(0o600)
+    (folder / "data.csv").write_text("name\nAnn\n", encoding="utf-8")
+    path = folder / "p.yaml"
+    mask = f'{{deterministic_encrypt: {{key: "{used}"}}}}'
+    path.write_text(
+        f'source: data.csv\nkeys: {{"{named}": {{file: k.key}}}}\ncolumns: {{name: {{role: identifier, mask: {mask}}}}}\nsink: out.csv\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.mark.parametrize("pasted", [WRITTEN, SECRET, WRITTEN.rstrip("="), WRITTEN.replace("+", "-").replace("/", "_")])
+@pytest.mark.parametrize("where", ["used", "named", "both"])
+def test_a_key_that_stands_where_its_name_belongs_is_not_shown(tmp_path: Path, pasted: str, where: str) -> None:
+    path = policy(tmp_path, "k" if where == "used" else pasted, "k" if where == "named" else pasted)
+    with pytest.raises(PolicyError) as caught:
+        sfumato.plan(path)
+    assert "policy-key-pasted" in {mistake.code for mistake in caught.value.mistakes}
+    assert not any(part in str(caught.value) + json.dumps(caught.value.as_mapping()) for part in (pasted, pasted[12:30]))
+
+
+@pytest.mark.parametrize("pasted", [WRITTEN, SECRET, f"k={WRITTEN}", f"k={SECRET}", WRITTEN.rstrip("=")])
+def test_a_key_that_is_given_as_its_id_is_not_shown(tmp_path: Path, pasted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_HOME", str(tmp_path / "home"))
+    path = policy(tmp_path, "k", "k")
+    with pytest.raises(UsageError) as caught:
+        reveal(path, Request("name", "a test", None, [pasted]), tmp_path / "data.csv", tmp_path / "names.csv")
+    assert caught.value.code == "key-id"
+    assert shows_nothing(caught.value)
+    written = "".join(file.read_text(errors="replace") for file in (tmp_path / "home").rglob("*") if file.is_file())
+    assert SECRET[4:20] not in written
+
+
+def test_no_error_shows_a_key_wherever_it_was_pasted() -> None:
+    assert shows_nothing(UsageError(f"column {WRITTEN}: is not there", code="x", hint=f"only {WRITTEN} is known"))
+    assert shows_nothing(PolicyError([Mistake(f"columns.{WRITTEN}", f"needs {SECRET}", code="x", hint=f"{WRITTEN}: ...")]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["file:///srv/releases/of/2026/Research/and/some/longer/folder", "sha256:" + "0123456789abcdef" * 4, "postgresql://Server/database_1"],
+)
+def test_what_is_no_key_is_shown(text: str) -> None:
+    assert UsageError(f"{text} is not there", code="x").message == f"{text} is not there"
+
+
+def refused(**source: Any) -> SfumatoError:
+    with pytest.raises(SfumatoError) as caught:
+        KeySource(**source).read("main")
+    return caught.value
+
+
+def test_a_command_that_prints_without_end_is_ended() -> None:
+    error = refused(command=["sh", "-c", "yes & exec yes"])
+    assert str(error) == "key main: it has more than 65536 bytes [key-unreadable]\n  try: make one with: sfumato keys new"
+
+
+def test_a_command_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.core.keys._SECONDS", 0.3)
+    error = refused(command=["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/child; wait"])
+    assert error.code == "key-missing"
+    child = int((tmp_path / "child").read_text(encoding="utf-8"))
+    for _ in range(100):
+        if not _runs(child):
+            return
+        time.sleep(0.05)
+    pytest.fail("what the command started goes on")
+
+
+def test_what_a_command_leaves_behind_with_its_output_open_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.core.keys._SECONDS", 0.3)
+    assert refused(command=["sh", "-c", "sleep 60 &"]).code == "key-missing"
+
+
+def _runs(process: int) -> bool:
+    status = Path(f"/proc/{process}/status")
+    return status.exists() and re.search(r"State:\s+Z", status.read_text(encoding="utf-8")) is None
+
+
+def test_a_pipe_that_nobody_writes_into_is_no_file_of_a_key(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        error = refused(file=str(tmp_path / name))
+        assert str(error) == f"key main: {tmp_path / name} is no regular file [key-file]\n  try: a file, or command: [cat, ...] where it is a pipe"
+
+
+def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "k.key").write_bytes(b"#" * 200_000)
+    (tmp_path / "k.key").chmod(0o600)
+    assert refused(file=str(tmp_path / "k.key")).code == "key-unreadable"

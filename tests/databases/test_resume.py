@@ -1,0 +1,121 @@
+"""A run that is killed leaves its private copy, by which another goes on: with the rows as they were, and nobody else to read it meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.errors import UsageError
+from tests.databases.test_inside import TABLE, policy, stored
+from tests.servers import ask
+
+# the process ends when the copy is there, as if somebody had killed it
+KILLED = """
+import json, os, signal, sys
+import sfumato
+from sfumato.stores import _inside
+class Killed(_inside.InsideTable):
+    def __init__(self, inside, layout):
+        print(inside._rows.name, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+_inside.InsideTable = Killed
+sfumato.run(json.load(sys.stdin))
+"""
+# other tests work on the same server
+LEFT = {
+    "postgresql": "SELECT tablename FROM pg_tables WHERE starts_with(tablename, '{copy}')",
+    "mariadb": "SELECT table_name FROM information_schema.tables WHERE table_schema = 'sfumato_staging' AND table_name LIKE '{copy}%'",
+}
+
+
+@pytest.fixture(params=list(LEFT))
+def server(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return str(request.getfixturevalue(f"{request.param}_url")), LEFT[request.param]
+
+
+def killed(url: str, **more: Any) -> tuple[dict[str, Any], str]:
+    """Let a run of a policy be killed as soon as it has its copy, and return the policy and the name of the copy."""
+    stored(url, TABLE, "people")
+    given = policy(url, **more)
+    done = subprocess.run([sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=os.environ, capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return given, done.stdout.strip()
+
+
+def shown(table: pa.Table) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in table.to_pylist())
+
+
+def test_a_killed_run_goes_on_with_the_rows_as_they_were(server: tuple[str, str]) -> None:
+    url, left = server
+    stored(url, TABLE, "people")
+    before: Any = sfumato.run(policy(url))
+    given, copy = killed(url)
+    assert ask(url, left.format(copy=copy))
+    ask(url, "DELETE FROM people WHERE age < 50", "INSERT INTO people VALUES (99, 'w99', 'i99', 'late')")
+
+    resumed: Any = sfumato.run(given, resume=True)
+
+    assert shown(resumed.table) == shown(before.table)
+    assert not ask(url, left.format(copy=copy))
+
+
+def test_the_next_run_removes_what_is_not_taken_up(server: tuple[str, str]) -> None:
+    url, left = server
+    given, copy = killed(url)
+    sfumato.run(given)
+
+    assert not ask(url, left.format(copy=copy))
+
+
+def test_a_run_of_other_columns_takes_up_nothing(server: tuple[str, str]) -> None:
+    url, left = server
+    given, copy = killed(url)
+    with pytest.raises(UsageError) as caught:
+        sfumato.run({**given, "columns": {**given["columns"], "note": {"role": "identifier"}}}, resume=True)
+
+    assert str(caught.value).startswith(
+        "there is nothing to resume: no run that was killed has left a copy of people with these columns [resume-nothing]"
+    )
+    assert ask(url, left.format(copy=copy))
+    sfumato.run(given, resume=True)
+
+
+def test_what_fails_leaves_no_copy(server: tuple[str, str]) -> None:
+    url, left = server
+    given, copy = killed(url)
+    with pytest.raises(sfumato.errors.PromiseError):
+        sfumato.run({**given, "promises": [{"k_anonymity": {"k": 601}}, given["promises"][1]]}, resume=True)
+
+    assert not ask(url, left.format(copy=copy))
+
+
+def test_nothing_can_be_resumed_outside_of_databases() -> None:
+    with pytest.raises(UsageError) as caught:
+        sfumato.run(
+            {"columns": {"age": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}]}, pa.table({"age": [1, 1]}), resume=True
+        )
+
+    assert caught.value.code == "resume-nothing"
+
+
+def test_nobody_else_may_read_a_copy(postgresql_url: str) -> None:
+    ask(postgresql_url, "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC")
+    try:
+        given, copy = killed(postgresql_url)
+    finally:
+        ask(postgresql_url, "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM PUBLIC")
+    granted = "SELECT relname FROM pg_class, aclexplode(relacl) a WHERE starts_with(relname, 'sfumato_') AND a.grantee <> relowner"
+
+    assert ask(postgresql_url, LEFT["postgresql"].format(copy=copy))
+    assert not ask(postgresql_url, granted)
+    sfumato.run(given, resume=True)
