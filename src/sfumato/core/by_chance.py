@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from sfumato.core.canonical import ValueType
+from sfumato.core.chance import random_bytes
 from sfumato.core.draws import draws
 from sfumato.core.mask import MaskContext, Operation
 from sfumato.core.value_bytes import value_text
@@ -53,9 +53,9 @@ def keyed_draws(values: pa.Array, secret: bytes, purpose: str, numbers: int = 1,
 
 
 def generator() -> np.random.Generator:
-    """Return a fast generator of random numbers, keyed anew by the operating system.
+    """Return a fast generator of random numbers, keyed anew by chance.
 
     Philox (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3", 2011) numbers its outputs and scrambles the numbers under the key: from
     some of its outputs the others cannot be worked out as easily as from those of generators with a small state. It is no cipher.
     """
-    return np.random.Generator(np.random.Philox(key=np.frombuffer(os.urandom(16), np.uint64)))
+    return np.random.Generator(np.random.Philox(key=np.frombuffer(random_bytes(16), np.uint64)))

@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from sfumato.core.chance import random_bytes
+from sfumato.core.by_chance import generator
+from sfumato.core.chance import derived_chance, random_bytes
 
 MANY = 1 << 20
 
@@ -48,3 +49,25 @@ def test_many_bytes_are_the_systems_own_where_there_is_no_cipher(monkeypatch: py
     monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers", None)
 
     assert (len(random_bytes(MANY)), asked) == (MANY, [MANY])
+
+
+def derived(secret: bytes, purpose: str, *numbers: int) -> list[bytes]:
+    with derived_chance(secret, purpose):
+        return [random_bytes(number) for number in numbers] + [generator().bytes(8)]
+
+
+def test_derived_chance_is_the_same_again_and_hangs_on_secret_and_purpose() -> None:
+    one = derived(bytes(32), "records from 0", 4, MANY, 4)
+
+    assert one == derived(bytes(32), "records from 0", 4, MANY, 4)
+    assert len({part[:4] for part in one}) == 4
+    assert not {part[:4] for part in one} & {part[:4] for part in derived(bytes(32), "records from 7", 4, MANY, 4)}
+    assert not {part[:4] for part in one} & {part[:4] for part in derived(b"x" * 32, "records from 0", 4, MANY, 4)}
+
+
+def test_derived_chance_needs_no_cipher_and_ends_with_its_stretch(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = derived(bytes(32), "a", MANY)
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers", None)
+
+    assert one == derived(bytes(32), "a", MANY)
+    assert random_bytes(16) != random_bytes(16)
