@@ -1,0 +1,1 @@
+"""Streams: the engine over records that keep coming."""
