@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import IO, Any
 
 from sfumato.core.files import file_errors
@@ -76,8 +77,9 @@ class StreamState:
         with file_errors(folder, "written"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = _locked(folder)
-            self.secret = _secret(folder / "secret")
         try:
+            with file_errors(folder / "secret", "written"):
+                self.secret = _secret(folder / "secret")
             with self._errors():
                 self._database = sqlite3.connect(folder / "state.sqlite", isolation_level=None)
                 (folder / "state.sqlite").chmod(0o600)
@@ -87,6 +89,12 @@ class StreamState:
         except BaseException:
             self._lock.close()
             raise
+
+    def __enter__(self) -> StreamState:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let others work with it."""

@@ -1,0 +1,136 @@
+"""Files that a stream writes: they only grow, and what was written beyond the last commit is cut off by the next start.
+
+The release of a view is what its manifest lists: stretches of one file, or whole files of a folder, in order. A stretch is listed after the
+transaction that makes it part of the release; should the process die in between, the next start lists it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.core.files import file_errors
+from sfumato.engine.stream.state import Segment
+from sfumato.errors import DataError
+
+_PRIVATE, _SHARED = 0o600, 0o666
+
+
+class GrowingFile:
+    """A file whose first ``length`` bytes count, and which grows."""
+
+    def __init__(self, path: Path, length: int, private: bool = False) -> None:
+        self.path, self.length = path, length
+        with file_errors(path, "written"):
+            if private:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE if private else _SHARED)
+            found = os.fstat(self._file).st_size
+            if found < length:
+                os.close(self._file)
+                raise shortened(path)
+            if found > length:
+                os.ftruncate(self._file, length)
+                os.fsync(self._file)
+
+    def append(self, content: bytes | memoryview) -> None:
+        """Write further bytes, which count when they are synced and committed."""
+        with file_errors(self.path, "written"):
+            left, at = memoryview(content), self.length
+            while left:
+                written = os.pwrite(self._file, left, at)
+                left, at = left[written:], at + written
+        self.length = at
+
+    def sync(self) -> None:
+        """Bring everything to the disk."""
+        with file_errors(self.path, "written"):
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self._file)
+
+
+def shortened(path: Path) -> DataError:
+    """Return the error for a file of a stream that somebody has changed."""
+    return DataError(
+        f"{path} is shorter than what the stream has written to it",
+        code="stream-sink-shortened",
+        hint="put back what was there, or name another state and another sink, and begin anew",
+    )
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of a manifest: what it says of a segment is for every reader, so that record numbers are not in it."""
+
+    number: int
+    segment: Segment
+
+    def line(self) -> str:
+        """Return the line."""
+        told = {"segment": self.number, "file": self.segment.file, "from": self.segment.start, "to": self.segment.finish, "rows": self.segment.rows}
+        return json.dumps(told, ensure_ascii=False) + "\n"
+
+
+class Manifest:
+    """The list of what a release consists of: a line a segment."""
+
+    def __init__(self, path: Path, committed: Sequence[Segment]) -> None:
+        lines = "".join(Listed(number, segment).line() for number, segment in enumerate(committed, start=1)).encode()
+        self._number = len(committed)
+        with file_errors(path, "written"):
+            known = path.read_bytes() if path.exists() else b""
+            # a crash may have left it a line behind, or half a line further; anything else is replaced
+            keep = len(lines) if known[: len(lines)] == lines else 0
+            if 0 < len(known) < len(lines) and lines.startswith(known):
+                keep = len(known)
+        self._file = GrowingFile(path, keep)
+        if keep < len(lines):
+            self._file.append(lines[keep:])
+            self._file.sync()
+
+    def list(self, segments: Sequence[Segment]) -> None:
+        """List further segments, which have been committed."""
+        lines = [Listed(number, segment).line() for number, segment in enumerate(segments, start=self._number + 1)]
+        self._file.append("".join(lines).encode())
+        self._file.sync()
+        self._number += len(segments)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._file.close()
+
+
+class SegmentFolder:
+    """A folder of files, one a segment, for formats whose files cannot grow."""
+
+    def __init__(self, path: Path, committed: Sequence[Segment], ending: str) -> None:
+        self.path, self._ending, self._number = path, ending, len(committed)
+        listed = {segment.file for segment in committed}
+        with file_errors(path, "made"):
+            path.mkdir(parents=True, exist_ok=True)
+            for name in listed:
+                if not (path / name).is_file():
+                    raise shortened(path / name)
+            for found in path.glob(f"segment-*{ending}"):
+                if found.name not in listed:
+                    found.unlink()
+
+    def write(self, write: Callable[[Path], None], rows: int, first: int) -> Segment:
+        """Let somebody write a file, bring it to the disk, and return the segment that it will be."""
+        self._number += 1
+        name = f"segment-{self._number:06}{self._ending}"
+        with file_errors(self.path / name, "written"):
+            write(self.path / name)
+            for place in (self.path / name, self.path):
+                handle = os.open(place, os.O_RDONLY)
+                try:
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+            return Segment(name, 0, (self.path / name).stat().st_size, rows, first)

@@ -1,0 +1,168 @@
+"""Spool: what comes by a pipe is first written to private files, from which it can be read again after a crash.
+
+Whatever was synced here survives; what had been read from the pipe and not yet been synced is lost with the process: at most one block of 256 KiB.
+The files together are one line of bytes, and are named after where on it they begin. Each pipe begins a place of its own, so that half a record
+that an earlier one ended with does not run into the next.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+from sfumato.core.files import file_errors
+from sfumato.core.followed_files import BLOCK, Records, Stretch
+from sfumato.errors import DataError
+
+READ = 1 << 18
+FILE = 64 << 20
+MOST_AHEAD = 256 << 20
+
+
+class Spool:
+    """Copies a pipe into files, in a thread of its own, and waits where it is too far ahead of who reads them."""
+
+    def __init__(self, folder: Path, pipe: IO[bytes], records: Records, position: Mapping[str, Any] | None = None) -> None:
+        self._folder, self._pipe, self._records = folder, pipe, records
+        with file_errors(folder, "made"):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        written = self._written()
+        # where pipes begin, of which something may be unread
+        self._pipes = [*(int(begin) for begin in (position or {}).get("pipes", []) if int(begin) < written), written]
+        self._read = int((position or {}).get("read", 0))
+        self._end = written
+        self._changed = threading.Condition()
+        self._stopped = self._closed = False
+        self._failed: BaseException | None = None
+        threading.Thread(target=self._copy, daemon=True).start()
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """How far it was read, and where the pipes begin that matter for what is left."""
+        last = max(begin for begin in self._pipes if begin <= self._read)
+        return {"read": self._read, "pipes": [begin for begin in self._pipes if begin >= last]}
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing more will come."""
+        return self._closed
+
+    def stretches(self, ended: bool = False) -> Iterator[Stretch]:
+        """Yield what there is to read now; where nothing will follow, ``ended``, an unfinished last record counts as one."""
+        while (found := self._next(ended)) is not None:
+            yield found
+            with self._changed:
+                self._read = int(found.place) + found.end
+                self._changed.notify()
+        if self._failed is not None:
+            raise self._failed
+
+    def again(self, place: str, start: int, end: int) -> bytes:
+        """Return bytes that were read before."""
+        content = self._bytes(int(place) + start, end - start)
+        if len(content) < end - start:
+            raise DataError(
+                "what came by the pipe is no longer in the stream's state, which needs it to go on",
+                code="stream-source-gone",
+                hint="name another state and another sink, and begin anew",
+            )
+        return content
+
+    def forget(self, place: str, start: int) -> None:
+        """Remove files that lie before a place, which nobody will read again."""
+        begins = self._begins()
+        for begin, following in pairwise(begins):
+            if following <= int(place) + start:
+                self._file(begin).unlink(missing_ok=True)
+
+    def stop(self) -> None:
+        """Take nothing more from the pipe."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something came, or so long."""
+        with self._changed:
+            if self._read == self._end and not self._closed:
+                self._changed.wait(seconds)
+
+    def _next(self, ended: bool) -> Stretch | None:
+        begin = max(begin for begin in self._pipes if begin <= self._read)
+        following = min((other for other in self._pipes if other > begin), default=None)
+        limit, over = (following, True) if following is not None else (self._end, ended)
+        size = BLOCK
+        while True:
+            content = self._bytes(self._read, min(size, limit - self._read))
+            is_last = over and self._read + len(content) == limit
+            whole = self._records(content, is_last)
+            if whole or len(content) < size:
+                break
+            size *= 2
+        return Stretch(str(begin), self._read - begin, content[:whole]) if whole else None
+
+    def _copy(self) -> None:
+        try:
+            while self._fill():
+                pass
+        except BaseException as error:  # noqa: BLE001 - told by the thread that reads
+            self._failed = error
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+
+    def _fill(self) -> bool:
+        """Fill one file; return whether there may be more to come."""
+        path = self._file(self._end)
+        with file_errors(path, "written"):
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            try:
+                begin = self._end
+                while self._end - begin < FILE:
+                    content = os.read(self._pipe.fileno(), READ)
+                    if not content:
+                        return False
+                    left = memoryview(content)
+                    while left:
+                        left = left[os.write(file, left) :]
+                    os.fsync(file)
+                    if not self._add(len(content)):
+                        return False
+                return True
+            finally:
+                os.close(file)
+
+    def _add(self, written: int) -> bool:
+        """Say how far it has come, and wait while too much lies unread; return False where nothing more is wanted."""
+        with self._changed:
+            self._end += written
+            self._changed.notify()
+            while self._end - self._read > MOST_AHEAD and not self._stopped:
+                self._changed.wait()
+            return not self._stopped
+
+    def _bytes(self, start: int, number: int) -> bytes:
+        """Return bytes of the line, from as many files as they lie in."""
+        parts, begins = [], self._begins()
+        for begin, following in zip(begins, [*begins[1:], None], strict=True):
+            if number <= 0 or begin > start or (following is not None and following <= start):
+                continue
+            with file_errors(self._file(begin)), self._file(begin).open("rb") as file:
+                part = os.pread(file.fileno(), number if following is None else min(number, following - start), start - begin)
+            parts.append(part)
+            start, number = start + len(part), number - len(part)
+        return b"".join(parts)
+
+    def _begins(self) -> list[int]:
+        return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdigit())
+
+    def _written(self) -> int:
+        begins = self._begins()
+        return begins[-1] + self._file(begins[-1]).stat().st_size if begins else 0
+
+    def _file(self, begin: int) -> Path:
+        return self._folder / f"{begin:020}"

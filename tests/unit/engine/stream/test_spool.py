@@ -1,0 +1,115 @@
+"""What comes by a pipe is kept until nobody needs it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from sfumato.core.followed_files import whole_lines
+from sfumato.engine.stream import spool
+from sfumato.engine.stream.spool import Spool
+from sfumato.errors import DataError
+
+
+class Pipe:
+    """Both ends of a pipe."""
+
+    def __init__(self) -> None:
+        out, into = os.pipe()
+        self.out: IO[bytes] = os.fdopen(out, "rb", buffering=0)
+        self.into: IO[bytes] = os.fdopen(into, "wb", buffering=0)
+        PIPES.append(self)
+
+
+PIPES: list[Pipe] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while PIPES:
+        pipe = PIPES.pop()
+        pipe.into.close()
+        pipe.out.close()
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def spooled(folder: Path, content: bytes, position: dict | None = None) -> Spool:
+    """Return a spool whose pipe has brought something and is closed."""
+    pipe = Pipe()
+    made = Spool(folder, pipe.out, whole_lines, position)
+    pipe.into.write(content)
+    pipe.into.close()
+    until(lambda: made.closed)
+    return made
+
+
+def test_whole_records_are_read_and_the_last_when_nothing_follows(tmp_path: Path) -> None:
+    made = spooled(tmp_path, b"1\n2\n3")
+    assert [stretch.content for stretch in made.stretches()] == [b"1\n2\n"]
+    assert [stretch.content for stretch in made.stretches(ended=True)] == [b"3"]
+    assert [stretch.content for stretch in made.stretches(ended=True)] == []
+
+
+def test_records_that_lie_in_two_files_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "FILE", 5)
+    monkeypatch.setattr(spool, "READ", 3)
+    made = spooled(tmp_path, b"".join(b"%d\n" % number for number in range(95, 120)))
+    content = b"".join(stretch.content for stretch in made.stretches(ended=True))
+    assert content.split() == [b"%d" % number for number in range(95, 120)]
+    assert len(list(tmp_path.iterdir())) > 10
+    assert made.again("0", 3, 9) == content[3:9]
+
+
+def test_what_an_earlier_pipe_left_is_read_first_and_does_not_run_into_the_next(tmp_path: Path) -> None:
+    first = spooled(tmp_path, b"1\n2\nhalf")
+    next(first.stretches())
+    second = spooled(tmp_path, b"3\n", first.position)
+    found = [(stretch.place, stretch.start, stretch.content) for stretch in second.stretches(ended=True)]
+    assert found == [("0", 0, b"1\n2\nhalf"), ("8", 0, b"3\n")]
+
+
+def test_files_that_nobody_will_read_again_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "FILE", 4)
+    monkeypatch.setattr(spool, "READ", 2)
+    made = spooled(tmp_path, b"1\n2\n3\n4\n")
+    list(made.stretches())
+    made.forget("0", 6)
+    assert made.again("0", 6, 8) == b"4\n"
+    with pytest.raises(DataError) as refused:
+        made.again("0", 0, 2)
+    assert refused.value.code == "stream-source-gone"
+
+
+def test_a_pipe_that_is_faster_than_its_reader_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "MOST_AHEAD", 10)
+    monkeypatch.setattr(spool, "READ", 4)
+    pipe = Pipe()
+    made = Spool(tmp_path, pipe.out, whole_lines)
+    pipe.into.write(b"1\n" * 100)
+    until(lambda: made._end > 10)
+    time.sleep(0.05)
+    assert made._end < 20
+    read = b""
+    while len(read) < 200:
+        read += b"".join(stretch.content for stretch in made.stretches())
+    assert read == b"1\n" * 100
+    pipe.into.close()
+    until(lambda: made.closed)
+
+
+def test_files_and_their_folder_are_private(tmp_path: Path) -> None:
+    spooled(tmp_path / "spool", b"1\n")
+    (file,) = (tmp_path / "spool").iterdir()
+    assert (file.stat().st_mode & 0o777, (tmp_path / "spool").stat().st_mode & 0o777) == (0o600, 0o700)
