@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.state import Commit, Piece, Segment, StreamState
+from sfumato.engine.stream.ledger import Commit, Piece, Segment, StreamState
 from sfumato.errors import SfumatoError
 
 

@@ -1,4 +1,4 @@
-"""The state of a stream: a private folder that says how far it has come, so that after any crash it goes on as if there had been none.
+"""The ledger of a stream: a private folder that says how far it has come, so that after any crash it goes on as if there had been none.
 
 One transaction says together what was read, what became of it and how long every file of the release is. Whatever was written beyond that is no
 part of the release, and is cut off by the next start, which makes the same bytes again: all chance comes from the secret that lies here.
