@@ -318,6 +318,42 @@ def add_key(
     command(file, identity, format.value)
 
 
+streams = typer.Typer(help="Anonymise records as they come.", no_args_is_help=True)
+app.add_typer(streams, name="stream")
+
+
+class End(StrEnum):
+    """What becomes of records that wait."""
+
+    flush = "flush"
+    keep = "keep"
+
+
+@streams.command("run")
+def run_stream(
+    policy: PolicyArgument,
+    once: Annotated[bool, typer.Option("--once", help="end where the files end, instead of waiting for more")] = False,
+    at_end: Annotated[
+        End, typer.Option(help="at the end of the records: release what can be and leave out the rest, or keep it for the next run")
+    ] = End.flush,
+    on_stop: Annotated[End, typer.Option(help="the same where a signal stops the stream")] = End.keep,
+    metrics: Annotated[str | None, typer.Option(help="serve /metrics and /health at a port of this machine, or at host:port")] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Anonymise the records of a file that grows, a folder or a pipe, and go on where an earlier run ended, however it did."""
+    from sfumato.cli.stream import run as command
+
+    command(policy, once, at_end.value, on_stop.value, metrics, format.value)
+
+
+@streams.command("status")
+def stream_status(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
+    """Say how a stream goes: what became of its records, and what is measured of it."""
+    from sfumato.cli.stream import status as command
+
+    command(policy, format.value)
+
+
 def run_command(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
     interrupts: list[int] = []

@@ -67,14 +67,14 @@ class FollowedFiles:
     def stretches(self, ended: bool = False) -> Iterator[Stretch]:
         """Yield what there is to read now; where nothing will follow, ``ended``, an unfinished last record counts as one.
 
-        A stretch counts as read when the next one is asked for.
+        A stretch that was handed out counts as read: what becomes of it is written down together with the position.
         """
         for path in self._listed():
             with file_errors(path), path.open("rb") as file:
                 place = self._known(path, file)
                 while (stretch := self._next(place, file, ended)) is not None:
-                    yield stretch
                     self._begun[place] = replace(self._begun[place], offset=stretch.end)
+                    yield stretch
 
     def again(self, place: str, start: int, end: int) -> bytes:
         """Return bytes that were read before."""

@@ -66,7 +66,7 @@ def shortened(path: Path) -> DataError:
 
 @dataclass(frozen=True)
 class Listed:
-    """A line of a manifest: what it says of a segment is for every reader, so that record numbers are not in it."""
+    """A line of a manifest: what every reader may know of a segment."""
 
     number: int
     segment: Segment
@@ -121,7 +121,7 @@ class SegmentFolder:
                 if found.name not in listed:
                     found.unlink()
 
-    def write(self, write: Callable[[Path], None], rows: int, first: int) -> Segment:
+    def write(self, write: Callable[[Path], None], rows: int) -> Segment:
         """Let somebody write a file, bring it to the disk, and return the segment that it will be."""
         self._number += 1
         name = f"segment-{self._number:06}{self._ending}"
@@ -133,4 +133,4 @@ class SegmentFolder:
                     os.fsync(handle)
                 finally:
                     os.close(handle)
-            return Segment(name, 0, (self.path / name).stat().st_size, rows, first)
+            return Segment(name, 0, (self.path / name).stat().st_size, rows)

@@ -27,7 +27,7 @@ _DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE piece (first INTEGER PRIMARY KEY, records INTEGER NOT NULL, place TEXT NOT NULL, start INTEGER NOT NULL, finish INTEGER NOT NULL);
-CREATE TABLE view (name TEXT PRIMARY KEY, accounts TEXT NOT NULL, snapshot BLOB, settled INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+CREATE TABLE view (name TEXT PRIMARY KEY, accounts TEXT NOT NULL, snapshot BLOB, poison INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 CREATE TABLE segment (view TEXT, number INTEGER, told TEXT NOT NULL, PRIMARY KEY (view, number)) WITHOUT ROWID;
 CREATE TABLE measured (view TEXT, records INTEGER, told TEXT NOT NULL, PRIMARY KEY (view, records)) WITHOUT ROWID;
 CREATE TABLE file (path TEXT PRIMARY KEY, length INTEGER NOT NULL) WITHOUT ROWID;
@@ -53,12 +53,15 @@ class Segment:
     start: int
     finish: int
     rows: int
-    first: int
 
 
 @dataclass(frozen=True, eq=False)
 class Commit:
-    """What one transaction writes down. ``snapshots`` are the states of all views after the last piece, where they are to be kept."""
+    """What one transaction writes down.
+
+    ``snapshots`` are the states of all views after the last piece, where they are to be kept, and ``poison`` how many records of each could not be
+    read until then.
+    """
 
     pieces: Sequence[Piece]
     position: Mapping[str, Any]
@@ -67,9 +70,10 @@ class Commit:
     files: Mapping[str, int] = field(default_factory=dict)
     measured: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     snapshots: Mapping[str, bytes] | None = None
+    poison: Mapping[str, int] = field(default_factory=dict)
 
 
-class StreamState:
+class Ledger:
     """What a stream has written down. Only one process works with it at a time."""
 
     def __init__(self, folder: Path, identity: str) -> None:
@@ -90,7 +94,7 @@ class StreamState:
             self._lock.close()
             raise
 
-    def __enter__(self) -> StreamState:
+    def __enter__(self) -> Ledger:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -131,6 +135,11 @@ class StreamState:
         rows = self._rows("SELECT snapshot FROM view WHERE name = ?", view)
         return rows[0][0] if rows else None
 
+    def poison(self, view: str) -> int:
+        """Return how many records could not be read when the state of a view was last kept."""
+        rows = self._rows("SELECT poison FROM view WHERE name = ?", view)
+        return int(rows[0][0]) if rows else 0
+
     def pieces(self) -> list[Piece]:
         """Return what was read since states were last kept, in order."""
         return [Piece(*row) for row in self._rows("SELECT first, records, place, start, finish FROM piece ORDER BY first")]
@@ -168,7 +177,8 @@ class StreamState:
             measured = [(view, at, json.dumps(told)) for view, told in done.measured.items()]
             database.executemany("INSERT OR REPLACE INTO measured VALUES (?, ?, ?)", measured)
             if done.snapshots is not None:
-                database.executemany("UPDATE view SET snapshot = ?, settled = ? WHERE name = ?", [(s, at, v) for v, s in done.snapshots.items()])
+                kept = [(state, done.poison.get(view, 0), view) for view, state in done.snapshots.items()]
+                database.executemany("UPDATE view SET snapshot = ?, poison = ? WHERE name = ?", kept)
                 database.execute("DELETE FROM piece")
 
     def _begin(self, identity: str) -> None:

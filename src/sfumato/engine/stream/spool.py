@@ -54,10 +54,10 @@ class Spool:
     def stretches(self, ended: bool = False) -> Iterator[Stretch]:
         """Yield what there is to read now; where nothing will follow, ``ended``, an unfinished last record counts as one."""
         while (found := self._next(ended)) is not None:
-            yield found
             with self._changed:
                 self._read = int(found.place) + found.end
                 self._changed.notify()
+            yield found
         if self._failed is not None:
             raise self._failed
 

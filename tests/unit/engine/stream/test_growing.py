@@ -11,7 +11,7 @@ from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
 from sfumato.engine.stream.ledger import Segment
 from sfumato.errors import DataError
 
-FIRST, SECOND = Segment("a.jsonl", 0, 4, 2, 0), Segment("a.jsonl", 4, 6, 1, 2)
+FIRST, SECOND = Segment("a.jsonl", 0, 4, 2), Segment("a.jsonl", 4, 6, 1)
 
 
 def test_what_was_written_beyond_the_last_commit_is_cut_off(tmp_path: Path) -> None:
@@ -37,20 +37,15 @@ def test_a_manifest_lists_what_was_committed_whatever_a_crash_has_left(tmp_path:
     whole = path.read_bytes()
     path.write_bytes(whole[:10] if left is None else whole + left)
     manifest = Manifest(path, [FIRST, SECOND])
-    manifest.list([Segment("a.jsonl", 6, 9, 4, 3)])
+    manifest.list([Segment("a.jsonl", 6, 9, 4)])
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert [(line["segment"], line["from"], line["to"], line["rows"]) for line in lines] == [(1, 0, 4, 2), (2, 4, 6, 1), (3, 6, 9, 4)]
 
 
-def test_a_manifest_says_nothing_of_record_numbers(tmp_path: Path) -> None:
-    Manifest(tmp_path / "manifest", [Segment("a", 0, 4, 2, 987654)]).close()
-    assert "987654" not in (tmp_path / "manifest").read_text()
-
-
 def test_files_of_a_folder_that_were_not_committed_are_removed(tmp_path: Path) -> None:
     folder = SegmentFolder(tmp_path / "out", [], ".arrow")
-    one = folder.write(lambda path: path.write_bytes(b"one") and None, 1, 0)
-    folder.write(lambda path: path.write_bytes(b"two") and None, 1, 1)
+    one = folder.write(lambda path: path.write_bytes(b"one") and None, 1)
+    folder.write(lambda path: path.write_bytes(b"two") and None, 1)
     SegmentFolder(tmp_path / "out", [one], ".arrow")
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["segment-000001.arrow"]
     (tmp_path / "out" / "segment-000001.arrow").unlink()

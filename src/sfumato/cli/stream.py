@@ -1,0 +1,135 @@
+"""``sfumato stream``: run a stream, say how it goes, check what it has released."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.cli.answers import answers, leave_output_to_the_release
+from sfumato.errors import UsageError
+
+if TYPE_CHECKING:
+    from sfumato.engine.stream.progress import StreamProgress
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STALE = 10.0
+
+
+def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None, format: str) -> None:
+    """Run a stream until its end or until it is stopped, and say what became of the records."""
+    from sfumato.engine.stream.running import Running, run_stream
+    from sfumato.policy.load import load
+
+    loaded = load(policy)
+    if any(
+        sink is not None and sink.name == "standard_output" for sink in [loaded.policy.sink, *(view.sink for view in loaded.policy.views.values())]
+    ):
+        leave_output_to_the_release()
+    stop = threading.Event()
+    with _Line(format) as line:
+        _stopped_by_signals(stop)
+        progress = run_stream(loaded, Running(once, at_end, on_stop, metrics), stop, line.show)  # type: ignore[arg-type]
+    if format == "json":
+        answers().write(json.dumps(progress.as_mapping(), indent=1, ensure_ascii=False) + "\n")
+        return
+    answers().write("".join(f"{text}\n" for text in _summary(progress)))
+
+
+def status(policy: Path, format: str) -> None:
+    """Say how a stream goes, whether it runs or not."""
+    from sfumato.engine.stream.running import state_folder
+    from sfumato.policy.load import load
+
+    folder = state_folder(load(policy))
+    file = folder / "status.json"
+    if not file.is_file():
+        raise UsageError(f"there is no state of this stream in {folder}", code="stream-unknown", hint="sfumato stream run policy.yaml begins it")
+    told: dict[str, Any] = json.loads(file.read_text())
+    told["folder"], told["seconds_ago"] = str(folder), round(time.time() - told.pop("at"), 1)
+    if told["state"] == "running" and not _alive(told["process"]):
+        told["state"] = "interrupted"
+    if format == "json":
+        answers().write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        return
+    ago = f", {told['seconds_ago']:.0f} s ago" if told["seconds_ago"] > _STALE else ""
+    lines = [f"state     {told['state']}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
+    lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"])]
+    answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
+
+
+class _Line:
+    """A line in the terminal that is written over as the stream goes; none where standard error is no terminal."""
+
+    def __init__(self, format: str) -> None:
+        self._shown = 0
+        self._wanted = format == "text" and sys.stderr is not None and sys.stderr.isatty()
+
+    def __enter__(self) -> _Line:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._shown:
+            sys.stderr.write("\n")
+
+    def show(self, progress: StreamProgress) -> None:
+        if self._wanted:
+            text = progress.line()
+            sys.stderr.write("\r" + text.ljust(self._shown))
+            sys.stderr.flush()
+            self._shown = len(text)
+
+
+def _stopped_by_signals(stop: threading.Event) -> None:
+    """Let the first signal end the stream after the piece at hand; a second one ends it at once, which is safe too."""
+
+    def ask(number: int, frame: Any) -> None:
+        del number, frame
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    for number in _STOPS:
+        signal.signal(number, ask)
+
+
+def _summary(progress: StreamProgress) -> list[str]:
+    lines = [f"records   {progress.records:,}"]
+    for name, view in progress.views.items():
+        lines += _of_view(name, view.accounts, view.measured)
+    return lines
+
+
+def _of_view(name: str, accounts: Any, measured: Any) -> list[str]:
+    became = ", ".join(f"{number:,} {_WORDS[key]}" for key, number in accounts.items() if number or key == "released")
+    lines = [f"{(name or 'release'):<9} {became}"]
+    told = [
+        f"{key} {measured[key]:.4g}" for key in ("z", "p_kanon", "loss", "delay.mean", "delay.longest", "residual_information") if key in measured
+    ]
+    return [*lines, f"{'':<9} {', '.join(told)}"] if told else lines
+
+
+_WORDS = {
+    "released": "released",
+    "aggregated": "released in aggregates",
+    "suppressed": "suppressed",
+    "late": "late",
+    "dead": "dead letters",
+    "held": "held",
+}
+
+
+def _alive(process: int) -> bool:
+    import os
+
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,55 @@
+"""Dead letters of a stream, on disk: records that could not be read or do not fit, whole, in a private file; messages only count them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from sfumato.core.decoded import Decoded
+from sfumato.engine.stream.dead_letters import DeadLetter
+from sfumato.engine.stream.growing import GrowingFile
+from sfumato.engine.stream.ledger import Ledger
+
+NAME = "dead_letters.jsonl"
+
+
+class Letters:
+    """The file of dead letters: a line a record and, where it does not fit one view alone, the view."""
+
+    def __init__(self, folder: Path, ledger: Ledger) -> None:
+        self._file = GrowingFile(folder / NAME, ledger.length(NAME), private=True)
+
+    def poison(self, decoded: Decoded, content: bytes, first: int) -> None:
+        """Write down records of a stretch that could not be read."""
+        lines = [
+            {
+                "record": first + each.place,
+                "code": each.code,
+                "content": content[each.start : each.start + each.length].decode("utf-8", "backslashreplace"),
+            }
+            for each in decoded.poison
+        ]
+        self._write(lines)
+
+    def unfit(self, view: str, dead: Sequence[DeadLetter], decoded: Decoded, first: int, before: int) -> None:
+        """Write down records that do not fit a view; ``before`` is the number that its session gave to the first row."""
+        lines = []
+        for letter in dead:
+            place = letter.number - before
+            told = {"record": first + int(decoded.places[place]), "view": view, "code": letter.code, "column": letter.column}
+            lines.append(told | {"content": decoded.rows.slice(place, 1).to_pylist()[0]})
+        self._write(lines)
+
+    def sync(self) -> dict[str, int]:
+        """Bring everything to the disk and return how long the file is."""
+        self._file.sync()
+        return {NAME: self._file.length}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _write(self, lines: Sequence[dict[str, object]]) -> None:
+        if lines:
+            self._file.append("".join(json.dumps(line, ensure_ascii=False, default=str) + "\n" for line in lines).encode())

@@ -1,0 +1,196 @@
+"""Where the releases of a view go: a file that grows, a folder of files, or standard output; and privately, which record each row is made of."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.core.files import file_errors
+from sfumato.core.standard_streams import refuse_closed_output
+from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
+from sfumato.engine.stream.ledger import Ledger, Segment
+from sfumato.engine.stream.release import StreamRelease
+from sfumato.errors import Mistake, PolicyError
+from sfumato.policy.resolve import Resolved
+
+_MANIFEST = "manifest.jsonl"
+_GROWING = ("json_lines", "delimited")
+
+
+class Written(Protocol):
+    """Where rows are written; they count when they are committed, and are listed after that."""
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write further rows."""
+        ...
+
+    def sync(self) -> Sequence[Segment]:
+        """Bring everything to the disk and return what is new since the last time."""
+        ...
+
+    def list(self, segments: Sequence[Segment]) -> None:
+        """List segments that have been committed."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything."""
+        ...
+
+
+def written(resolved: Resolved, view: str, ledger: Ledger) -> Written:
+    """Return where the releases of a view are written, cut back to what was committed."""
+    sink: Any = resolved.sink
+    name = sink.component_name() if sink is not None else ""
+    committed = ledger.segments(view)
+    if name in _GROWING:
+        if sink.compression not in ("none", "infer") or sink.path.endswith((".gz", ".bz2", ".xz", ".zst")):
+            raise _refused(resolved, "is compressed, and a file that grows cannot be", "a name without the ending of a compression")
+        return OneFile(Path(sink.path), committed, sink.encoded)
+    if name in ("arrow", "parquet"):
+        return OneFolder(Path(sink.path), committed, f".{name}", _WRITERS[name])
+    if name == "standard_output":
+        return StandardOutput(bool(committed), sink.encoded)
+    words = "a stream needs a sink" if sink is None else f"a stream cannot be written to {name}"
+    raise _refused(resolved, words, "release.jsonl, release.csv, a folder release.arrow or release.parquet, or - for standard output")
+
+
+class OneFile:
+    """A file that grows: its segments are stretches of it."""
+
+    def __init__(self, path: Path, committed: Sequence[Segment], encode: Callable[[pa.RecordBatch, bool], bytes]) -> None:
+        self._encode, self._name = encode, path.name
+        self._file = GrowingFile(path, committed[-1].finish if committed else 0)
+        self._manifest = Manifest(path.with_name(f"{path.name}.{_MANIFEST}"), committed)
+        self._start, self._rows = self._file.length, 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write further rows."""
+        self._file.append(self._encode(rows, self._file.length == 0))
+        self._rows += rows.num_rows
+
+    def sync(self) -> Sequence[Segment]:
+        """Bring everything to the disk and return what is new."""
+        if not self._rows:
+            return []
+        self._file.sync()
+        segment = Segment(self._name, self._start, self._file.length, self._rows)
+        self._start, self._rows = self._file.length, 0
+        return [segment]
+
+    def list(self, segments: Sequence[Segment]) -> None:
+        """List segments."""
+        if segments:
+            self._manifest.list(segments)
+
+    def close(self) -> None:
+        """Close file and manifest."""
+        self._file.close()
+        self._manifest.close()
+
+
+class OneFolder:
+    """A folder of files, one a segment."""
+
+    def __init__(self, path: Path, committed: Sequence[Segment], ending: str, write: Callable[[pa.Table, Path], None]) -> None:
+        self._folder, self._write = SegmentFolder(path, committed, ending), write
+        self._manifest = Manifest(path / _MANIFEST, committed)
+        self._waiting: list[pa.RecordBatch] = []
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Keep further rows until they are synced: a file of these formats is written at once."""
+        if rows.num_rows:
+            self._waiting.append(rows)
+
+    def sync(self) -> Sequence[Segment]:
+        """Write a file."""
+        if not self._waiting:
+            return []
+        table = pa.Table.from_batches(self._waiting)
+        self._waiting = []
+        return [self._folder.write(lambda path: self._write(table, path), table.num_rows)]
+
+    def list(self, segments: Sequence[Segment]) -> None:
+        """List segments."""
+        if segments:
+            self._manifest.list(segments)
+
+    def close(self) -> None:
+        """Close the manifest."""
+        self._manifest.close()
+
+
+class StandardOutput:
+    """Standard output: rows leave when they are written; after a crash those since the last commit leave again."""
+
+    def __init__(self, begun: bool, encode: Callable[[pa.RecordBatch, bool], bytes]) -> None:
+        refuse_closed_output()
+        self._begun, self._encode, self._rows = begun, encode, 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write further rows."""
+        left = memoryview(self._encode(rows, not self._begun))
+        while left:
+            left = left[os.write(sys.stdout.fileno(), left) :]
+        self._begun, self._rows = True, self._rows + rows.num_rows
+
+    def sync(self) -> Sequence[Segment]:
+        """Return what has left."""
+        rows, self._rows = self._rows, 0
+        return [Segment("-", 0, 0, rows)] if rows else []
+
+    def list(self, segments: Sequence[Segment]) -> None:
+        """Nothing is listed: whoever reads has read."""
+
+    def close(self) -> None:
+        """Leave standard output open: it is not ours."""
+
+
+class Links:
+    """Which record and which cluster each published row is made of, and what promises were measured against: private, for the check."""
+
+    def __init__(self, folder: Path, view: str, ledger: Ledger) -> None:
+        self._names = [f"links/{name}" for name in (f"{view or 'release'}.rows", f"{view or 'release'}.references.jsonl")]
+        self._rows, self._references = (GrowingFile(folder / name, ledger.length(name), private=True) for name in self._names)
+
+    def write(self, release: StreamRelease) -> None:
+        """Write down what the rows of a release are made of."""
+        if release.references:
+            told = {"row": self._rows.length // 16, "rows": len(release), "references": {n: c.tolist() for n, c in release.references.items()}}
+            self._references.append((json.dumps(told) + "\n").encode())
+        self._rows.append(np.stack([release.numbers, release.clusters], axis=1).astype("<i8").tobytes())
+
+    def sync(self) -> dict[str, int]:
+        """Bring everything to the disk and return how long the files are."""
+        for file in (self._rows, self._references):
+            file.sync()
+        return dict(zip(self._names, (self._rows.length, self._references.length), strict=True))
+
+    def close(self) -> None:
+        """Close the files."""
+        self._rows.close()
+        self._references.close()
+
+
+def _write_arrow(table: pa.Table, path: Path) -> None:
+    with file_errors(path, "written"), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    with file_errors(path, "written"):
+        pq.write_table(table, path)
+
+
+_WRITERS = {"arrow": _write_arrow, "parquet": _write_parquet}
+
+
+def _refused(resolved: Resolved, words: str, hint: str) -> PolicyError:
+    return PolicyError([Mistake("sink", words, "policy-stream-sink", hint, resolved.lines.at(("sink",)))], name=resolved.name)

@@ -1,0 +1,107 @@
+"""How a stream is doing, in numbers: for the line in the terminal, ``sfumato stream status``, Prometheus and the health endpoint.
+
+Everything here is counts, rates and measures of views by name; never a value, and no number of people below the one that is promised.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.files import file_errors
+
+_RATE_OVER = 10.0
+_HEALTHY = 60.0
+
+
+@dataclass(frozen=True)
+class ViewProgress:
+    """What became of the records of one view, and what is measured of it now."""
+
+    accounts: Mapping[str, int] = field(default_factory=dict)
+    measured: Mapping[str, float] = field(default_factory=dict)
+
+
+class StreamProgress:
+    """Gathers how a stream is doing."""
+
+    def __init__(self, records: int) -> None:
+        self.records = records
+        self.views: dict[str, ViewProgress] = {}
+        self.state = "running"
+        self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
+        self._last = time.monotonic()
+
+    def add(self, records: int, views: Mapping[str, ViewProgress]) -> None:
+        """Take note of a further commit."""
+        now = time.monotonic()
+        self.records, self._last = records, now
+        self.views.update(views)
+        self._times.append((now, records))
+        while len(self._times) > 2 and now - self._times[1][0] > _RATE_OVER:
+            self._times.popleft()
+
+    def waiting(self) -> None:
+        """Take note that nothing came: the stream is well, and waits."""
+        self._last = time.monotonic()
+
+    @property
+    def rate(self) -> float:
+        """How many records a second came of late."""
+        (first, before), (last, after) = self._times[0], self._times[-1]
+        seconds = max(last, time.monotonic() - 1.0) - first
+        return (after - before) / seconds if seconds > 0 else 0.0
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the stream went on, or waited, within the last minute."""
+        return self.state == "running" and time.monotonic() - self._last < _HEALTHY
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return everything by name."""
+        views = {name: {"accounts": dict(view.accounts), "measured": dict(view.measured)} for name, view in self.views.items()}
+        return {"state": self.state, "process": os.getpid(), "records": self.records, "records_per_second": round(self.rate, 1), "views": views}
+
+    def line(self) -> str:
+        """Return one line for a terminal."""
+        parts = [f"{self.records:,} records", f"{self.rate:,.0f}/s"]
+        for name, view in self.views.items():
+            told = [f"held {view.accounts.get('held', 0):,}"]
+            told += [f"{key} {view.measured[key]:.4g}" for key in ("delay", "loss", "z", "p_kanon") if key in view.measured]
+            parts.append(f"{name or 'release'}: {', '.join(told)}")
+        return "  ".join(parts)
+
+    def write(self, path: Path) -> None:
+        """Write everything to a private file, in one step."""
+        beside = path.with_name(f".{path.name}")
+        with file_errors(path, "written"):
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                json.dump({**self.as_mapping(), "at": time.time()}, file)
+            beside.replace(path)
+
+    def prometheus(self) -> str:
+        """Return everything in the text format of Prometheus."""
+        lines = ["# TYPE sfumato_stream_records_total counter", f"sfumato_stream_records_total {self.records}"]
+        lines.append("# TYPE sfumato_stream_view_records gauge")
+        for name, view in self.views.items():
+            lines += [f"sfumato_stream_view_records{_labels(view=name, became=key)} {number}" for key, number in view.accounts.items()]
+        lines.append("# TYPE sfumato_stream_view_measure gauge")
+        for name, view in self.views.items():
+            lines += [f"sfumato_stream_view_measure{_labels(view=name, measure=key)} {float(number)!r}" for key, number in view.measured.items()]
+        return "\n".join(lines) + "\n"
+
+
+def _labels(**labels: str) -> str:
+    r"""Return labels as Prometheus writes them.
+
+    >>> _labels(view='a"b')
+    '{view="a\\"b"}'
+    """
+    escaped = {name: text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for name, text in labels.items()}
+    return "{" + ",".join(f'{name}="{text}"' for name, text in escaped.items()) + "}"

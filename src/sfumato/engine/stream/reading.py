@@ -1,0 +1,187 @@
+"""Where the records of a stream come from: files that grow, or a pipe, read in stretches of whole records that can be read again.
+
+What the columns are is settled by the first records and written down, so that a stream that is taken up again is read as before.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from sfumato.core import delimited_stream, json_stream
+from sfumato.core.decoded import Decoded
+from sfumato.core.file_set import files_of, is_several
+from sfumato.core.followed_files import FollowedFiles, Stretch, whole_lines
+from sfumato.core.formats import is_of
+from sfumato.core.json_blocks import shape_of
+from sfumato.core.json_records import Kind, NotARecordError, Shape, record
+from sfumato.engine.stream.arrow_stretches import ArrowStretches
+from sfumato.engine.stream.ledger import Ledger
+from sfumato.engine.stream.spool import Spool
+from sfumato.errors import Mistake, PolicyError, UnreachableError
+from sfumato.policy.model import Policy
+from sfumato.policy.resolve import Resolved
+
+_KINDS: Mapping[str, Kind] = {"integer": "integer", "decimal": "number"}
+
+
+class Stretches(Protocol):
+    """Bytes of whole records as they come, which can be read again."""
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """How far they have been read."""
+        ...
+
+    def stretches(self, ended: bool = False) -> Iterator[Stretch]:
+        """Yield what there is to read now."""
+        ...
+
+    def again(self, place: str, start: int, end: int) -> bytes:
+        """Return bytes that were read before."""
+        ...
+
+
+class Reading:
+    """The source of a stream."""
+
+    def __init__(self, resolved: Resolved, ledger: Ledger, pipe: IO[bytes] | None = None) -> None:
+        source: Any = resolved.source
+        self._policy, self._ledger = resolved.policy, ledger
+        settings = source
+        is_pipe = source is not None and source.component_name() == "standard_input"
+        self._format = source.format if is_pipe else source.component_name() if source is not None else ""
+        if self._format == "folder":
+            settings = source._files()
+            self._format = settings.component_name()
+        if self._format not in ("json_lines", "delimited", "arrow"):
+            words = "a stream needs a source" if source is None else f"a stream cannot be read from {self._format}"
+            hint = "JSON lines, delimited text or Arrow: a file that grows, a folder, or - for a pipe"
+            raise PolicyError([Mistake("source", words, "policy-stream-source", hint, resolved.lines.at(("source",)))], name=resolved.name)
+        self._settings = settings
+        self._records = self._format_of_records()
+        self._spool: Spool | None = None
+        if is_pipe:
+            given = pipe or (sys.stdin.buffer if sys.stdin is not None else None)
+            if given is None:
+                raise UnreachableError(
+                    "standard input is closed", code="input-closed", hint="give it records: tail -f log | sfumato stream run policy.yaml"
+                )
+            self._spool = Spool(ledger.folder / "spool", given, self._records.whole, ledger.position)
+        self._stretches: Stretches = self._spool or FollowedFiles(self._files, self._records.whole, ledger.secret, ledger.position)
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """How far it has been read."""
+        return self._stretches.position
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more will come: the pipe was closed."""
+        return self._spool is not None and self._spool.closed
+
+    def stretches(self, ended: bool) -> Iterator[Stretch]:
+        """Yield what there is to read now."""
+        return self._stretches.stretches(ended)
+
+    def again(self, place: str, start: int, end: int) -> Stretch:
+        """Return a stretch that was read before."""
+        return Stretch(place, start, self._stretches.again(place, start, end))
+
+    def decode(self, stretch: Stretch) -> Decoded:
+        """Return the records of a stretch."""
+        return self._records.decode(stretch)
+
+    def wait(self, seconds: float) -> None:
+        """Wait for something to come."""
+        if self._spool is not None:
+            self._spool.wait(seconds)
+        else:
+            time.sleep(seconds)
+
+    def forget(self, place: str, start: int) -> None:
+        """Say that nothing before a place will be read again."""
+        if self._spool is not None:
+            self._spool.forget(place, start)
+
+    def close(self) -> None:
+        """Take nothing more."""
+        if self._spool is not None:
+            self._spool.stop()
+
+    def _files(self) -> Iterable[Path]:
+        path = self._settings.path
+        if not is_several(path):
+            return [Path(path)] if Path(path).exists() or not self._ledger.position else []
+        try:
+            return [Path(file) for file in files_of(path, lambda name: is_of(name, self._format), "")]
+        except UnreachableError as error:
+            # the first file of a folder may be yet to come
+            if error.code == "source-no-files":
+                return []
+            raise
+
+    def _format_of_records(self) -> Any:
+        if self._format == "json_lines":
+            return _JsonRecords(self._settings, self._policy, self._ledger)
+        if self._format == "delimited":
+            return _DelimitedRecords(self._settings, self._policy, lambda *place: self._stretches.again(*place))
+        return ArrowStretches(lambda *place: self._stretches.again(*place))
+
+
+class _JsonRecords:
+    """Records of JSON lines; the kinds of their fields are those of the first ones, where the policy does not say more."""
+
+    def __init__(self, settings: Any, policy: Policy, ledger: Ledger) -> None:
+        self._separator, self._policy, self._ledger = settings.separator, policy, ledger
+        self._given: Mapping[str, Kind] = getattr(settings, "fields", {})
+        self._kinds: dict[str, Kind] | None = ledger.told("kinds")
+
+    def whole(self, block: bytes, ended: bool) -> int:
+        return whole_lines(block, ended)
+
+    def decode(self, stretch: Stretch) -> Decoded:
+        if self._kinds is None:
+            self._kinds = self._first_kinds(stretch.content)
+            self._ledger.tell("kinds", self._kinds)
+        return json_stream.decoded(stretch.content, self._kinds, self._separator, self._policy.unnamed, stretch.start == 0)
+
+    def _first_kinds(self, block: bytes) -> dict[str, Kind]:
+        """Return the kinds of the policy's columns: as it declares them, as the first records have them, or text."""
+        found = shape_of(block, self._separator)
+        if found is None:
+            shape = Shape({})
+            for line in filter(bytes.strip, block.split(b"\n")):
+                try:
+                    shape.add(record(line, self._separator))
+                except (NotARecordError, UnicodeDecodeError):
+                    continue
+            found = dict(shape.kinds(self._separator))
+        kinds = {}
+        for name, column in self._policy.columns.items():
+            declared = _KINDS.get(column.type or "") or ("text" if column.type is not None else None)
+            kinds[name] = self._given.get(name) or declared or found.get(name) or "text"
+        return kinds
+
+
+class _DelimitedRecords:
+    """Records of delimited text; the names of the columns stand in the first line of each file."""
+
+    def __init__(self, settings: Any, policy: Policy, again: Callable[[str, int, int], bytes]) -> None:
+        self._settings, self._policy, self._again = settings, policy, again
+        self._names: dict[str, list[str]] = {}
+
+    def whole(self, block: bytes, ended: bool) -> int:
+        return delimited_stream.whole_records(block, ended, self._settings.quote, self._settings.escape)
+
+    def decode(self, stretch: Stretch) -> Decoded:
+        return delimited_stream.decoded(stretch.content, self._settings, self._header(stretch), list(self._policy.columns), stretch.start == 0)
+
+    def _header(self, stretch: Stretch) -> list[str]:
+        if stretch.place not in self._names:
+            beginning = stretch.content if stretch.start == 0 else self._again(stretch.place, 0, min(stretch.start, 1 << 20))
+            self._names[stretch.place] = delimited_stream.names_of(beginning, self._settings)
+        return self._names[stretch.place]

@@ -1,0 +1,257 @@
+"""A stream that runs: records from its source through the sessions of all views to their releases, each exactly once.
+
+Bytes are written first and committed then: one transaction of the ledger says what was read and how much of every file counts. After a crash the
+states that were last kept are restored, the pieces since are taken again, and what they release is thrown away, for it was written before.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from sfumato.core import places
+from sfumato.core.decoded import Decoded
+from sfumato.core.followed_files import Stretch
+from sfumato.core.stream import Accounts
+from sfumato.engine.plan import AnyPolicy
+from sfumato.engine.stream.endpoint import served
+from sfumato.engine.stream.ledger import Commit, Ledger, Piece
+from sfumato.engine.stream.letters import Letters
+from sfumato.engine.stream.outputs import Links, written
+from sfumato.engine.stream.progress import StreamProgress, ViewProgress
+from sfumato.engine.stream.reading import Reading
+from sfumato.engine.stream.release import Pushed
+from sfumato.engine.stream.session import Session, stream
+from sfumato.errors import SfumatoError
+from sfumato.policy.identity import identity_of, policy_hash
+from sfumato.policy.load import Loaded, load
+from sfumato.policy.views import resolve_views
+
+End = Literal["flush", "keep"]
+_POLL = 0.1
+_COMMIT_SECONDS = 1.0
+_COMMIT_BYTES = 32 << 20
+_SNAPSHOT_SECONDS = 10.0
+_SNAPSHOT_BYTES = 256 << 20
+# a state that takes long to write down is written down less often
+_SNAPSHOT_SHARE = 20.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a stream is to run: whether it ends where its files do, and what becomes of records that wait when it ends or is stopped."""
+
+    once: bool = False
+    at_end: End = "flush"
+    on_stop: End = "keep"
+    metrics: str | None = None
+
+
+@dataclass
+class _View:
+    """One view as it runs."""
+
+    session: Session
+    output: Any
+    links: Links
+    poison: int
+
+    @property
+    def accounts(self) -> Accounts:
+        return self.session.accounts + Accounts(dead=self.poison)
+
+
+@dataclass
+class _Since:
+    """What has been done since the last commit."""
+
+    pieces: list[Piece] = field(default_factory=list)
+    bytes: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+
+def state_folder(loaded: Loaded) -> Path:
+    """Return the private folder of a policy's stream: the one it names, or one of the installation's own."""
+    settings = loaded.policy.stream
+    if settings is not None and settings.state is not None:
+        return Path(settings.state)
+    import hashlib
+
+    name = hashlib.sha256(identity_of(loaded.policy, loaded.path).encode()).hexdigest()[:16]
+    return places.folder("streams") / name
+
+
+def run_stream(
+    policy: AnyPolicy, running: Running | None = None, stop: threading.Event | None = None, watch: Any = None, pipe: IO[bytes] | None = None
+) -> StreamProgress:
+    """Run a stream until its end, or until ``stop`` is set; ``watch`` is called with its progress about twice a second."""
+    loaded, running = load(policy), running or Running()
+    with ExitStack() as stack:
+        return _Stream(loaded, running, stop or threading.Event(), watch, pipe, stack).run()
+
+
+class _Stream:
+    def __init__(self, loaded: Loaded, running: Running, stop: threading.Event, watch: Any, pipe: IO[bytes] | None, stack: ExitStack) -> None:
+        self._running, self._stop, self._watch, self._stack = running, stop, watch, stack
+        resolved = resolve_views(loaded).views
+        sessions = {name: (each, None) for name, each in resolved.items()}
+        first = next(iter(resolved.values()))
+        self._ledger = stack.enter_context(Ledger(state_folder(loaded), policy_hash(loaded.policy)))
+        self._views: dict[str, _View] = {}
+        for name, (each, _) in sessions.items():
+            session = stream(loaded, name or None, self._ledger.secret)
+            output, links = written(each, name, self._ledger), Links(self._ledger.folder, name, self._ledger)
+            stack.callback(output.close)
+            stack.callback(links.close)
+            self._views[name] = _View(session, output, links, 0)
+        self._letters = Letters(self._ledger.folder, self._ledger)
+        stack.callback(self._letters.close)
+        self._reading = Reading(first, self._ledger, pipe)
+        stack.callback(self._reading.close)
+        self._number = 0
+        self._since = _Since()
+        self._snapshot_at, self._snapshot_cost, self._bytes_since_snapshot = time.monotonic(), 0.0, 0
+        self._looked = 0.0
+        self.progress = StreamProgress(self._ledger.records)
+
+    def run(self) -> StreamProgress:
+        self._recover()
+        with served(self._running.metrics, self.progress):
+            ended = False
+            while not self._stop.is_set() and not ended:
+                if self._take(ended=False):
+                    continue
+                if self._running.once or self._reading.ended:
+                    # once more: what came between the last look and the end
+                    ended = not self._take(ended=True)
+                    continue
+                self._commit_if_due(idle=True)
+                self.progress.waiting()
+                self._show()
+                self._reading.wait(_POLL)
+            self._end(self._running.on_stop if self._stop.is_set() and not ended else self._running.at_end)
+        return self.progress
+
+    def _recover(self) -> None:
+        """Bring sessions to where the last commit was."""
+        pieces = self._ledger.pieces()
+        for name, view in self._views.items():
+            kept = self._ledger.snapshot(name)
+            if kept is not None:
+                view.session.restore(kept)
+                view.poison = self._ledger.poison(name)
+        for piece in pieces:
+            decoded = self._reading.decode(self._reading.again(piece.place, piece.start, piece.finish))
+            for view in self._views.values():
+                view.session.push(decoded.rows)
+                view.poison += len(decoded.poison)
+        self._number = self._ledger.records
+        for name, view in self._views.items():
+            if self._number and view.accounts != self._ledger.accounts(name):
+                raise SfumatoError(
+                    f"the stream{f' of view {name}' if name else ''} came to another result when it was taken up again",
+                    code="stream-replay",
+                    hint="report it; the state was left as it is, and so was the release",
+                )
+
+    def _take(self, ended: bool) -> bool:
+        """Take what there is to read; return whether there was anything."""
+        found = False
+        for stretch in self._reading.stretches(ended):
+            found = True
+            self._push(stretch)
+            self._commit_if_due()
+            self._show()
+            if self._stop.is_set():
+                break
+        return found
+
+    def _push(self, stretch: Stretch) -> None:
+        decoded = self._reading.decode(stretch)
+        self._letters.poison(decoded, stretch.content, self._number)
+        for name, view in self._views.items():
+            before = view.session.next_number
+            self._write(name, view, view.session.push(decoded.rows), decoded, before)
+            view.poison += len(decoded.poison)
+        self._since.pieces.append(Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end))
+        self._since.bytes += len(stretch.content)
+        self._bytes_since_snapshot += len(stretch.content)
+        self._number += decoded.records
+
+    def _write(self, name: str, view: _View, pushed: Pushed, decoded: Decoded | None = None, before: int = 0) -> None:
+        for release in pushed:
+            view.output.write(release.batch)
+            view.links.write(release)
+        if decoded is not None and pushed.dead:
+            self._letters.unfit(name, pushed.dead, decoded, self._number, before)
+
+    def _commit_if_due(self, idle: bool = False) -> None:
+        since = self._since
+        due = since.bytes >= _COMMIT_BYTES or time.monotonic() - since.began >= _COMMIT_SECONDS
+        if since.pieces and (due or idle):
+            self._commit(self._snapshot_due())
+
+    def _snapshot_due(self) -> bool:
+        waited = time.monotonic() - self._snapshot_at
+        return waited > max(_SNAPSHOT_SECONDS, _SNAPSHOT_SHARE * self._snapshot_cost) or self._bytes_since_snapshot > _SNAPSHOT_BYTES
+
+    def _commit(self, snapshot: bool) -> None:
+        segments = {name: list(view.output.sync()) for name, view in self._views.items()}
+        files = self._letters.sync()
+        for view in self._views.values():
+            files |= view.links.sync()
+        began = time.monotonic()
+        accounts = {name: view.accounts for name, view in self._views.items()}
+        wrong = [name for name, each in accounts.items() if each.records != self._number]
+        if wrong:
+            raise SfumatoError("records are not accounted for", code="stream-accounts", hint="report it; nothing of this batch was published")
+        snapshots = {name: view.session.snapshot() for name, view in self._views.items()} if snapshot else None
+        measured = {name: _told(view.session.measured()) for name, view in self._views.items()}
+        poison = {name: view.poison for name, view in self._views.items()}
+        self._ledger.commit(Commit(self._since.pieces, self._reading.position, accounts, segments, files, measured, snapshots, poison))
+        for name, view in self._views.items():
+            view.output.list(segments[name])
+        if snapshots is not None:
+            self._snapshot_at, self._snapshot_cost, self._bytes_since_snapshot = time.monotonic(), time.monotonic() - began, 0
+            if self._since.pieces:
+                last = self._since.pieces[-1]
+                self._reading.forget(last.place, last.finish)
+        self._since = _Since()
+        views = {name: ViewProgress(accounts[name].as_mapping(), _numbers(measured[name])) for name in self._views}
+        self.progress.add(self._number, views)
+        self.progress.write(self._ledger.folder / "status.json")
+
+    def _end(self, end: End) -> None:
+        if end == "flush":
+            for name, view in self._views.items():
+                self._write(name, view, view.session.flush())
+        self._commit(snapshot=True)
+        self.progress.state = "ended" if end == "flush" else "stopped"
+        self.progress.write(self._ledger.folder / "status.json")
+        self._show(always=True)
+
+    def _show(self, always: bool = False) -> None:
+        now = time.monotonic()
+        if self._watch is not None and (always or now - self._looked > 0.5):
+            self._looked = now
+            self._watch(self.progress)
+
+
+def _told(measured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is kept of measures over time, flat."""
+    found: dict[str, Any] = {}
+    for name, value in measured.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}.{key}" if name not in ("search",) else str(key): inner for key, inner in _told(value).items()}
+        else:
+            found[name] = value
+    return found
+
+
+def _numbers(told: Mapping[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in told.items() if isinstance(value, int | float) and not name.startswith("accounts.")}

@@ -1,0 +1,75 @@
+"""Metrics and health of a running stream."""
+
+from __future__ import annotations
+
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+
+from sfumato.engine.stream.endpoint import served
+from sfumato.engine.stream.progress import StreamProgress, ViewProgress
+from sfumato.errors import SfumatoError
+
+
+def progress() -> StreamProgress:
+    made = StreamProgress(0)
+    made.add(7, {'re"s': ViewProgress({"released": 5, "held": 2}, {"z": 20.0, "p_kanon": 0.75})})
+    return made
+
+
+def asked(port: int | None, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_metrics_are_told_in_the_form_of_prometheus() -> None:
+    with served("0", progress()) as port:
+        status, text = asked(port, "/metrics")
+    assert status == 200
+    assert text.splitlines() == [
+        "# TYPE sfumato_stream_records_total counter",
+        "sfumato_stream_records_total 7",
+        "# TYPE sfumato_stream_view_records gauge",
+        'sfumato_stream_view_records{view="re\\"s",became="released"} 5',
+        'sfumato_stream_view_records{view="re\\"s",became="held"} 2',
+        "# TYPE sfumato_stream_view_measure gauge",
+        'sfumato_stream_view_measure{view="re\\"s",measure="z"} 20.0',
+        'sfumato_stream_view_measure{view="re\\"s",measure="p_kanon"} 0.75',
+    ]
+
+
+def test_health_says_whether_the_stream_goes_on() -> None:
+    made = progress()
+    with served("127.0.0.1:0", made) as port:
+        assert asked(port, "/health") == (200, "ok\n")
+        made.state = "stopping"
+        assert asked(port, "/health") == (503, "stalled\n")
+        assert asked(port, "/")[0] == 404
+
+
+def test_nothing_listens_where_nobody_asked_for_it() -> None:
+    with served(None, progress()) as port:
+        assert port is None
+
+
+@pytest.mark.parametrize("address", ["metrics", "127.0.0.1:", "127.0.0.1:70000", "localhost:-1"])
+def test_an_address_without_a_port_is_refused(address: str) -> None:
+    with pytest.raises(SfumatoError) as refused, served(address, progress()):
+        pass
+    assert (refused.value.code, refused.value.status) == ("stream-address", 2)
+
+
+def test_a_port_that_is_taken_is_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(SfumatoError) as refused, served(str(other.getsockname()[1]), progress()):
+        pass
+    assert (refused.value.code, refused.value.status) == ("stream-address", 5)
+
+
+def test_the_line_for_a_terminal_names_views_and_measures() -> None:
+    assert progress().line().endswith('re"s: held 2, z 20, p_kanon 0.75')
