@@ -30,6 +30,7 @@ from sfumato.policy.identity import own_domain
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
+from sfumato.policy.stream_checks import is_stream
 from sfumato.policy.views import ResolvedViews, resolve_views
 from sfumato.registry import find
 
@@ -180,7 +181,9 @@ class Plans:
 
 def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     """Check a policy with all its views, and its columns against those of its source."""
-    resolved = resolve_views(load(policy))
+    loaded = load(policy)
+    resolved = resolve_views(loaded)
+    _refuse_stream(loaded)
     if resolved.are_tables:
         return _plans_of_tables(resolved, data)
     first = next(iter(resolved.views.values()))
@@ -194,6 +197,14 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
             _refuse_the_source(plans[name], origin)
             _refuse_release(plans[name])
     return Plans(plans, resolved.derived_from, resolved.readers, resolved.known, resolved.identifying)
+
+
+def _refuse_stream(loaded: Loaded) -> None:
+    """Refuse a policy whose rows never end: it would anonymise a beginning of them as if it were all."""
+    if is_stream(loaded.policy):
+        given = next((key for key in ("window", "stream") if getattr(loaded.policy, key) is not None), "algorithm")
+        hint = "sfumato stream run, or sfumato.stream(policy) in Python; without window and stream it is a policy for tables"
+        raise PolicyError([Mistake(given, "the policy is for a stream", "policy-of-stream", hint, loaded.lines.at((given,)))], name=loaded.name)
 
 
 def _plans_of_tables(resolved: ResolvedViews, data: Any) -> Plans:
