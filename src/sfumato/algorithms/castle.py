@@ -21,7 +21,9 @@ class Castle(Settings):
     reusable: Annotated[int, Field(ge=0, description="how many published clusters are kept, for records that lie within them")] = 64
     outliers: Annotated[
         Literal["suppress", "wait"],
-        Field(description="suppress: who fits nowhere is left out; wait: in a cluster that publishes every column as its root, beyond delta if need be"),
+        Field(
+            description="suppress: who fits nowhere is left out; wait: in a cluster that publishes every column as its root, beyond delta if need be"
+        ),
     ] = "suppress"
     horizon: Annotated[
         int | None, Field(ge=1, description="how many of the latest records t-closeness compares a cluster with; delta where it is not given")
