@@ -241,7 +241,7 @@ def _refuse_release(plan: Plan) -> None:
     refuse_documents(plan)
     _refuse_columns(plan)
     _refuse_ranges(plan)
-    _refuse_misfits(plan)
+    refuse_misfits(plan)
 
 
 def make_plan(policy: AnyPolicy, data: Any = None, view: str | None = None) -> Plan:
@@ -313,7 +313,7 @@ def _refuse_ranges(plan: Plan) -> None:
         raise PolicyError(mistakes, name=plan.resolved.name)
 
 
-def _refuse_misfits(plan: Plan) -> None:
+def refuse_misfits(plan: Plan) -> None:
     """Refuse masks that do not fit the types of their columns, before anything is read."""
     mistakes, columns = [], plan.resolved.policy.columns
     types = {field.name: columns[field.name].type or type_of_arrow(field.type) for field in plan.schema if field.name in columns}
