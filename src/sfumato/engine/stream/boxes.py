@@ -90,15 +90,14 @@ def _spans(placed: Placed, low: NDArray[np.int64], high: NDArray[np.int64], ladd
         inside = np.where(plain, low, 0), np.where(plain, high, 0)
         part = positions[inside[1]] / 2 - positions[inside[0]] / 2
         return np.where(plain, part / whole if whole > 0 else 0.0, np.where(high >= ladder.size, (low != high).astype(np.float64), 0.0))
-    size = max(1, ladder.size)
     found = np.where(plain, 0.0, (low != high).astype(np.float64))
-    pairs, places = np.unique(np.stack([low[plain], high[plain]], axis=1), axis=0, return_inverse=True)
-    shares = []
-    for first, last in pairs.tolist():
-        level, node = ladder.lowest_level(first, last)
-        firsts, lasts = ladder.nodes(level)
-        shares.append(0.0 if first == last else (int(lasts[node]) - int(firsts[node]) + 1) / size)
-    found[plain] = np.array(shares, np.float64)[places.reshape(-1)] if len(pairs) else found[plain]
+    within = np.flatnonzero(plain & (low != high))
+    for number, level in enumerate(ladder.levels, start=1):
+        first, last = (np.searchsorted(level.starts, ends[within], side="right") - 1 for ends in (low, high))
+        firsts, lasts = ladder.nodes(number)
+        held = first == last
+        found[within[held]] = (lasts[first[held]] - firsts[first[held]] + 1) / max(1, ladder.size)
+        within = within[~held]
     return found
 
 

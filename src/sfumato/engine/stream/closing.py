@@ -36,7 +36,7 @@ from sfumato.errors import PromiseError
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """What the first rows have taught a session: the scales of its quasi-identifiers, and the types of sensitive columns that are compared by order."""
+    """What the first rows have taught a session: the scales of quasi-identifiers, and the types of sensitive columns that are compared by order."""
 
     scales: Mapping[str, Scale] = field(default_factory=dict)
     kinds: Mapping[str, ValueType] = field(default_factory=dict)

@@ -43,11 +43,11 @@ class Handed:
         source: Source = find("sources", "memory")(table=pa.Table.from_batches([self.public]))
         return source
 
-    def reading(self, progress: Progress) -> Reading:
+    def reading(self, _: Progress) -> Reading:
         """Nobody asks for this: columns are looked at one by one."""
         raise AssertionError("a release in memory is not read back whole")
 
-    def text_classes(self, progress: Progress) -> TextClasses:
+    def text_classes(self, _: Progress) -> TextClasses:
         """Nobody asks for this: whose a record is is known in a stream."""
         raise AssertionError("classes of a release in memory are formed by its verification")
 

@@ -22,11 +22,10 @@ _LONG_AGO = -(1 << 62)
 
 @dataclass(frozen=True)
 class Clock:
-    """How far a stream has come: the latest time seen, and before which time all windows are over; of counted windows, how many rows the open one has."""
+    """How far a stream has come: the latest time seen, and before which time all windows are over."""
 
     latest: int = _LONG_AGO
     over: int = _LONG_AGO
-    counted: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +40,8 @@ class Arrived:
 def arrive(window: Window, clock: Clock, times: NDArray[np.int64], late_join: bool) -> Arrived:
     """Look at the times of further rows in the order in which they came.
 
-    Late is a row that lies before the end of all windows that were over when it came; where late rows join, they are taken as if they had come at that
-    end. What is over hangs on the rows alone, not on how they were cut into batches.
+    Late is a row that lies before the end of all windows that were over when it came; where late rows join, they are taken as if they had been at
+    that end. What is over hangs on the rows alone, not on how they were cut into batches.
     """
     length = window.length
     before = np.maximum.accumulate(np.concatenate([[clock.latest], times]))

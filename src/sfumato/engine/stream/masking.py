@@ -76,14 +76,22 @@ def _without_failures(plan: StreamPlan, name: str, batch: pa.RecordBatch) -> _Pa
         made: Made = mask.made(batch, plan.context(name, _ladder(plan, name, batch.column(name))))
     except DataError as error:
         if rows <= 1:
-            return pa.nulls(rows, mask.output_type(batch.column(name).type)), np.zeros(rows, bool), np.zeros(rows, bool), {error.code: np.ones(rows, bool)}
+            return (
+                pa.nulls(rows, mask.output_type(batch.column(name).type)),
+                np.zeros(rows, bool),
+                np.zeros(rows, bool),
+                {error.code: np.ones(rows, bool)},
+            )
     else:
         wrong = list(made.invalid.values()) if mask.on_invalid == "error" else []
         invalid = np.logical_or.reduce(wrong) if wrong else np.zeros(rows, bool)
         return made.values, made.missing, invalid, {}
     middle = rows // 2
     first, second = _without_failures(plan, name, batch.slice(0, middle)), _without_failures(plan, name, batch.slice(middle))
-    failed = {code: np.concatenate([first[3].get(code, np.zeros(middle, bool)), second[3].get(code, np.zeros(rows - middle, bool))]) for code in first[3] | second[3]}
+    failed = {
+        code: np.concatenate([first[3].get(code, np.zeros(middle, bool)), second[3].get(code, np.zeros(rows - middle, bool))])
+        for code in first[3] | second[3]
+    }
     return pa.concat_arrays([first[0], second[0]]), np.concatenate([first[1], second[1]]), np.concatenate([first[2], second[2]]), failed
 
 

@@ -27,4 +27,5 @@ class People:
         """Return a number for each record, the same for all of one person, whenever they come."""
         mixed = (value_prints(subjects) ^ self._shift) * self._odd
         mixed ^= mixed >> np.uint64(31)
-        return mixed.view(np.int64)
+        numbers: NDArray[np.int64] = mixed.view(np.int64)
+        return numbers

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from sfumato.core.files import file_errors
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import MaskPlan
 from sfumato.core.mask import WIDE, MaskContext
@@ -17,8 +19,8 @@ from sfumato.core.nested_types import nested_type
 from sfumato.core.publication import Publication
 from sfumato.core.stream_search import Way, way_of
 from sfumato.engine.columns import compare_columns, remove_unnamed
-from sfumato.engine.plan import AnyPolicy, Plan, named_view, refuse_misfits
 from sfumato.engine.documents import refuse_documents
+from sfumato.engine.plan import AnyPolicy, Plan, named_view, refuse_misfits
 from sfumato.engine.translated import missing_as_read, translated
 from sfumato.errors import Mistake, PolicyError
 from sfumato.policy.load import Loaded, load
@@ -93,7 +95,7 @@ class StreamPlan:
             read += window.starts.reads if window.starts is not None else ()
         else:
             read += [self._event_time] if self._event_time is not None else []
-        read += [name for name in (self._opted_out,) if name is not None]
+        read += [name for name in (self.opted_out,) if name is not None]
         wanted = set(read)
         return [name for name in plan.schema.names if name in wanted]
 
@@ -104,11 +106,25 @@ class StreamPlan:
 
     @property
     def _event_time(self) -> str | None:
-        return getattr(self.resolved.algorithm, "column", None) if self.way == "events" else None
+        return getattr(self.resolved.algorithm, "time", None) if self.way == "events" else None
 
     @property
-    def _opted_out(self) -> str | None:
-        return getattr(self.resolved.algorithm, "opted_out", None) if self.way == "events" else None
+    def opted_out(self) -> str | None:
+        """The column that says in whose name nothing may be made up."""
+        return getattr(self._noise, "opted_out", None)
+
+    @cached_property
+    def opted_out_people(self) -> pa.Array | None:
+        """The people whom the policy lists as such."""
+        path = getattr(self._noise, "opted_out_file", None)
+        if path is None:
+            return None
+        with file_errors(Path(path)), Path(path).open(encoding="utf-8") as file:
+            return pa.array([line.strip() for line in file if line.strip()], pa.string())
+
+    @property
+    def _noise(self) -> Any:
+        return getattr(self.resolved.algorithm, "noise", None) if self.way == "events" else None
 
     def context(self, column: str, ladder: Hierarchy | None = None) -> MaskContext:
         """Return what the mask of a column may need."""
@@ -182,6 +198,10 @@ def _refuse_bounds(plan: Plan) -> None:
                 continue
             words = "typed_bounds have the type of the column, which is text in the stream"
             path = ("columns", name, "publish")
-            mistakes.append(Mistake(f"columns.{name}.publish", words, "policy-stream", "bounds, or type: integer, date or timestamp", plan.resolved.lines.at(path)))
+            mistakes.append(
+                Mistake(
+                    f"columns.{name}.publish", words, "policy-stream", "bounds, or type: integer, date or timestamp", plan.resolved.lines.at(path)
+                )
+            )
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)

@@ -167,7 +167,10 @@ def _column(plan: Plan, name: str, values: pa.Array) -> tuple[Column, ValueType]
 def _bounds(builder: Any, kind: ValueType) -> tuple[float, float]:
     """Return between which places a ladder of intervals lets values stand."""
     ends = [getattr(builder, "minimum", None), getattr(builder, "maximum", None)]
-    places = [None if end is None else float(end) if not isinstance(end, str) else float(canonical.positions(canonical.parse(pa.array([end]), kind))[0]) for end in ends]
+    places = [
+        None if end is None else float(end) if not isinstance(end, str) else float(canonical.positions(canonical.parse(pa.array([end]), kind))[0])
+        for end in ends
+    ]
     return (-np.inf if places[0] is None else places[0], np.inf if places[1] is None else places[1])
 
 

@@ -18,12 +18,14 @@ from sfumato.registry import find
 def cluster(plan: Plan, points: Points, problem: StreamProblem) -> Clusters | None:
     """Return clusters that keep every promise and hold every row; None where there are none. A search over tables takes the window as one."""
     search = plan.resolved.algorithm
-    if not isinstance(search, WindowSearch):
+    if isinstance(search, WindowSearch):
+        found = search.cluster(points, problem)
+    else:
         columns = plan.resolved.policy.columns
         builders = {place: partial(_intervals, name) for place, name in enumerate(problem.names) if problem.ladders[place] is None}
         least = [0 if ladder is None else columns[name].level.minimum for name, ladder in zip(problem.names, problem.ladders, strict=True)]
-        search = SearchedWindows(search, builders, least)
-    return search.cluster(points, problem)
+        found = SearchedWindows(search, builders, least).cluster(points, problem)
+    return found
 
 
 def _intervals(name: str, places: NDArray[np.float64], counts: NDArray[np.int64]) -> Hierarchy:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -93,8 +94,8 @@ class Known:
         return Coded(codes, sizes, ladders), Known(known)
 
 
-def _taken(of_values: NDArray[np.generic], coded: pa.DictionaryArray, null: object) -> NDArray[np.generic]:
+def _taken(of_values: NDArray[Any], coded: pa.DictionaryArray, null: object) -> NDArray[Any]:
     """Return for each row what there is for its value, and something else for a missing one."""
     places = pc.fill_null(coded.indices, len(of_values)).to_numpy(zero_copy_only=False)
-    found: NDArray[np.generic] = np.append(of_values, np.array([null], of_values.dtype))[places]
+    found: NDArray[Any] = np.append(of_values, np.array([null], of_values.dtype))[places]
     return found

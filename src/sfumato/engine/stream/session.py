@@ -18,6 +18,8 @@ from sfumato.core.stream import Accounts
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream import state as written_state
 from sfumato.engine.stream.closing import Learnt
+from sfumato.engine.stream.cluster_work import ClusterWork
+from sfumato.engine.stream.event_work import EventWork
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import schema_of, take
 from sfumato.engine.stream.measures import Measures
@@ -25,20 +27,22 @@ from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan, plan_stream, resolve_stream
 from sfumato.engine.stream.release import Pushed
 from sfumato.engine.stream.sensitive import Known
+from sfumato.engine.stream.window_work import WindowWork
 from sfumato.engine.stream.work import State, Work
 from sfumato.errors import UsageError
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.resolve import Resolved
 
 _SHORTEST_SECRET = 16
+_WORK = {"rows": Work, "windows": WindowWork, "clusters": ClusterWork, "events": EventWork}
 
 
 class Session:
     """Takes the records of a stream and hands out what may be seen of them, one view of a policy.
 
-    ``push`` takes an Arrow batch or table, a data frame of pandas or polars, or a list of mappings, and returns releases; records get numbers from 0 in
-    the order in which they come. ``flush`` ends what waits. ``snapshot`` and ``restore`` carry the state elsewhere; it holds records, so keep it as
-    private as they are. Not for two threads at once.
+    ``push`` takes an Arrow batch or table, a data frame of pandas or polars, or a list of mappings, and returns releases; records get numbers from 0,
+    in the order in which they come. ``flush`` ends what waits. ``snapshot`` and ``restore`` carry the state elsewhere; it holds records: keep it
+    as private as they are. Not for two threads at once.
     """
 
     def __init__(self, policy: AnyPolicy, view: str | None = None, secret: bytes | None = None, schema: pa.Schema | None = None) -> None:
@@ -81,14 +85,14 @@ class Session:
             plan = plan_stream(self._resolved, self.view, schema, taken.loose)
             # records that name their own columns are read again as the schema has them
             taken = take(records, self._resolved.policy, schema)
-        work = Work(plan, self._state, self._search, self._people)
+        work = _WORK[plan.way](plan, self._state, self._search, self._people)
         return self._done(plan, work, str(self.next_number), lambda: work.push(taken))
 
     def flush(self) -> Pushed:
         """Release what still can be and leave out the rest: afterwards nothing waits."""
         if self._plan is None:
             return Pushed()
-        work = Work(self._plan, self._state, self._search, self._people)
+        work = _WORK[self._plan.way](self._plan, self._state, self._search, self._people)
         return self._done(self._plan, work, f"{self.next_number}:flush", work.flush)
 
     def measured(self) -> dict[str, Any]:
@@ -111,13 +115,14 @@ class Session:
             "loose": self._plan is not None and self._plan.loose,
             "next_number": state.next_number,
             "accounts": state.accounts.as_mapping(),
-            "clock": [state.clock.latest, state.clock.over, state.clock.counted],
+            "clock": [state.clock.latest, state.clock.over],
             "scales": {name: written_state.scale_as_json(scale) for name, scale in state.learnt.scales.items()},
             "kinds": dict(state.learnt.kinds),
             "looked": state.learnt.looked,
             "known": {name: list(values) for name, values in state.known.values.items()},
             "time_kind": state.time_kind,
             "next_cluster": state.next_cluster,
+            "names": {str(person): name for person, name in state.names.items()},
             "measures": state.measures.as_state(),
             "searches": self._search is not None,
         }
@@ -145,11 +150,12 @@ class Session:
             known=Known({name: {text: code for code, text in enumerate(values, start=1)} for name, values in head["known"].items()}),
             time_kind=head["time_kind"],
             next_cluster=head["next_cluster"],
+            names={int(person): name for person, name in head["names"].items()},
             measures=Measures.of_state(head["measures"]),
         )
         search = None
         if head["searches"] and plan is not None:
-            search = Work(plan, restored, None, self._people).started()
+            search = _WORK[plan.way](plan, restored, None, self._people).started()
             search.restore(parts["search"])
         self._plan, self._state, self._search = plan, restored, search
 
@@ -179,7 +185,7 @@ class Session:
 def stream(policy: AnyPolicy, view: str | None = None, secret: bytes | None = None, schema: pa.Schema | None = None) -> Session:
     """Begin a session of a policy, or of one of its views.
 
-    Under a ``secret`` that is kept, the same records pushed in the same pieces give the same bytes; without one it is made up and forgotten. ``schema``
-    says which columns come; without it the first records do.
+    Under a ``secret`` that is kept, the same records pushed in the same pieces give the same bytes; without one it is made up and forgotten.
+    ``schema`` says which columns come; without it the first records do.
     """
     return Session(policy, view, secret, schema)

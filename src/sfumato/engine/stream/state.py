@@ -45,7 +45,9 @@ def read(state: bytes, policy: str, view: str) -> tuple[dict[str, Any], dict[str
     (size,) = struct.unpack("<Q", body[len(_MAGIC) : start])
     head = json.loads(body[start : start + size])
     if head["version"] != VERSION:
-        raise _refused(f"is of version {head['version']}, and this is version {VERSION}", "begin a new session, or the version of sfumato that wrote it")
+        raise _refused(
+            f"is of version {head['version']}, and this is version {VERSION}", "begin a new session, or the version of sfumato that wrote it"
+        )
     if head["policy"] != policy or head["view"] != view:
         raise _refused(f"is of another {'policy' if head['policy'] != policy else 'view'}")
     parts, place = {}, start + size

@@ -1,7 +1,7 @@
 """Verify: every release of a stream, held against the records and the promises before it is handed out.
 
-Rows are grouped anew by the published text, people are counted anew, what each text covers is read from the text, kept values are compared, masks that
-can be done again are. Nothing of the search is used but the promises' arithmetic and, where clusters outlive their records, the reference that
+Rows are grouped anew by the published text, people are counted anew, what each text covers is read from the text, kept values are compared, masks
+that can be done again are. Nothing of the search is used but the promises' arithmetic and, where clusters outlive their records, the reference that
 they were tested against.
 """
 

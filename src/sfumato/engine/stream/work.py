@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.closing import Closed, Learnt, close_window, release_of
+from sfumato.engine.stream.closing import Learnt, release_of
 from sfumato.engine.stream.dead_letters import DeadLetter, Unfit
-from sfumato.engine.stream.forming import Clock, arrive, windows_of
+from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import Taken, fitted
 from sfumato.engine.stream.masking import mask_as_they_come
 from sfumato.engine.stream.measures import Measures
@@ -30,7 +30,6 @@ from sfumato.engine.stream.times import kind_of_times, times_of
 from sfumato.engine.stream.translating import in_canonical_form
 from sfumato.engine.stream.verify import Promised
 from sfumato.errors import DataError
-from sfumato.policy.windows import Window
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +45,12 @@ class State:
     known: Known = field(default_factory=Known)
     time_kind: ValueType | None = None
     next_cluster: int = 0
+    names: Mapping[int, Any] = field(default_factory=dict)
     measures: Measures = field(default_factory=Measures)
 
 
 class Work:
-    """One push, or the flush of a session."""
+    """One push, or the flush of a session, of records that wait for nobody; others begin and end in the same way."""
 
     def __init__(self, plan: StreamPlan, state: State, search: Any, people: People) -> None:
         self._plan, self.state, self.search, self._people = plan, state, search, people
@@ -62,23 +62,18 @@ class Work:
     def push(self, taken: Taken) -> Pushed:
         """Take records."""
         before = self.state.accounts
-        rows = self._arrived(taken)
-        if self._plan.way == "windows":
-            self._into_windows(rows)
-        elif self._plan.way == "rows":
-            self._at_once(rows)
+        self._take(self._arrived(taken))
         return self._pushed(taken.rows, before)
 
     def flush(self) -> Pushed:
         """End what waits."""
         before = self.state.accounts
-        if self._plan.way == "windows":
-            self._close_all()
+        self._end()
         return self._pushed(0, before)
 
     def started(self) -> Any:
         """Return a session of the search, as yet without records."""
-        raise AssertionError("windows have no session of their own")
+        raise AssertionError("this search has no session of its own")
 
     def _arrived(self, taken: Taken) -> Rows:
         """Return records that fit and came in time as rows."""
@@ -141,124 +136,24 @@ class Work:
             return found
 
     def _in_time(self, rows: Rows) -> Rows:
-        """Return the rows that are not late, and move the clock."""
-        window = self._plan.window
-        if window is None or window.count is not None or not len(rows):
-            return rows
-        joins = self._plan.settings.on_late == "next"
-        arrived = arrive(window, self.state.clock, rows.times, joins)
-        self.state = replace(self.state, clock=arrived.clock)
-        if joins:
-            return rows.at(arrived.times)
-        self._late.append(rows.numbers[arrived.late])
-        return rows.where(~arrived.late)
+        """Return the rows that are not late: here none is."""
+        return rows
 
-    def _at_once(self, rows: Rows) -> None:
-        """Publish rows that wait for nobody."""
+    def _take(self, rows: Rows) -> None:
+        """Publish rows at once."""
         if len(rows):
             found = release_of(self._plan, rows, None, [], {}, Promised({}, {}, {}), self.state.learnt)
             if found is None:
                 raise AssertionError("rows about which nothing is promised break no promise")
             self._hand_out(found[0], [])
 
-    def _into_windows(self, rows: Rows) -> None:
-        window = self._window
-        if window.count is not None:
-            self._counted(rows, window.count, window.most)
-            return
-        waiting = _joined(self.state.waiting, rows)
-        self.state = replace(self.state, waiting=waiting)
-        if waiting is not None and len(waiting):
-            self._close_over(waiting, self.state.clock.over)
-        self._not_too_many()
-
-    def _counted(self, rows: Rows, count: int, most: int) -> None:
-        """Fill windows with rows as they came; one that holds too many ends early."""
-        place = 0
-        while place < len(rows):
-            waiting, carried = _number(self.state.waiting), _number(self.state.carried)
-            room = max(1, min(count - waiting, most - waiting - carried))
-            part = rows.part(place, min(len(rows), place + room))
-            place += len(part)
-            self.state = replace(self.state, waiting=_joined(self.state.waiting, part))
-            waiting += len(part)
-            if waiting >= count or waiting + carried >= most:
-                self._close(self.state.waiting)
-                self.state = replace(self.state, waiting=None)
-                self._not_too_many()
-
-    def _close_over(self, waiting: Rows, over: int) -> None:
-        """Close the windows that are over, one after the other."""
-        ends = windows_of(self._window, waiting, waiting.times)
-        for end in np.unique(ends[ends <= over]).tolist():
-            self._close(waiting.where(ends == end))
-        self.state = replace(self.state, waiting=waiting.where(ends > over))
-
-    def _not_too_many(self) -> None:
-        """End the oldest window early where more is held than may be; what even then cannot be published is left out."""
-        while _number(self.state.waiting) + _number(self.state.carried) > self._window.most or (
-            not _number(self.state.waiting) and _number(self.state.carried) >= self._window.most
-        ):
-            waiting = self.state.waiting
-            if waiting is None or not len(waiting):
-                self._leave_out_carried()
-                return
-            ends = windows_of(self._window, waiting, waiting.times) if self._window.count is None else np.zeros(len(waiting), np.int64)
-            oldest = ends == ends.min()
-            self.state = replace(self.state, waiting=waiting.where(~oldest))
-            self._close(waiting.where(oldest))
-
-    def _close_all(self) -> None:
-        """Close all windows in their order, and leave out what still cannot be published."""
-        waiting = self.state.waiting
-        if waiting is not None and len(waiting):
-            if self._window.count is not None:
-                self._close(waiting)
-            else:
-                ends = windows_of(self._window, waiting, waiting.times)
-                for end in np.unique(ends).tolist():
-                    self._close(waiting.where(ends == end))
-                clock = self.state.clock
-                self.state = replace(self.state, clock=replace(clock, over=max(clock.over, int(ends.max()))))
-            self.state = replace(self.state, waiting=None)
-        elif self.state.carried is not None:
-            self._close(None)
-        self._leave_out_carried()
-
-    def _close(self, rows: Rows | None) -> None:
-        """Publish a window together with what waits from earlier ones, or let it wait."""
-        together = _joined(self.state.carried, rows)
-        if together is None or not len(together):
-            return
-        closed: Closed = close_window(self._plan, together, self.state.learnt)
-        measures = self.state.measures
-        self.state = replace(self.state, learnt=closed.learnt, carried=closed.carried)
-        if closed.carried is not None:
-            self.state = replace(self.state, measures=replace(measures, carried=measures.carried + 1))
-        self._dead += closed.dead
-        self._suppressed.append(closed.suppressed)
-        if closed.release is not None:
-            first = self.state.next_cluster
-            numbered = replace(closed.release, clusters=np.where(closed.release.clusters < 0, -1, closed.release.clusters + first))
-            self.state = replace(self.state, next_cluster=int(numbered.clusters.max(initial=first - 1)) + 1)
-            self._hand_out(numbered, closed.spans)
-
-    def _leave_out_carried(self) -> None:
-        if self.state.carried is not None:
-            self._suppressed.append(self.state.carried.numbers)
-            self.state = replace(self.state, carried=None)
+    def _end(self) -> None:
+        """Nothing waits."""
 
     def _hand_out(self, release: StreamRelease, spans: Any) -> None:
         self._releases.append(release)
         measures = self.state.measures.released(release.numbers, self.state.next_number - 1, spans)
         self.state = replace(self.state, measures=measures)
-
-    @property
-    def _window(self) -> Window:
-        window = self._plan.window
-        if window is None:
-            raise AssertionError("a view whose records wait for a window has one")
-        return window
 
     def _pushed(self, came: int, before: Accounts) -> Pushed:
         """Return what happened, with every record accounted for once."""
@@ -280,16 +175,18 @@ class Work:
 
     @property
     def _held(self) -> int:
-        return _number(self.state.waiting) + _number(self.state.carried)
+        return number_of_rows(self.state.waiting) + number_of_rows(self.state.carried)
 
 
-def _joined(first: Rows | None, second: Rows | None) -> Rows | None:
+def joined(first: Rows | None, second: Rows | None) -> Rows | None:
+    """Return some rows with others behind them, of which there may be none."""
     if first is None or second is None:
         return second if first is None else first
     return first.before(second)
 
 
-def _number(rows: Rows | None) -> int:
+def number_of_rows(rows: Rows | None) -> int:
+    """Return how many rows there are."""
     return 0 if rows is None else len(rows)
 
 
