@@ -19,6 +19,8 @@ from pydantic_core import PydanticCustomError
 from sfumato.algorithms import _any_promise, _relaxed, _relaxed_any_promise
 from sfumato.algorithms._kernel_arrays import counters, entry_rows, ladder_arrays, leaf_codes, promise_lines
 from sfumato.algorithms._level_range import within_levels
+from sfumato.algorithms._mondrian_window import partition_window
+from sfumato.algorithms._points import are_known
 from sfumato.algorithms._stragglers import stragglers
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.impossible import refuse_the_impossible
@@ -30,6 +32,8 @@ from sfumato.core.kernels.mondrian_sizes import partition_by_size
 from sfumato.core.problem import Problem
 from sfumato.core.recoding import Recoding, joined
 from sfumato.core.settings import Settings
+from sfumato.core.stream import Clusters, Points, StreamProblem
+from sfumato.core.window_search import SearchedWindows
 
 _ROWS_A_STEP = 1 << 18
 
@@ -66,6 +70,13 @@ class Mondrian(Settings):
         if self.relaxed and frequencies.subject is not None:
             raise AssertionError("a person's rows are not dealt out: the policy is refused")
         return within_levels(lambda part, counted: self._boxes(part, counted, progress), problem, frequencies)
+
+    def cluster(self, points: Points, problem: StreamProblem) -> Clusters | None:
+        """Return the boxes of one window of a stream; they overlap only where nobody comes twice, for a person's rows are not dealt out."""
+        deals = self.relaxed and len(np.unique(points.people)) == len(points)
+        if deals or not are_known(problem.promises):
+            return SearchedWindows(self if deals else self.strict()).cluster(points, problem)
+        return partition_window(points, problem)
 
     def strict(self) -> Mondrian:
         """Return the search with which a relaxed one is compared."""

@@ -506,6 +506,10 @@ class Promise(Settings):
         """Return kind and parameters where a fused kernel knows this promise; None sends searches the slow way."""
         return None
 
+    def compiled_on_points(self) -> tuple[str, tuple[float, ...]] | None:
+        """Return kind and parameters where the kernels over the records of a stream know this promise: they know more of them than the fused one."""
+        return self.compiled()
+
     def nearest(self, classes: Classes) -> dict[str, Any] | None:
         """Return the strictest settings that the one class holding everybody would keep; None where there are none."""
         del classes

@@ -90,7 +90,9 @@ class Clusters:
     ``numbers`` and ``cluster_of`` run side by side. ``lows`` and ``highs`` have one row a cluster and one column a quasi-identifier: the coordinates
     of the smallest and the largest member; both NaN where all are missing, and minus and plus infinity where missing ones are mixed with others or
     the column is published as its root. ``identities`` are private numbers that no two clusters of a stream share, but for those that are used
-    again. ``references`` is what t-closeness and its like were tested against. What is ``suppressed`` is never published.
+    again; a search over windows numbers those of one window from 0. ``references`` is what t-closeness and its like were tested against, over all
+    that a cluster has held so far where it is used again. What is ``suppressed`` is never published. ``centres``, where there are some, has what a
+    cluster publishes in place of its interval in an ordered column; NaN where the box is published.
     """
 
     numbers: NDArray[np.int64]
@@ -100,6 +102,7 @@ class Clusters:
     identities: NDArray[np.int64]
     references: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     suppressed: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    centres: NDArray[np.float64] | None = None
 
     @classmethod
     def none(cls, columns: int) -> Clusters:

@@ -30,6 +30,7 @@ from sfumato.policy.identity import own_domain
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
+from sfumato.policy.stream_checks import is_stream
 from sfumato.policy.views import ResolvedViews, resolve_views
 from sfumato.registry import find
 
@@ -180,7 +181,9 @@ class Plans:
 
 def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     """Check a policy with all its views, and its columns against those of its source."""
-    resolved = resolve_views(load(policy))
+    loaded = load(policy)
+    resolved = resolve_views(loaded)
+    _refuse_stream(loaded)
     if resolved.are_tables:
         return _plans_of_tables(resolved, data)
     first = next(iter(resolved.views.values()))
@@ -194,6 +197,14 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
             _refuse_the_source(plans[name], origin)
             _refuse_release(plans[name])
     return Plans(plans, resolved.derived_from, resolved.readers, resolved.known, resolved.identifying)
+
+
+def _refuse_stream(loaded: Loaded) -> None:
+    """Refuse a policy whose rows never end: it would anonymise a beginning of them as if it were all."""
+    if is_stream(loaded.policy):
+        given = next((key for key in ("window", "stream") if getattr(loaded.policy, key) is not None), "algorithm")
+        hint = "sfumato stream run, or sfumato.stream(policy) in Python; without window and stream it is a policy for tables"
+        raise PolicyError([Mistake(given, "the policy is for a stream", "policy-of-stream", hint, loaded.lines.at((given,)))], name=loaded.name)
 
 
 def _plans_of_tables(resolved: ResolvedViews, data: Any) -> Plans:
@@ -230,7 +241,7 @@ def _refuse_release(plan: Plan) -> None:
     refuse_documents(plan)
     _refuse_columns(plan)
     _refuse_ranges(plan)
-    _refuse_misfits(plan)
+    refuse_misfits(plan)
 
 
 def make_plan(policy: AnyPolicy, data: Any = None, view: str | None = None) -> Plan:
@@ -302,7 +313,7 @@ def _refuse_ranges(plan: Plan) -> None:
         raise PolicyError(mistakes, name=plan.resolved.name)
 
 
-def _refuse_misfits(plan: Plan) -> None:
+def refuse_misfits(plan: Plan) -> None:
     """Refuse masks that do not fit the types of their columns, before anything is read."""
     mistakes, columns = [], plan.resolved.policy.columns
     types = {field.name: columns[field.name].type or type_of_arrow(field.type) for field in plan.schema if field.name in columns}

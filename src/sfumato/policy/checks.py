@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core.keys import looks_like_a_key
 from sfumato.core.mistakes import key_text
 from sfumato.core.publication import IN_TWO_COLUMNS, published_names
+from sfumato.core.relaxed_search import deals_out
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, suggestion
 from sfumato.policy.load import Loaded
 from sfumato.policy.mask_checks import mask_mistakes
 from sfumato.policy.model import Column
+from sfumato.policy.stream_checks import StreamChecks, is_stream
 
 if TYPE_CHECKING:
     from sfumato.core.interfaces import Promise
@@ -28,7 +30,7 @@ class Checks:
         promises: Mapping[int, Promise | None],
         masks: Mapping[str, MaskedColumn | None],
         mistakes: list[Mistake],
-        relaxed: bool = False,
+        algorithm: Any = None,
     ) -> None:
         self._policy = loaded.policy
         self._lines = loaded.lines
@@ -36,7 +38,9 @@ class Checks:
         self._promises = promises
         self._masks = masks
         self._mistakes = mistakes
-        self._relaxed = relaxed
+        self._algorithm = algorithm
+        self._relaxed = deals_out(algorithm)
+        self._is_stream = is_stream(loaded.policy)
 
     def run(self, needs: Sequence[str]) -> None:
         """Collect what is wrong; what follows only from another mistake is left out."""
@@ -48,6 +52,9 @@ class Checks:
         self._subject()
         self._formats()
         self._not_built()
+        if self._is_stream:
+            checks = StreamChecks(self._policy, self._lines, self._unknown, self._algorithm, self._promises, self._masks)
+            self._mistakes += checks.mistakes()
         self._needs(needs)
 
     def _say(self, path: tuple[str | int, ...], message: str, code: str, hint: str | None = None) -> None:
@@ -219,9 +226,7 @@ class Checks:
                 )
 
     def _not_built(self) -> None:
-        if self._policy.window is not None:
-            self._say(("window",), "windows of streams are not built yet", "policy-not-built", "leave window out")
-        if self._policy.order == "source" and not self._policy.promises:
+        if self._policy.order == "source" and not self._policy.promises and not self._is_stream:
             self._say(("order",), "releases in source order are not built yet", "policy-not-built", "leave it out")
 
     def _needs(self, keys: Sequence[str]) -> None:

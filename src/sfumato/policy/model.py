@@ -16,6 +16,7 @@ from sfumato.core.publication import Style
 from sfumato.core.settings import Settings
 from sfumato.core.written_forms import WrittenForm
 from sfumato.databases.key_servers import PolicyKey
+from sfumato.policy.windows import StreamSettings, Window
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "other"]
 
@@ -149,16 +150,6 @@ class Column(Settings):
         return value
 
 
-class Window(Settings):
-    """The stretch of a stream that is anonymised together."""
-
-    count: Annotated[int | None, Field(ge=1, description="so many records")] = None
-    time: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="so long: a number and ms, s, m, h or d, such as 10m")] = None
-    session: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="until nothing came for so long, such as 30m")] = None
-    column: Annotated[str | None, Field(description="the column that says when")] = None
-    lateness: Annotated[str | None, Field(pattern=r"^[0-9]+(ms|s|m|h|d)$", description="how late a record may come, such as 1m")] = None
-
-
 class Retention(Settings):
     """Which rows are anonymised into an archive and then deleted."""
 
@@ -181,6 +172,7 @@ class View(Settings):
     algorithm: Annotated[AnyComponent | None, Field(description="the search for this view")] = None
     suppression_limit: Annotated[float | None, Field(ge=0, le=1, description="the part of the rows that may be left out")] = None
     derived_from: Annotated[str | None, Field(description="the view of whose classes this one's are unions")] = None
+    window: Annotated[Window | None, Field(description="the stretch of a stream that is anonymised together in this view")] = None
     sink: Annotated[FileComponent | None, Field(description="where this view goes")] = None
 
 
@@ -236,6 +228,7 @@ class Policy(Settings):
     retention: Annotated[Retention | None, Field(description="which rows of a table are archived and then deleted, by sfumato retain")] = None
     tables: Annotated[dict[str, Table], Field(description="several tables of one database, published together; in place of columns")] = {}
     window: Annotated[Window | None, Field(description="the stretch of a stream that is anonymised together")] = None
+    stream: Annotated[StreamSettings | None, Field(description="how a stream is taken; a policy that has it is one of a stream")] = None
 
     @model_validator(mode="before")
     @classmethod

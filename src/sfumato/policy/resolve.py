@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from sfumato.core.keys import Keys
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import key_text, mistakes_of
-from sfumato.core.relaxed_search import deals_out
 from sfumato.errors import Mistake, PolicyError, UsageError
 from sfumato.policy.checks import Checks
 from sfumato.policy.identity import identity_of
@@ -81,7 +80,7 @@ def resolve(loaded: Loaded, needs: Sequence[str] = ()) -> Resolved:
     ladders, broken = read_ladders(loaded, hierarchies)
     finder.mistakes += broken
     finder.mistakes += own_files(loaded, source, sink, hierarchies, masks)
-    Checks(loaded, promises, masks, finder.mistakes, deals_out(algorithm)).run(needs)
+    Checks(loaded, promises, masks, finder.mistakes, algorithm).run(needs)
     if finder.mistakes:
         raise PolicyError(finder.mistakes, name=loaded.name)
     return Resolved(

@@ -19,7 +19,7 @@ from sfumato.policy.model import Component, Policy, Table
 from sfumato.policy.resolve import Resolved, resolve
 
 _REPLACED = ("subject", "unnamed", "formats", "promises", "algorithm", "suppression_limit", "accept")
-_NOT_BESIDE = ("columns", "views", "readers", "retention")
+_NOT_BESIDE = ("columns", "views", "readers", "retention", "window", "stream")
 _LONGEST = 200
 
 

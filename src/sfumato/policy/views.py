@@ -15,9 +15,10 @@ from sfumato.policy.load import Loaded
 from sfumato.policy.model import Policy, View
 from sfumato.policy.own_files import written
 from sfumato.policy.resolve import Resolved, mistakes_in_parts, resolve
+from sfumato.policy.stream_checks import as_stream, between_views, is_stream, needs_no_window
 from sfumato.policy.tables import has_tables, resolve_tables
 
-_REPLACED = ("promises", "algorithm", "suppression_limit")
+_REPLACED = ("promises", "algorithm", "suppression_limit", "window")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,8 @@ def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
         except PolicyError as error:
             found[name] = error.mistakes
     mistakes += _told_once(policy, found)
+    if is_stream(policy):
+        mistakes += between_views(policy, loaded.lines)
     mistakes += _same_sinks(loaded, views)
     mistakes += _overlapping(loaded, views)
     if mistakes:
@@ -71,10 +74,18 @@ def of_view(loaded: Loaded, name: str) -> Loaded:
     own = {key: value for key in _REPLACED if (value := getattr(view, key)) is not None}
     # columns that the policy does not name are a mistake of their own
     columns = loaded.policy.columns | {column: entry for column, entry in view.columns.items() if column in loaded.policy.columns}
+    if is_stream(loaded.policy):
+        own |= {"stream": as_stream(loaded.policy).stream} | _without_window(view)
     policy = loaded.policy.model_copy(update={"columns": columns, "sink": view.sink, "views": {}, "readers": {}} | own)
     lines = {place: line for path, line in loaded.lines.by_path.items() if (place := _in_view(path, name, view)) is not None}
     unknown = frozenset(place for path in loaded.unknown if (place := _in_view(path, name, view)) is not None)
     return replace(loaded, policy=policy, lines=Lines(lines), mistakes=(), unknown=unknown)
+
+
+def _without_window(view: View) -> dict[str, None]:
+    """Return that a view whose own search works without windows has none where the other views do."""
+    unneeded = view.window is None and view.algorithm is not None and needs_no_window(view.algorithm)
+    return {"window": None} if unneeded else {}
 
 
 def _in_view(path: Place, name: str, view: View) -> Place | None:

@@ -78,6 +78,10 @@ class TCloseness(Promise):
         """Return how the fused kernel checks it; it knows the equal distance only."""
         return ("equal_distance", (self.t,)) if self.distance == "equal" else None
 
+    def compiled_on_points(self) -> tuple[str, tuple[float, ...]]:
+        """Return how the kernels over records check it; they know all three distances."""
+        return f"{self.distance}_distance", (self.t,)
+
     def nearest(self, classes: Classes) -> dict[str, Any] | None:
         """Return the smallest t, to four decimals, that everybody in one class would keep."""
         steps = math.ceil(round(self.measure(classes) * _STEPS, 6))

@@ -1,1 +1,1 @@
-"""Streams: the engine over records that keep coming."""
+"""Streams: records go in, and what may be seen of them comes out as soon as it may."""

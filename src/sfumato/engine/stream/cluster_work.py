@@ -1,0 +1,98 @@
+"""The work of one push where a search keeps records in clusters of its own until they can leave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.stream import Clusters
+from sfumato.engine.stream.boxes import written
+from sfumato.engine.stream.closing import learn, place, points_of, problem_of, release_of
+from sfumato.engine.stream.dead_letters import Unfit
+from sfumato.engine.stream.rows import Rows
+from sfumato.engine.stream.scales import Placed
+from sfumato.engine.stream.sensitive import Coded
+from sfumato.engine.stream.verify import Promised
+from sfumato.engine.stream.work import Work, joined, number_of_rows
+
+
+class ClusterWork(Work):
+    """Gives rows to a search over clusters, and publishes those that it lets go.
+
+    Types and ladders that the policy leaves open are made from the first records, which wait for each other until there are enough of them.
+    """
+
+    def started(self) -> Any:
+        """Return a session of the search, as yet without records."""
+        search: Any = self._plan.resolved.algorithm
+        return search.start(problem_of(self._plan, self._nowhere(), self._ladders()))
+
+    def _take(self, rows: Rows) -> None:
+        if self.search is None:
+            waiting = joined(self.state.waiting, rows)
+            self.state = replace(self.state, waiting=waiting)
+            if number_of_rows(waiting) < self._plan.settings.learn or waiting is None:
+                return
+            self._begin(waiting)
+            return
+        self._give(rows)
+
+    def _end(self) -> None:
+        waiting = self.state.waiting
+        if self.search is None and waiting is not None and len(waiting):
+            self._begin(waiting)
+        if self.search is not None:
+            self._let_go(self.search.flush())
+
+    def _begin(self, rows: Rows) -> None:
+        self.state = replace(self.state, waiting=None, learnt=learn(self._plan, rows, self.state.learnt))
+        self.search = self.started()
+        self._give(rows)
+
+    def _give(self, rows: Rows) -> None:
+        """Let the search decide of further rows."""
+        if not len(rows):
+            return
+        unfit, left_out = Unfit(len(rows)), np.zeros(len(rows), bool)
+        placed, learnt = place(self._plan, rows, self.state.learnt, unfit, left_out)
+        coded, known = self.state.known.coded(self._plan.plan, rows, unfit)
+        self.state = replace(self.state, learnt=learnt, known=known)
+        self._dead += unfit.letters(rows.numbers)
+        self._suppressed.append(rows.numbers[left_out & unfit.fits])
+        kept = unfit.fits & ~left_out
+        rows = rows.where(kept)
+        self.state = replace(self.state, waiting=joined(self.state.waiting, rows))
+        taken = [replace(each, places=each.places[kept], unknown=each.unknown[kept]) for each in placed]
+        points = points_of(rows, taken, {name: codes[kept] for name, codes in coded.codes.items()})
+        self._let_go(self.search.push(points))
+
+    def _let_go(self, clusters: Clusters) -> None:
+        """Publish what the search has decided, and forget what it leaves out."""
+        waiting = self.state.waiting
+        if waiting is None:
+            return
+        self._suppressed.append(clusters.suppressed)
+        leaving = waiting.taken(np.searchsorted(waiting.numbers, clusters.numbers))
+        gone = np.isin(waiting.numbers, np.concatenate([clusters.numbers, clusters.suppressed]))
+        self.state = replace(self.state, waiting=waiting.where(~gone))
+        if not len(leaving):
+            return
+        coded, _ = self.state.known.coded(self._plan.plan, leaving, Unfit(len(leaving)))
+        boxes = written(self._plan.plan, self._nowhere(), clusters)
+        promised = Promised(coded.codes, clusters.references, coded.ladders)
+        found = release_of(self._plan, leaving, clusters, boxes, {}, promised, self.state.learnt, whole=False)
+        if found is None:
+            raise AssertionError("a search over clusters keeps promises of what is published too")
+        self.state = replace(self.state, learnt=replace(self.state.learnt, looked=True))
+        self._hand_out(*found)
+
+    def _nowhere(self) -> list[Placed]:
+        """Return the scales with no value on them."""
+        scales = self.state.learnt.scales
+        return [Placed(np.empty(0), np.empty(0, bool), scales[name], scales[name].ladder) for name in self._plan.plan.quasi_identifiers]
+
+    def _ladders(self) -> Coded:
+        resolved = self._plan.resolved
+        return Coded({}, {}, {name: resolved.ladders[name] for name in self._plan.plan.watched if name in resolved.ladders})

@@ -1,0 +1,54 @@
+"""Dead letters: records that do not fit the policy, by number and reason; never a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, order=True)
+class DeadLetter:
+    """A record that was set aside: its number, why as the code of an error, and the column that is to blame where one is."""
+
+    number: int
+    code: str
+    column: str | None = None
+
+
+class Unfit:
+    """Gathers, for rows of a batch, which do not fit and why; the first reason of a row counts."""
+
+    def __init__(self, rows: int) -> None:
+        self._reason = np.full(rows, -1, np.int32)
+        self._reasons: list[tuple[str, str | None]] = []
+
+    @property
+    def fits(self) -> NDArray[np.bool_]:
+        """Which rows fit so far."""
+        return self._reason < 0
+
+    def add(self, rows: NDArray[np.bool_], code: str, column: str | None = None) -> None:
+        """Set rows aside."""
+        if rows.any():
+            self._reasons.append((code, column))
+            self._reason[rows & self.fits] = len(self._reasons) - 1
+
+    def letters(self, numbers: NDArray[np.int64]) -> list[DeadLetter]:
+        """Return the rows that do not fit, whose numbers these are."""
+        return [DeadLetter(int(numbers[place]), *self._reasons[self._reason[place]]) for place in np.flatnonzero(~self.fits).tolist()]
+
+
+def counted(letters: Iterable[DeadLetter]) -> dict[str, int]:
+    """Return how many records were set aside for each reason.
+
+    >>> counted([DeadLetter(3, "value-type", "age"), DeadLetter(5, "value-type", "age")])
+    {'value-type age': 2}
+    """
+    found: dict[str, int] = {}
+    for letter in letters:
+        reason = f"{letter.code} {letter.column}" if letter.column else letter.code
+        found[reason] = found.get(reason, 0) + 1
+    return found

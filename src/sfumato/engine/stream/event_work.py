@@ -1,0 +1,117 @@
+"""The work of one push where each record is decided of at once, by what others have shown lately."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core.encoding import encode
+from sfumato.core.events import LATE, SUPPRESSED, EventDecisions, Events
+from sfumato.core.number_columns import numbers_of
+from sfumato.engine.broken_release import broken
+from sfumato.engine.stream.release import StreamRelease
+from sfumato.engine.stream.rows import Rows
+from sfumato.engine.stream.verify import Promised, verify
+from sfumato.engine.stream.work import Work
+
+_NO = ("false", "0", "no", "")
+
+
+class EventWork(Work):
+    """Gives records to a search over events, and publishes what it lets out in the order in which it does.
+
+    A made-up row has all columns of the record that it is made for but the person's: what it would be told by if it had not. Rows are not put into an
+    order by chance, for records leave as they come.
+    """
+
+    def started(self) -> Any:
+        """Return a session of the search, as yet without records."""
+        search: Any = self._plan.resolved.algorithm
+        taxonomy = getattr(search, "taxonomy", None)
+        return search.start(None if taxonomy is None else self._plan.resolved.ladders[taxonomy])
+
+    def _take(self, rows: Rows) -> None:
+        if not len(rows):
+            return
+        if self.search is None:
+            self.search = self.started()
+        decisions: EventDecisions = self.search.push(self._events(rows))
+        self._late.append(rows.numbers[decisions.levels == LATE])
+        self._suppressed.append(rows.numbers[decisions.levels == SUPPRESSED])
+        names = self._names(rows)
+        if len(decisions.places):
+            self._hand_out(self._released(rows, decisions, names), [])
+        living = set(self.search.people().tolist())
+        self.state = replace(self.state, names={person: name for person, name in names.items() if person in living})
+
+    def _events(self, rows: Rows) -> Events:
+        search: Any = self._plan.resolved.algorithm
+        columns = [rows.came(name) for name in search.attribute_columns]
+        attributes: Any
+        if len(columns) > 1:
+            attributes = np.stack([numbers_of(column) for column in columns], axis=1)
+        elif getattr(search, "taxonomy", None) is not None:
+            ladder, coded = self._plan.resolved.ladders[search.taxonomy], columns[0].dictionary_encode()
+            codes = encode(ladder, coded.dictionary, self._plan.resolved.policy.columns[search.taxonomy].missing).codes
+            attributes = np.append(codes, ladder.missing)[pc.fill_null(coded.indices, len(codes)).to_numpy(zero_copy_only=False)]
+        else:
+            attributes = columns[0].cast(pa.string())
+        return Events(rows.numbers, rows.times, rows.people, attributes, self._opted_out(rows))
+
+    def _opted_out(self, rows: Rows) -> NDArray[np.bool_] | None:
+        """Return whose records nothing may be made up from; a value that is no clear no is a yes."""
+        found: NDArray[np.bool_] | None = None
+        column, known = self._plan.opted_out, self._plan.opted_out_people
+        if column is not None:
+            texts = pc.utf8_lower(rows.came(column).cast(pa.string()))
+            found = pc.fill_null(pc.invert(pc.is_in(texts, value_set=pa.array(_NO))), False).to_numpy(zero_copy_only=False)
+        if known is not None:
+            listed = np.isin(rows.people, self._people.numbers(known))
+            found = listed if found is None else found | listed
+        return found
+
+    def _names(self, rows: Rows) -> dict[int, Any]:
+        """Return under which name each person is published, of those lately seen and these; the latest where it is another every time."""
+        subject = self._plan.subject
+        if subject is None or subject not in self._plan.plan.published:
+            return {}
+        return {**self.state.names, **dict(zip(rows.people.tolist(), rows.made(subject).to_pylist(), strict=True))}
+
+    def _released(self, rows: Rows, decisions: EventDecisions, names: dict[int, Any]) -> StreamRelease:
+        places = pa.array(decisions.places)
+        leaving, plan = rows.taken(decisions.places), self._plan.plan
+        columns = {}
+        for name in plan.published:
+            if name in decisions.published:
+                columns[name] = decisions.published[name].take(places)
+            elif name == self._plan.subject:
+                own = leaving.made(name)
+                others = pa.array([names.get(person) for person in decisions.shown.tolist()], own.type)
+                columns[name] = pc.if_else(pa.array(decisions.is_fake), others, own)
+            else:
+                columns[name] = leaving.made(name)
+        public = pa.RecordBatch.from_pydict(columns)
+        true = ~decisions.is_fake
+        verify(self._plan, public.filter(pa.array(true)), leaving.where(true), [], Promised({}, {}, {}), whole=True)
+        self._as_they_came(public, rows, decisions)
+        numbers = np.where(decisions.is_fake, -1, leaving.numbers)
+        return StreamRelease(public, numbers, np.full(len(numbers), -1, np.int64))
+
+    def _as_they_came(self, public: pa.RecordBatch, rows: Rows, decisions: EventDecisions) -> None:
+        """Check that an attribute that was not generalised is what it was, and that nothing else has left."""
+        if (decisions.levels[decisions.places] < 0).any():
+            raise broken("holds a record that was not to be published", code="verify-rows")
+        if len(self._plan.event_columns) > 1:
+            # a place is always published as a cell
+            return
+        (name,) = self._plan.event_columns
+        if name in public.schema.names:
+            plain = pa.array(decisions.levels[decisions.places] == 0)
+            before, after = rows.came(name).cast(pa.string()).take(pa.array(decisions.places)), public.column(name)
+            if not pc.all(pc.or_(pc.invert(plain), pc.equal(before, after))).as_py():
+                raise broken("holds a kept value that differs from its original", code="verify-kept")

@@ -1,0 +1,198 @@
+"""Incoming: records of any form as columns of the stream's schema; those that do not fit it are set aside.
+
+The schema is that of the first records, or it was declared. Later records must fit it: a value of another type is taken where it can be read as one
+of the column's, and otherwise its record is a dead letter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core import canonical
+from sfumato.core.canonical import ValueType
+from sfumato.core.nested_types import described, nested_type
+from sfumato.core.nested_values import as_json
+from sfumato.engine.frames import as_table
+from sfumato.engine.stream.dead_letters import Unfit
+from sfumato.errors import DataError, UsageError
+from sfumato.policy.model import Policy
+
+_Failure = (pa.ArrowException, TypeError, ValueError, OverflowError)
+_DECLARED: dict[ValueType, pa.DataType] = {"integer": pa.int64(), "decimal": pa.float64()}
+_TEXTS = (pa.large_string(), pa.string_view())
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """Columns as they were given, all of the same number of rows; ``loose`` where each record names its own columns.
+
+    ``unreadable`` are, by column, rows whose value has no place in the column, ``strange`` the rows that name a column nobody knows.
+    """
+
+    columns: Mapping[str, pa.Array]
+    rows: int
+    loose: bool = False
+    unreadable: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
+    strange: NDArray[np.bool_] | None = None
+
+
+def take(data: Any, policy: Policy, schema: pa.Schema | None = None) -> Taken:
+    """Return records as columns: an Arrow batch or table, a data frame of pandas or polars, or a list of mappings."""
+    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        if not all(isinstance(record, Mapping) for record in data):
+            raise UsageError("records in a list are mappings", code="data-kind", hint="[{'age': 34, ...}, ...], or an Arrow table")
+        return _of_mappings(data, policy, schema)
+    if not isinstance(data, pa.Table):
+        data = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else as_table(data)
+    columns = {name: _plain(column.combine_chunks()) for name, column in zip(data.column_names, data.columns, strict=True)}
+    return Taken(columns, data.num_rows)
+
+
+def schema_of(taken: Taken, policy: Policy) -> pa.Schema:
+    """Return the schema of a stream from its first records.
+
+    Where records name their own columns it has all columns of the policy, and one that nobody has named yet is of the type that the policy says.
+    """
+    if not taken.loose:
+        return pa.schema([described(pa.field(name, column.type)) for name, column in taken.columns.items()])
+    fields = []
+    for name, column in policy.columns.items():
+        found = taken.columns.get(name)
+        kind = found.type if found is not None and not pa.types.is_null(found.type) else _DECLARED.get(column.type or "text", pa.string())
+        fields.append(described(pa.field(name, kind)))
+    return pa.schema(fields)
+
+
+def fitted(taken: Taken, schema: pa.Schema, policy: Policy, unfit: Unfit) -> dict[str, pa.Array]:
+    """Return the columns in the types of the schema; set records aside that do not fit."""
+    if taken.strange is not None and policy.unnamed == "refuse":
+        unfit.add(taken.strange, "columns-differ")
+    if not taken.loose:
+        differs = {*taken.columns} ^ {*schema.names} if policy.unnamed == "refuse" else {*schema.names} - {*taken.columns}
+        if differs:
+            # nobody can tell which records are right
+            unfit.add(np.ones(taken.rows, bool), "columns-differ", sorted(differs)[0] if len(differs) == 1 else None)
+    for name, rows in taken.unreadable.items():
+        unfit.add(rows, "value-type", name)
+    found = {}
+    for one in schema:
+        column = taken.columns.get(one.name)
+        column = pa.nulls(taken.rows, one.type) if column is None else column
+        found[one.name], wrong = _as_field(column, one)
+        unfit.add(wrong, "value-type", one.name)
+    return found
+
+
+def _as_field(values: pa.Array, one: pa.Field) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return values as those of a field, and which of them cannot be."""
+    nobody = np.zeros(len(values), bool)
+    if nested_type(one) is not None and pa.types.is_nested(values.type):
+        return _as_documents(values, one.name)
+    if values.type == one.type:
+        return values, nobody
+    if pa.types.is_nested(values.type) or pa.types.is_nested(one.type):
+        return pa.nulls(len(values), one.type), values.is_valid().to_numpy(zero_copy_only=False)
+    made = _cast(values, one.type)
+    return made, values.is_valid().to_numpy(zero_copy_only=False) & made.is_null().to_numpy(zero_copy_only=False)
+
+
+def _as_documents(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return lists and structures as text in JSON, and which have none; halves are looked at apart until the culprits are alone."""
+    try:
+        return as_json(values, name), np.zeros(len(values), bool)
+    except DataError:
+        if len(values) == 1:
+            return pa.nulls(1, pa.string()), np.ones(1, bool)
+    middle = len(values) // 2
+    first, second = _as_documents(values[:middle], name), _as_documents(values[middle:], name)
+    return pa.concat_arrays([first[0], second[0]]), np.concatenate([first[1], second[1]])
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return values in a type, null where they are not of it: whole where that goes, else by way of their distinct texts."""
+    if pa.types.is_string(kind):
+        return canonical.as_text(values)
+    try:
+        return pc.cast(values, kind)
+    except _Failure:
+        coded = canonical.as_text(values).dictionary_encode()
+        made = [_one(text, kind) for text in coded.dictionary.to_pylist()]
+        return pa.array(made, kind).take(coded.indices)
+
+
+def _one(text: str, kind: pa.DataType) -> Any:
+    try:
+        return pc.cast(pa.scalar(text), kind).as_py()
+    except _Failure:
+        return None
+
+
+def _plain(values: Any) -> pa.Array:
+    """Return a column without a dictionary, and text in the one type that all of it has here."""
+    if isinstance(values, pa.ChunkedArray):
+        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return values.cast(pa.string()) if values.type in _TEXTS else values
+
+
+def _of_mappings(records: Sequence[Mapping[str, Any]], policy: Policy, schema: pa.Schema | None) -> Taken:
+    known = list(policy.columns)
+    strange = np.array([bool(record.keys() - policy.columns.keys()) for record in records], bool)
+    columns, unreadable = {}, {}
+    for name in known:
+        values = [record.get(name) for record in records]
+        if schema is not None and name not in schema.names:
+            continue
+        columns[name], wrong = _of_values(values, None if schema is None else schema.field(name))
+        if wrong.any():
+            unreadable[name] = wrong
+    return Taken(columns, len(records), True, unreadable, strange)
+
+
+def _of_values(values: list[Any], one: pa.Field | None) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return Python's values as a column, and which of them have no place in it."""
+    nobody = np.zeros(len(values), bool)
+    if one is not None and nested_type(one) is not None:
+        texts = [None if value is None else _document(value) for value in values]
+        wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
+        return pa.array(texts, pa.string()), wrong
+    try:
+        # a schema that is known decides, so that 1 is text where texts are
+        made = pa.array(values, one.type if one is not None and not pa.types.is_string(one.type) else None)
+        if not (pa.types.is_nested(made.type) and one is None):
+            return _plain(made), nobody
+        return made, nobody
+    except _Failure:
+        texts = [_text(value) for value in values]
+        wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
+        return pa.array(texts, pa.string()), wrong
+
+
+def _document(value: Any) -> str | None:
+    """Return a list or mapping as text in JSON, as other columns of documents are read; None where it has none."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _text(value: Any) -> str | None:
+    """Return a single value as text; None for what is no single value."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Mapping | Sequence | set):
+        return None
+    try:
+        found: str | None = canonical.as_text(pa.array([value])).to_pylist()[0]
+    except _Failure:
+        return None
+    return found

@@ -1,0 +1,55 @@
+"""How a view of a stream is doing: how long records waited, and how much of their detail was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Sums over all that was released so far; a delay is how many records came after one before it left."""
+
+    releases: int = 0
+    rows: int = 0
+    delays: int = 0
+    longest_delay: int = 0
+    losses: float = 0.0
+    weighed: int = 0
+    carried: int = 0
+
+    def released(self, numbers: NDArray[np.int64], last: int, spans: Sequence[NDArray[np.float64]]) -> Measures:
+        """Take a further release, whose records had these numbers; ``last`` is the last record that had come."""
+        waited = last - numbers[numbers >= 0]
+        return replace(
+            self,
+            releases=self.releases + 1,
+            rows=self.rows + len(numbers),
+            delays=self.delays + int(waited.sum()),
+            longest_delay=max(self.longest_delay, int(waited.max(initial=0))),
+            losses=self.losses + float(sum(span.sum() for span in spans)),
+            weighed=self.weighed + sum(len(span) for span in spans),
+        )
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return the measures by name: the delay in records, and the loss as the part of its column's range that a published value covers."""
+        return {
+            "releases": self.releases,
+            "rows": self.rows,
+            "delay": {"mean": self.delays / self.rows if self.rows else 0.0, "longest": self.longest_delay},
+            "loss": self.losses / self.weighed if self.weighed else None,
+            "windows_carried": self.carried,
+        }
+
+    def as_state(self) -> dict[str, Any]:
+        """Return the sums."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def of_state(cls, told: Mapping[str, Any]) -> Measures:
+        """Return measures of their sums."""
+        return cls(**told)

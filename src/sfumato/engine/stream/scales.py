@@ -1,0 +1,180 @@
+"""Scales: where the values of a quasi-identifier stand, as searches see them, and how a box of them is written.
+
+An ordered column (numbers, and days and instants where intervals of them are published) stands on the line of its type. All others have a ladder. One
+that is written down, or that groups values by how often they occur, stays what it is at the beginning of the stream, and values that it does not
+know are what ``on_unknown`` says. One whose labels mean the same whatever values there are (prefixes, networks, the calendar, a flat one) is built
+anew over the values of each window, so that nothing grows with the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core import canonical
+from sfumato.core.canonical import ValueType
+from sfumato.core.encoding import distinct_typed, encode, typed_values
+from sfumato.core.hierarchy import ROOT, Hierarchy, Level
+from sfumato.core.interfaces import HierarchyBuilder
+from sfumato.core.publication import ALONG_A_LINE
+from sfumato.engine.plan import Plan
+from sfumato.engine.sensitive import present
+from sfumato.errors import PolicyError
+from sfumato.policy.ladders import misfits
+from sfumato.policy.model import Column
+from sfumato.registry import find
+
+OnUnknown = Literal["error", "suppress", "generalise"]
+_TOP = Level(np.zeros(1, np.int32), (ROOT,))
+_EXACT = 2.0**53
+_DIGITS = 1e15
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """How one quasi-identifier is placed: on a line where there is neither a ladder nor what builds one.
+
+    ``bounds`` are the smallest and the largest place that the policy allows on a line, ``digits`` how many decimals its numbers have been seen to
+    have, None where they are binary fractions.
+    """
+
+    name: str
+    kind: ValueType
+    missing: Sequence[str] = ()
+    on_unknown: OnUnknown = "error"
+    ladder: Hierarchy | None = None
+    builder: HierarchyBuilder | None = None
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+    digits: int | None = 0
+
+    @property
+    def ordered(self) -> bool:
+        """Whether values stand on a line."""
+        return self.ladder is None and self.builder is None
+
+    def placed(self, values: pa.Array) -> Placed:
+        """Return where values stand."""
+        if self.ordered:
+            return self._on_line(values)
+        coded = values.dictionary_encode()
+        ladder = self.ladder or self._built(coded)
+        codes = encode(ladder, coded.dictionary, self.missing).codes
+        places = np.append(codes, ladder.missing).astype(np.float64)[_indices(coded)]
+        unknown = places == ladder.outside
+        places[places >= ladder.size] = np.nan
+        return Placed(places, unknown, self, ladder)
+
+    def _built(self, coded: pa.DictionaryArray) -> Hierarchy:
+        """Return the ladder over the values that are there."""
+        counts = np.bincount(_indices(coded)[coded.indices.is_valid().to_numpy(zero_copy_only=False)], minlength=len(coded.dictionary))
+        typed, rows, _ = distinct_typed(coded.dictionary, counts.astype(np.int64), self.kind, self.missing)
+        if self.builder is None:
+            raise AssertionError("a scale with neither a ladder nor a builder is a line")
+        built = self.builder.build(self.name, typed, rows)
+        return built if built.size else replace(Hierarchy.of_paths(self.name, [[""]]), kind=self.kind)
+
+    def _on_line(self, values: pa.Array) -> Placed:
+        is_missing = values.is_null()
+        if self.missing:
+            is_missing = pc.or_(is_missing, pc.is_in(canonical.as_text(values), value_set=pa.array(list(self.missing), pa.string())))
+            values = pc.if_else(is_missing, pa.scalar(None, values.type), values)
+        typed = typed_values(values, self.kind)
+        places = canonical.positions(typed)
+        digits = self.digits
+        if pa.types.is_floating(typed.type) and self.kind == "decimal":
+            digits = None
+        elif pa.types.is_decimal(typed.type) and digits is not None:
+            digits = max(digits, typed.type.scale)
+        with np.errstate(invalid="ignore"):
+            # what a float does not tell apart could be published as what it is not
+            exact = np.abs(places) * 10.0 ** (digits or 0) < _DIGITS if self.kind == "decimal" and digits is not None else np.abs(places) < _EXACT
+            if self.kind == "decimal" and digits is None:
+                exact = np.isfinite(places)
+            known = exact & (places >= self.bounds[0]) & (places <= self.bounds[1])
+        unknown = ~known & ~is_missing.to_numpy(zero_copy_only=False)
+        return Placed(np.where(known, places, np.nan), unknown, replace(self, digits=digits), None)
+
+    def typed(self, places: NDArray[np.float64]) -> pa.Array:
+        """Return places on the line as values of the column's type."""
+        if self.kind == "decimal" and self.digits is None:
+            return pa.array(places, pa.float64())
+        if self.kind == "decimal":
+            return canonical.parse(pa.array([f"{place:.{self.digits}f}" for place in places.tolist()], pa.string()), "decimal")
+        whole = np.rint(places).astype(np.int64)
+        if self.kind == "date":
+            return pa.array(whole.astype(np.int32)).cast(pa.date32())
+        return pa.array(whole).cast(pa.timestamp("us", tz="UTC")) if self.kind == "timestamp" else pa.array(whole)
+
+    def line(self, places: NDArray[np.float64]) -> tuple[Hierarchy, NDArray[np.float64]]:
+        """Return the ladder whose leaves are some places on the line, each once, and these; one that nobody has where there are none."""
+        distinct = np.unique(places)
+        distinct = distinct if len(distinct) else np.zeros(1)
+        return Hierarchy(self.name, True, self.kind, self.typed(distinct), (_TOP,)), distinct
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """Where some values stand, NaN where they are missing or unknown, which are unknown, the scale after them, and the ladder they stand on."""
+
+    places: NDArray[np.float64]
+    unknown: NDArray[np.bool_]
+    scale: Scale
+    ladder: Hierarchy | None
+
+
+def learnt(plan: Plan, name: str, values: pa.Array, anew: bool) -> Scale:
+    """Return the scale of a quasi-identifier by the first values that came; ``anew`` says that there are windows, over which ladders can be built.
+
+    Raises a PolicyError where the column asks for what its values cannot give.
+    """
+    column, kind = _column(plan, name, values)
+    on_unknown: OnUnknown = column.on_unknown
+    plain = Scale(name, kind, tuple(column.missing), on_unknown)
+    written = plan.resolved.ladders.get(name)
+    if written is not None:
+        return replace(plain, kind=written.kind, ladder=written)
+    given = plan.resolved.hierarchies.get(name)
+    along = column.publish in ALONG_A_LINE or (given is None and not anew and kind in ("date", "timestamp"))
+    builder: HierarchyBuilder = given or find("hierarchies", "automatic")(intervals=along)
+    coded = values.dictionary_encode()
+    counts = np.bincount(_indices(coded)[coded.indices.is_valid().to_numpy(zero_copy_only=False)], minlength=len(coded.dictionary))
+    typed, rows, _ = distinct_typed(coded.dictionary, counts.astype(np.int64), kind, column.missing)
+    built = builder.build(name, typed, rows)
+    wrong = misfits(name, column, built, plan.resolved.lines)
+    if wrong:
+        raise PolicyError(wrong, name=plan.resolved.name)
+    if built.ordered and not column.level.minimum:
+        return replace(plain, bounds=_bounds(builder, kind))
+    if anew and (built.builder is not None or built.height == 1 or built.ordered):
+        return replace(plain, builder=built.builder or (builder if built.ordered or given is not None else find("hierarchies", "flat")()))
+    if given is None and "on_unknown" not in column.model_fields_set:
+        # groups of the first values are no mistake of later ones
+        plain = replace(plain, on_unknown="generalise")
+    return replace(plain, ladder=built if built.size else replace(Hierarchy.of_paths(name, [[""]]), kind=kind))
+
+
+def _column(plan: Plan, name: str, values: pa.Array) -> tuple[Column, ValueType]:
+    column = plan.resolved.policy.columns[name]
+    return column, column.type or canonical.infer(present(values.drop_null(), column.missing))
+
+
+def _bounds(builder: Any, kind: ValueType) -> tuple[float, float]:
+    """Return between which places a ladder of intervals lets values stand."""
+    ends = [getattr(builder, "minimum", None), getattr(builder, "maximum", None)]
+    places = [
+        None if end is None else float(end) if not isinstance(end, str) else float(canonical.positions(canonical.parse(pa.array([end]), kind))[0])
+        for end in ends
+    ]
+    return (-np.inf if places[0] is None else places[0], np.inf if places[1] is None else places[1])
+
+
+def _indices(coded: pa.DictionaryArray) -> NDArray[np.int64]:
+    """Return codes into the dictionary; -1, which picks the last entry, where a value is missing."""
+    indices: NDArray[np.int64] = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return indices

@@ -1,0 +1,191 @@
+"""A session: one view of a stream as it goes, from Python or inside any consumer. It reads and writes nothing itself.
+
+All chance of a push comes from the session's secret and from the number of its first record, and everything else from the records and the state: the
+same records, pushed in the same pieces, give the same bytes again. A push that raises leaves the state as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.core.chance import derived_chance
+from sfumato.core.stream import Accounts
+from sfumato.engine.plan import AnyPolicy
+from sfumato.engine.stream import state as written_state
+from sfumato.engine.stream.closing import Learnt
+from sfumato.engine.stream.cluster_work import ClusterWork
+from sfumato.engine.stream.event_work import EventWork
+from sfumato.engine.stream.forming import Clock
+from sfumato.engine.stream.incoming import schema_of, take
+from sfumato.engine.stream.measures import Measures
+from sfumato.engine.stream.people import People
+from sfumato.engine.stream.plan import StreamPlan, plan_stream, resolve_stream
+from sfumato.engine.stream.release import Pushed
+from sfumato.engine.stream.sensitive import Known
+from sfumato.engine.stream.window_work import WindowWork
+from sfumato.engine.stream.work import State, Work
+from sfumato.errors import UsageError
+from sfumato.policy.identity import policy_hash
+from sfumato.policy.resolve import Resolved
+
+_SHORTEST_SECRET = 16
+_WORK = {"rows": Work, "windows": WindowWork, "clusters": ClusterWork, "events": EventWork}
+
+
+class Session:
+    """Takes the records of a stream and hands out what may be seen of them, one view of a policy.
+
+    ``push`` takes an Arrow batch or table, a data frame of pandas or polars, or a list of mappings, and returns releases; records get numbers from 0,
+    in the order in which they come. ``flush`` ends what waits. ``snapshot`` and ``restore`` carry the state elsewhere; it holds records: keep it
+    as private as they are. Not for two threads at once.
+    """
+
+    def __init__(self, policy: AnyPolicy, view: str | None = None, secret: bytes | None = None, schema: pa.Schema | None = None) -> None:
+        if secret is not None and (not isinstance(secret, bytes) or len(secret) < _SHORTEST_SECRET):
+            raise UsageError(f"a secret has {_SHORTEST_SECRET} bytes at least", code="stream-secret", hint="secret=os.urandom(32), kept for a replay")
+        self._resolved, self.view = resolve_stream(policy, view)
+        self._secret = os.urandom(32) if secret is None else secret
+        self._people = People(self._secret)
+        self._state = State()
+        self._search: Any = None
+        self._plan: StreamPlan | None = None if schema is None else plan_stream(self._resolved, self.view, schema, False)
+
+    @property
+    def accounts(self) -> Accounts:
+        """What became of the records so far: each is counted once."""
+        return self._state.accounts
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next record will have: how many have come."""
+        return self._state.next_number
+
+    @property
+    def resolved(self) -> Resolved:
+        """The policy of the view."""
+        return self._resolved
+
+    @property
+    def plan(self) -> StreamPlan | None:
+        """The plan of the view; None before the first records, where no schema was declared."""
+        return self._plan
+
+    def push(self, records: Any) -> Pushed:
+        """Take further records and return what can be released now, with the records that were set aside, late or left out."""
+        plan, taken = self._plan, take(records, self._resolved.policy, None if self._plan is None else self._plan.plan.schema)
+        if not taken.rows:
+            return Pushed()
+        if plan is None:
+            schema = schema_of(taken, self._resolved.policy)
+            plan = plan_stream(self._resolved, self.view, schema, taken.loose)
+            # records that name their own columns are read again as the schema has them
+            taken = take(records, self._resolved.policy, schema)
+        work = _WORK[plan.way](plan, self._state, self._search, self._people)
+        return self._done(plan, work, str(self.next_number), lambda: work.push(taken))
+
+    def flush(self) -> Pushed:
+        """Release what still can be and leave out the rest: afterwards nothing waits."""
+        if self._plan is None:
+            return Pushed()
+        work = _WORK[self._plan.way](self._plan, self._state, self._search, self._people)
+        return self._done(self._plan, work, f"{self.next_number}:flush", work.flush)
+
+    def measured(self) -> dict[str, Any]:
+        """Return how the stream is doing: delays in records, loss, and what the search itself measures, such as z and p_kanon."""
+        found = self._state.measures.as_mapping() | {"accounts": self.accounts.as_mapping()}
+        if self._search is not None and hasattr(self._search, "measured"):
+            measures = self._search.measured()
+            told = {name: getattr(measures, name) for name in measures.__dataclass_fields__}
+            found["search"] = told | {"residual_information": measures.residual_information, "shares": measures.shares()}
+        return found
+
+    def snapshot(self) -> bytes:
+        """Return the state, with which a session of the same policy, view and secret goes on as if nothing had happened."""
+        state = self._state
+        head = {
+            "policy": self._fingerprint(),
+            "view": self.view,
+            "secret": self._mark(),
+            "schema": written_state.schema_as_text(None if self._plan is None else self._plan.plan.schema),
+            "loose": self._plan is not None and self._plan.loose,
+            "next_number": state.next_number,
+            "accounts": state.accounts.as_mapping(),
+            "clock": [state.clock.latest, state.clock.over],
+            "scales": {name: written_state.scale_as_json(scale) for name, scale in state.learnt.scales.items()},
+            "kinds": dict(state.learnt.kinds),
+            "looked": state.learnt.looked,
+            "known": {name: list(values) for name, values in state.known.values.items()},
+            "time_kind": state.time_kind,
+            "next_cluster": state.next_cluster,
+            "names": {str(person): name for person, name in state.names.items()},
+            "measures": state.measures.as_state(),
+            "searches": self._search is not None,
+        }
+        parts = {"waiting": written_state.rows_as_bytes(state.waiting), "carried": written_state.rows_as_bytes(state.carried)}
+        parts["search"] = self._search.snapshot() if self._search is not None else b""
+        return written_state.written(head, parts)
+
+    def restore(self, state: bytes) -> None:
+        """Go on from a state. Raises an error, and changes nothing, where it is of another policy, view, secret or version, or damaged."""
+        head, parts = written_state.read(state, self._fingerprint(), self.view)
+        if not hmac.compare_digest(head["secret"], self._mark()):
+            words, hint = "what was given to be restored was written under another secret", "the secret with which the session began"
+            raise UsageError(words, code="stream-state", hint=hint)
+        schema = written_state.schema_of_text(head["schema"])
+        plan = None if schema is None else plan_stream(self._resolved, self.view, schema, head["loose"])
+        ladders = self._resolved.ladders
+        scales = {name: written_state.scale_of_json(told, ladders.get(name)) for name, told in head["scales"].items()}
+        restored = State(
+            next_number=head["next_number"],
+            accounts=Accounts(**head["accounts"]),
+            clock=Clock(*head["clock"]),
+            waiting=written_state.rows_of_bytes(parts["waiting"]),
+            carried=written_state.rows_of_bytes(parts["carried"]),
+            learnt=Learnt(scales, head["kinds"], head["looked"]),
+            known=Known({name: {text: code for code, text in enumerate(values, start=1)} for name, values in head["known"].items()}),
+            time_kind=head["time_kind"],
+            next_cluster=head["next_cluster"],
+            names={int(person): name for person, name in head["names"].items()},
+            measures=Measures.of_state(head["measures"]),
+        )
+        search = None
+        if head["searches"] and plan is not None:
+            search = _WORK[plan.way](plan, restored, None, self._people).started()
+            search.restore(parts["search"])
+        self._plan, self._state, self._search = plan, restored, search
+
+    def _done(self, plan: StreamPlan, work: Work, purpose: str, what: Any) -> Pushed:
+        before = self._search.snapshot() if self._search is not None else None
+        try:
+            with derived_chance(self._secret, f"{self.view}:{purpose}"):
+                pushed: Pushed = what()
+        except BaseException:
+            if before is not None:
+                self._search.restore(before)
+            raise
+        self._plan, self._state, self._search = plan, work.state, work.search
+        return pushed
+
+    def _fingerprint(self) -> str:
+        """Return what tells a policy, with the hierarchies that it has written down, from all others."""
+        digest = hashlib.sha256(policy_hash(self._resolved.policy).encode())
+        for name, ladder in sorted(self._resolved.ladders.items()):
+            digest.update(repr((name, ladder.leaves.to_pylist(), [(level.starts.tolist(), level.labels) for level in ladder.levels])).encode())
+        return digest.hexdigest()
+
+    def _mark(self) -> str:
+        return hmac.digest(self._secret, b"state", "sha256").hex()
+
+
+def stream(policy: AnyPolicy, view: str | None = None, secret: bytes | None = None, schema: pa.Schema | None = None) -> Session:
+    """Begin a session of a policy, or of one of its views.
+
+    Under a ``secret`` that is kept, the same records pushed in the same pieces give the same bytes; without one it is made up and forgotten.
+    ``schema`` says which columns come; without it the first records do.
+    """
+    return Session(policy, view, secret, schema)

@@ -1,0 +1,52 @@
+"""The times of records: when each was, by a column of the stream, in microseconds since 1970. Never the clock of the machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sfumato.core import canonical
+from sfumato.core.canonical import ValueType
+from sfumato.errors import Mistake, PolicyError
+from sfumato.policy.resolve import Resolved
+from sfumato.policy.windows import Unit
+
+_UNITS: dict[Unit, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_DAY = 86_400_000_000
+_FURTHEST = 1 << 61
+_OF_TIMES = ("timestamp", "date", "integer", "decimal")
+
+
+def kind_of_times(values: pa.Array, declared: ValueType | None, resolved: Resolved) -> ValueType:
+    """Return of which type the times of a stream are, by its first records; refuse a column that says none."""
+    kind = declared or canonical.infer(values.drop_null())
+    if kind not in _OF_TIMES:
+        window = resolved.policy.window
+        name = window.column if window is not None else None
+        words = f"the column {name} is {kind}, which says no time"
+        hint = f"columns: {{{name}: {{type: timestamp}}}} where its values are written as in 2020-01-31T12:30:00Z, or formats"
+        raise PolicyError([Mistake("window.column", words, "policy-window-time", hint, resolved.lines.at(("window", "column")))], name=resolved.name)
+    return kind
+
+
+def times_of(values: pa.Array, kind: ValueType, unit: Unit) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return when each record was, and which say it; what is no time, or lies beyond all, says none.
+
+    >>> times_of(pa.array(["1970-01-01T00:00:01Z", None, "soon"]), "timestamp", "s")[0].tolist()
+    [1000000, 0, 0]
+    >>> times_of(pa.array([1.5, float("inf")]), "decimal", "ms")[0].tolist()
+    [1500, 0]
+    """
+    typed = canonical.parse(values, kind)
+    if kind == "timestamp":
+        places = pc.cast(typed, pa.int64())
+        return places.fill_null(0).to_numpy(zero_copy_only=False), places.is_valid().to_numpy(zero_copy_only=False)
+    numbers = canonical.positions(typed) * (_DAY if kind == "date" else _UNITS[unit])
+    known = np.isfinite(numbers) & (np.abs(numbers) < _FURTHEST)
+    if kind == "integer":
+        # a float does not tell all microseconds apart
+        exact = typed.fill_null(0).to_numpy(zero_copy_only=False)
+        return np.where(known, exact, 0) * _UNITS[unit], known
+    return np.rint(np.where(known, numbers, 0)).astype(np.int64), known

@@ -1,0 +1,188 @@
+"""What must be true of a policy for a stream, and can be seen before the first record comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sfumato.core.mask import WIDE
+from sfumato.core.mistakes import Place, key_text
+from sfumato.core.stream_search import way_of
+from sfumato.core.yaml_text import yaml_text
+from sfumato.errors import Mistake, UsageError, suggestion
+from sfumato.policy.lines import Lines
+from sfumato.policy.model import Column, Component, Policy
+from sfumato.policy.windows import StreamSettings
+from sfumato.registry import find
+
+if TYPE_CHECKING:
+    from sfumato.core.interfaces import Promise
+    from sfumato.core.masked_column import MaskedColumn
+
+_Wrong = tuple[Place, str, str, str | None]
+_OF_TIMES = ("timestamp", "date", "integer", "decimal")
+_WINDOW = "window: {count: 1000}, or {time: 10m, column: ..., lateness: 1m}"
+_LEFT_OUT = "leave it out"
+
+
+def is_stream(policy: Policy) -> bool:
+    """Return whether a policy is for a stream: it or a view has windows, says how the stream is taken, or has a search for streams alone."""
+    searches = [policy.algorithm, *(view.algorithm for view in policy.views.values() if view.algorithm is not None)]
+    windows = [policy.window, *(view.window for view in policy.views.values())]
+    return policy.stream is not None or any(window is not None for window in windows) or any(needs_no_window(search) for search in searches)
+
+
+def needs_no_window(search: Component) -> bool:
+    """Return whether a search, as a policy names it, is one for streams that works without windows."""
+    try:
+        return way_of(search.instance if search.instance is not None else find("algorithms", search.name)) != "windows"
+    except UsageError:
+        return False
+
+
+def as_stream(policy: Policy) -> Policy:
+    """Return a policy as one of a stream, whether or not it says so itself."""
+    return policy if policy.stream is not None else policy.model_copy(update={"stream": StreamSettings()})
+
+
+@dataclass(frozen=True, eq=False)
+class StreamChecks:
+    """What is wrong with one view of a policy as one of a stream; what follows only from another mistake is left out."""
+
+    policy: Policy
+    lines: Lines
+    unknown: frozenset[Place]
+    algorithm: Any
+    promises: Mapping[int, Promise | None]
+    masks: Mapping[str, MaskedColumn | None]
+
+    def mistakes(self) -> list[Mistake]:
+        """Return them all."""
+        found = (*self._window(), *self._of_time(), *self._people(), *self._needs_a_window(), *self._beside(), *self._columns(), *self._search())
+        return [Mistake(key_text(path), words, code, hint, self.lines.at(path)) for path, words, code, hint in found]
+
+    def _window(self) -> Iterator[_Wrong]:
+        window = self.policy.window
+        if window is None or any(path[:1] == ("window",) for path in self.unknown):
+            return
+        kinds = [kind for kind in ("count", "time", "session") if getattr(window, kind) is not None]
+        if len(kinds) != 1:
+            what = f"names {' and '.join(kinds)}" if kinds else "says neither count nor time nor session"
+            yield ("window",), f"{what}, and a window is one of them", "policy-window", _WINDOW
+            return
+        if window.count is not None:
+            given = window.model_fields_set & {"column", "lateness", "unit", "starts"}
+            for key in sorted(given):
+                yield ("window", key), "says something only of windows of time and of sessions", "policy-window", _LEFT_OUT
+            if window.most < window.count:
+                yield ("window", "most"), "lets fewer records be held than one window has", "policy-window", f"most: {window.count}"
+        if window.time is not None and window.starts is not None:
+            yield ("window", "starts"), "says something only of sessions", "policy-window", _LEFT_OUT
+        if not window.length and window.count is None:
+            yield ("window", kinds[0]), "is no time at all", "policy-window", f"{kinds[0]}: 10m"
+
+    def _of_time(self) -> Iterator[_Wrong]:
+        window = self.policy.window
+        if window is None or window.count is not None or (window.time is None and window.session is None):
+            return
+        if window.column is None:
+            if ("window", "column") not in self.unknown:
+                yield ("window",), "does not say which column has the time of a record", "policy-window", "column: at"
+            return
+        yield from self._named("column", window.column)
+        column = self.policy.columns.get(window.column)
+        if column is not None and column.type is not None and column.type not in _OF_TIMES:
+            words = f"the column {window.column} is of type {column.type}, which says no time"
+            yield ("window", "column"), words, "policy-window-time", "a column of type timestamp, date, integer or decimal"
+        for name in window.starts.reads if window.starts is not None else ():
+            yield from self._named("starts", name)
+        if window.session is not None and self.policy.subject is None:
+            yield ("window", "session"), "sessions are those of people, and nothing says whose a record is", "policy-stream-subject", "subject: ..."
+
+    def _named(self, key: str, name: str) -> Iterator[_Wrong]:
+        if name not in self.policy.columns and ("columns",) not in self.unknown:
+            hint = suggestion(name, self.policy.columns)
+            yield ("window", key), f"the column {name} is not among the columns", "policy-unknown-column", hint
+
+    def _people(self) -> Iterator[_Wrong]:
+        if self.policy.subject is not None or ("subject",) in self.unknown:
+            return
+        hint = "subject: ..., the column that says whose a record is"
+        if self.policy.promises:
+            words = "a stream has many records of one person, and promises are about people: nothing says whose a record is"
+            yield ("subject",), words, "policy-stream-subject", hint
+        elif self.algorithm is not None and way_of(self.algorithm) == "events":
+            name = self.algorithm.component_name()
+            yield ("subject",), f"{name} counts people: nothing says whose a record is", "policy-stream-subject", hint
+
+    def _needs_a_window(self) -> Iterator[_Wrong]:
+        """Yield what needs a window and has none, and what needs none of its own and has one."""
+        if self.algorithm is None or ("window",) in self.unknown:
+            return
+        way, wide = way_of(self.algorithm), [name for name, mask in self.masks.items() if mask is not None and mask.card.scope in WIDE]
+        name = self.algorithm.component_name()
+        if way == "windows" and self.policy.window is None:
+            if any(column.role == "quasi_identifier" for column in self.policy.columns.values()):
+                words = f"{name} generalises the records of a window together, and there is none"
+                yield ("window",), words, "policy-window-missing", _WINDOW
+            for column in wide:
+                words = "looks at all records of a window, and there is none"
+                yield ("columns", column, "mask"), words, "policy-window-missing", _WINDOW
+        if way != "windows":
+            if self.policy.window is not None:
+                yield ("window",), f"{name} works without windows of records", "policy-window", _LEFT_OUT
+            for column in wide:
+                words = f"looks at all records of a window, and {name} has none"
+                yield ("columns", column, "mask"), words, "policy-stream", "another mask, or algorithm: mondrian with a window"
+
+    def _beside(self) -> Iterator[_Wrong]:
+        """Yield what is said of tables and means nothing of a stream."""
+        if self.policy.order == "source" and not self.policy.promises:
+            yield ("order",), "source order would tell which record is whose", "policy-order", _LEFT_OUT
+        if self.policy.suppression_limit:
+            words = "is a part of all rows, and a stream never has all"
+            yield ("suppression_limit",), words, "policy-stream", "window: {on_small: suppress} leaves out what cannot be published"
+        if self.policy.retention is not None:
+            yield ("retention",), "archives rows of a table, and this is a stream", "policy-stream", _LEFT_OUT
+
+    def _columns(self) -> Iterator[_Wrong]:
+        for name, column in self.policy.columns.items():
+            for key, words, hint in _of_column(column):
+                yield ("columns", name, key), words, "policy-stream", hint
+
+    def _search(self) -> Iterator[_Wrong]:
+        if self.algorithm is None or way_of(self.algorithm) == "windows":
+            return
+        name = self.algorithm.component_name()
+        for place, promise in self.promises.items():
+            for column, scale in promise.scales.items() if promise is not None else ():
+                if scale == "ordered" and column in self.policy.columns and self.policy.columns[column].hierarchy is None:
+                    words = f"measures distances by the order of all values of {column}, and {name} does not wait for them"
+                    hint = f"{yaml_text(column)}: {{role: sensitive, hierarchy: ...}} written down, or algorithm: mondrian with a window"
+                    yield ("promises", place), words, "policy-stream", hint
+
+
+def _of_column(column: Column) -> Iterator[tuple[str, str, str]]:
+    if column.unique:
+        yield "unique", "can only be seen in a whole table, and a stream has no end", _LEFT_OUT
+    if column.level.maximum is not None:
+        yield "level", "has a maximum, for whose sake rows would be left out; windows are carried or left out whole", "level: {minimum: ...} alone"
+    if column.publish == "range":
+        yield "publish", "range is a type of databases", "interval or bounds"
+
+
+def between_views(policy: Policy, lines: Lines) -> Iterator[Mistake]:
+    """Yield what is said of views together and cannot be kept in a stream: each view decides of its records by itself."""
+
+    def mistake(path: Place, words: str, hint: str) -> Mistake:
+        return Mistake(key_text(path), words, "policy-stream", hint, lines.at(path))
+
+    for name, view in policy.views.items():
+        if view.derived_from is not None:
+            words = "makes unions of another view's classes, and each view of a stream has its own windows"
+            yield mistake(("views", name, "derived_from"), words, _LEFT_OUT)
+    for reader, seen in policy.readers.items():
+        if len(set(seen)) > 1:
+            words = "sees several views, and what they tell together is not measured in a stream"
+            yield mistake(("readers", reader), words, "one view for each reader, or a view of its own that shows what is needed")
