@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import pyarrow as pa
 from pydantic import Field
 
-from sfumato.core.canonical import as_text
 from sfumato.core.compression import Compression
 from sfumato.core.file_writer import TextWriter
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Source
-from sfumato.core.json_records import grouped, kind_of, nests, templates
+from sfumato.core.json_lines import json_lines
+from sfumato.core.json_records import grouped, kind_of, nests
 from sfumato.core.settings import Settings
 from sfumato.registry import find
-
-_NO_NUMBERS = ("nan", "inf", "-inf")
 
 
 class JsonLines(Settings):
@@ -51,19 +48,11 @@ class JsonLinesWriter(TextWriter):
         super().__init__(sink.path, sink.compression)
         self._sink = sink
         self._names = grouped(schema.names, sink.separator)
-        self._templates = templates(self._names, sink.separator)
         self._fields = {name: "list" if name in sink.lists else kind_of(schema.field(name).type) for name in self._names}
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write further rows."""
-        *befores, end = self._templates
-        columns = [_texts(batch.column(name)) if name in self._sink.lists else _tokens(batch.column(name)) for name in self._names]
-        lines: list[str] = []
-        for values in zip(*columns, strict=True):
-            for before, value in zip(befores, values, strict=True):
-                lines += (before, value)
-            lines.append(end)
-        self._put("".join(lines).encode())
+        self._put(json_lines(batch, self._names, self._sink.separator, self._sink.lists))
 
     def finish(self) -> Source:
         """Sync the file and return the source that reads it back."""
@@ -79,21 +68,3 @@ class JsonLinesWriter(TextWriter):
             source.remember(self._fields)
         written: Source = source
         return written
-
-
-def _texts(column: pa.Array) -> list[str]:
-    """Return texts that are JSON already."""
-    return ["null" if text is None else text for text in as_text(column).to_pylist()]
-
-
-def _tokens(column: pa.Array) -> list[str]:
-    """Return each value as JSON writes it."""
-    if pa.types.is_dictionary(column.type):
-        shown = _tokens(column.dictionary)
-        return ["null" if place is None else shown[place] for place in column.indices.to_pylist()]
-    texts = as_text(column).to_pylist()
-    if pa.types.is_boolean(column.type) or pa.types.is_integer(column.type):
-        return ["null" if text is None else text for text in texts]
-    if pa.types.is_floating(column.type):
-        return ["null" if text is None else json.dumps(text) if text in _NO_NUMBERS else text for text in texts]
-    return ["null" if text is None else json.dumps(text, ensure_ascii=False) for text in texts]

@@ -1,0 +1,38 @@
+"""A block of a stream's bytes as rows, with what could not be read: each record of the block is one or the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+class UnreadableError(Exception):
+    """A record that cannot be read, with the code of what is wrong; it never leaves the reader."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Poison:
+    """A record that could not be read: its place among the records of its block, why, and where its bytes are. Never a value."""
+
+    place: int
+    code: str
+    start: int
+    length: int
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """The rows of a block in their order, the place of each among its records, how many records there were, and those that are no rows."""
+
+    rows: pa.RecordBatch
+    places: NDArray[np.int64]
+    records: int
+    poison: Sequence[Poison] = field(default=())
