@@ -11,9 +11,24 @@ if TYPE_CHECKING:
     from sfumato.engine.plan_view import PlanView, plan
     from sfumato.engine.release import Release, Releases
     from sfumato.engine.run import run
+    from sfumato.engine.stream.session import Session, stream
     from sfumato.policy.model import Column, Policy
 
-__all__ = ["Anonymiser", "Assessment", "Column", "PlanView", "Policy", "Release", "Releases", "assess", "hierarchy", "plan", "run"]
+__all__ = [
+    "Anonymiser",
+    "Assessment",
+    "Column",
+    "PlanView",
+    "Policy",
+    "Release",
+    "Releases",
+    "Session",
+    "assess",
+    "hierarchy",
+    "plan",
+    "run",
+    "stream",
+]
 
 _HOMES = {
     "Anonymiser": "sfumato.engine.estimator",
@@ -23,10 +38,12 @@ _HOMES = {
     "Policy": "sfumato.policy.model",
     "Release": "sfumato.engine.release",
     "Releases": "sfumato.engine.release",
+    "Session": "sfumato.engine.stream.session",
     "assess": "sfumato.engine.assess",
     "hierarchy": "sfumato.engine.ladder_view",
     "plan": "sfumato.engine.plan_view",
     "run": "sfumato.engine.run",
+    "stream": "sfumato.engine.stream.session",
 }
 
 

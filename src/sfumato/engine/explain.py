@@ -31,7 +31,7 @@ _RELAXED = (
 def explain(plan: Plan) -> list[str]:
     """Return what a run would do, one sentence a step."""
     if isinstance(plan.sink, LiveView):
-        return live_view_steps(plan, plan.sink, [_masked(plan, name) for name in plan.masked])
+        return live_view_steps(plan, plan.sink, [masked_step(plan, name) for name in plan.masked])
     policy, in_place = plan.resolved.policy, _in_place(plan)
     scan = plan.source.scan()
     steps = [f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}."]
@@ -43,20 +43,20 @@ def explain(plan: Plan) -> list[str]:
     gone = [name for name in plan.schema.names if name not in plan.published]
     removed = [name for name in gone if name not in plan.unnamed]
     if removed and in_place:
-        steps.append(f"Empty {_listed(removed)}, which {'stays as a column' if len(removed) == 1 else 'stay as columns'}: it is in place.")
+        steps.append(f"Empty {listed(removed)}, which {'stays as a column' if len(removed) == 1 else 'stay as columns'}: it is in place.")
     elif removed:
-        steps.append(f"Remove {_listed(removed)}.")
+        steps.append(f"Remove {listed(removed)}.")
     if plan.unnamed:
         steps.append(f"{'Empty' if in_place else 'Remove'} what the policy does not name: {first_few(plan.unnamed)}.")
     for name in plan.masked:
-        steps.append(_masked(plan, name))
+        steps.append(masked_step(plan, name))
     inferred = [name for name in plan.quasi_identifiers if _type(plan, name) is None]
     if inferred:
-        steps.append(f"Take {_listed(inferred)} for {_INFERRED}; the record says which.")
+        steps.append(f"Take {listed(inferred)} for {_INFERRED}; the record says which.")
     for name in plan.quasi_identifiers:
-        steps.append(_generalised(plan, name))
+        steps.append(generalised_step(plan, name))
     if plan.kept:
-        steps.append(f"Keep {_listed(plan.kept)} as {'it is' if len(plan.kept) == 1 else 'they are'}.")
+        steps.append(f"Keep {listed(plan.kept)} as {'it is' if len(plan.kept) == 1 else 'they are'}.")
     if policy.subject:
         steps.append(f"Count people, not rows: {policy.subject} says whose row it is.")
     if plan.quasi_identifiers:
@@ -91,7 +91,7 @@ def explain_together(plans: Plans) -> list[str]:
     for reader, names in plans.readers.items():
         if len(set(names)) > 1:
             told = "the classes of all their values must keep what each of them promises, but for what one tells alone"
-            steps.append(f"{reader} reads {_listed(list(dict.fromkeys(names)))}: {told}.")
+            steps.append(f"{reader} reads {listed(list(dict.fromkeys(names)))}: {told}.")
     steps.append("The smallest joint class of any other two views goes into their records.")
     return steps
 
@@ -161,7 +161,8 @@ def _order(plan: Plan) -> str:
     return "sorted by class, in random order within it" if plan.quasi_identifiers else "in random order"
 
 
-def _masked(plan: Plan, name: str) -> str:
+def masked_step(plan: Plan, name: str) -> str:
+    """Return what is done by the mask of a column."""
     mask, column = plan.resolved.masks[name], plan.resolved.policy.columns[name]
     parts = [f"Mask {name} with {mask.in_words(values=True)}"]
     if any(isinstance(step, Reversible) and step.component_name() != "keep" for step in mask.operations):
@@ -183,7 +184,8 @@ def _undone(mask: MaskedColumn) -> list[str]:
     return [] if mask.card.reversible else ["sfumato reveal undoes it in part"]
 
 
-def _generalised(plan: Plan, name: str) -> str:
+def generalised_step(plan: Plan, name: str) -> str:
+    """Return how a quasi-identifier is generalised."""
     column = plan.resolved.policy.columns[name]
     ladder = f"by {column.hierarchy.name}" if column.hierarchy else "by a ladder made from its values"
     unknown = {
@@ -207,5 +209,6 @@ def _type(plan: Plan, name: str) -> canonical.ValueType | None:
     return canonical.infer(pa.nulls(0, read))
 
 
-def _listed(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """Return names as a sentence lists them."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -14,7 +14,10 @@ from sfumato.engine.in_place_checks import refuse_in_place
 from sfumato.engine.live_view import refuse_live_view
 from sfumato.engine.outline import outline
 from sfumato.engine.plan import AnyPolicy, make_plans
+from sfumato.policy.load import Loaded, load
 from sfumato.policy.resolve import Part
+from sfumato.policy.stream_checks import is_stream
+from sfumato.policy.views import resolve_views
 
 _LONGEST = 400
 
@@ -68,11 +71,25 @@ class PlanView:
 
 def plan(policy: AnyPolicy, data: Any = None) -> PlanView:
     """Hold a policy against the columns of its source, or of ``data``, and say what a run would do. Nothing is read but names and types."""
-    made = make_plans(policy, data)
+    loaded = load(policy)
+    if data is None and is_stream(loaded.policy):
+        return _of_stream(loaded)
+    made = make_plans(loaded, data)
     refuse_in_place(made)
     refuse_live_view(made)
     views = {name: PlanView(explain(each), outline(each)) for name, each in made.views.items()}
     return views[""] if "" in views else PlanView([], {}, views, explain_together(made), "table" if made.are_tables else "view")
+
+
+def _of_stream(loaded: Loaded) -> PlanView:
+    """Return the plan of a stream, of which nothing is known but what the policy says."""
+    # only here: it brings in all that a session needs
+    from sfumato.engine.stream.explain import explain_stream, outline_stream
+
+    resolved = resolve_views(loaded)
+    views = {name: PlanView(explain_stream(each, name), outline_stream(each, name)) for name, each in resolved.views.items()}
+    together = ["Each view decides of its records by itself; what two of them tell together is not measured."] if len(views) > 1 else []
+    return views[""] if "" in views else PlanView([], {}, views, together)
 
 
 def _settings(about: Mapping[str, Any], told: tuple[str, ...]) -> str:
