@@ -54,6 +54,14 @@ class Delimited(Settings):
         )
         return source
 
+    def encoded(self, batch: pa.RecordBatch, beginning: bool) -> bytes:
+        """Return rows as they are written, after the header at the beginning of a file."""
+        rows = bytes(delimited_lines(batch.columns, self.delimiter, self.quote))
+        if not beginning or not self.header:
+            return rows
+        names = [pa.array([name], pa.string()) for name in batch.schema.names]
+        return bytes(delimited_lines(names, self.delimiter, self.quote)) + rows
+
     def open(self, schema: pa.Schema) -> DelimitedWriter:
         """Begin a file under a private name."""
         return DelimitedWriter(self, schema)

@@ -36,6 +36,11 @@ class JsonLines(Settings):
         source: Source = find("sources", "json_lines")(path=path, separator=self.separator, lists="text", compression=self.compression)
         return source
 
+    def encoded(self, batch: pa.RecordBatch, beginning: bool) -> bytes:
+        """Return rows as they are written; the beginning of a file is like any other part."""
+        del beginning
+        return json_lines(batch, grouped(batch.schema.names, self.separator), self.separator, self.lists)
+
     def open(self, schema: pa.Schema) -> JsonLinesWriter:
         """Begin a file under a private name."""
         return JsonLinesWriter(self, schema)

@@ -47,6 +47,11 @@ class StandardOutput(Settings):
         source: Source = self._sink("").reader(path, names)
         return source
 
+    def encoded(self, batch: pa.RecordBatch, beginning: bool) -> bytes:
+        """Return rows as they are written by the format."""
+        content: bytes = self._sink("").encoded(batch, beginning)
+        return content
+
     def open(self, schema: pa.Schema) -> Writer:
         """Begin a private file."""
         refuse_closed_output()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from sfumato.core import delimited_stream, json_stream
+from sfumato.core import json_stream
 from sfumato.core.decoded import Decoded
 from sfumato.core.file_set import files_of, is_several
 from sfumato.core.followed_files import FollowedFiles, Stretch, whole_lines
@@ -175,6 +175,8 @@ class _DelimitedRecords:
         self._names: dict[str, list[str]] = {}
 
     def whole(self, block: bytes, ended: bool) -> int:
+        from sfumato.core import delimited_stream
+
         return delimited_stream.whole_records(block, ended, self._settings.quote, self._settings.escape)
 
     def decode(self, stretch: Stretch) -> Decoded:

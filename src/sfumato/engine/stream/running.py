@@ -6,13 +6,16 @@ states that were last kept are restored, the pieces since are taken again, and w
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
+
+import pyarrow as pa
 
 from sfumato.core import places
 from sfumato.core.decoded import Decoded
@@ -31,6 +34,7 @@ from sfumato.errors import SfumatoError
 from sfumato.policy.identity import identity_of, policy_hash
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.views import resolve_views
+from sfumato.policy.windows import StreamSettings
 
 End = Literal["flush", "keep"]
 _POLL = 0.1
@@ -80,8 +84,6 @@ def state_folder(loaded: Loaded) -> Path:
     settings = loaded.policy.stream
     if settings is not None and settings.state is not None:
         return Path(settings.state)
-    import hashlib
-
     name = hashlib.sha256(identity_of(loaded.policy, loaded.path).encode()).hexdigest()[:16]
     return places.folder("streams") / name
 
@@ -99,11 +101,10 @@ class _Stream:
     def __init__(self, loaded: Loaded, running: Running, stop: threading.Event, watch: Any, pipe: IO[bytes] | None, stack: ExitStack) -> None:
         self._running, self._stop, self._watch, self._stack = running, stop, watch, stack
         resolved = resolve_views(loaded).views
-        sessions = {name: (each, None) for name, each in resolved.items()}
         first = next(iter(resolved.values()))
         self._ledger = stack.enter_context(Ledger(state_folder(loaded), policy_hash(loaded.policy)))
         self._views: dict[str, _View] = {}
-        for name, (each, _) in sessions.items():
+        for name, each in resolved.items():
             session = stream(loaded, name or None, self._ledger.secret)
             output, links = written(each, name, self._ledger), Links(self._ledger.folder, name, self._ledger)
             stack.callback(output.close)
@@ -113,6 +114,7 @@ class _Stream:
         stack.callback(self._letters.close)
         self._reading = Reading(first, self._ledger, pipe)
         stack.callback(self._reading.close)
+        self._batch = (loaded.policy.stream or StreamSettings()).batch
         self._number = 0
         self._since = _Since()
         self._snapshot_at, self._snapshot_cost, self._bytes_since_snapshot = time.monotonic(), 0.0, 0
@@ -148,7 +150,8 @@ class _Stream:
         for piece in pieces:
             decoded = self._reading.decode(self._reading.again(piece.place, piece.start, piece.finish))
             for view in self._views.values():
-                view.session.push(decoded.rows)
+                for rows in self._batches(decoded):
+                    view.session.push(rows)
                 view.poison += len(decoded.poison)
         self._number = self._ledger.records
         for name, view in self._views.items():
@@ -176,12 +179,18 @@ class _Stream:
         self._letters.poison(decoded, stretch.content, self._number)
         for name, view in self._views.items():
             before = view.session.next_number
-            self._write(name, view, view.session.push(decoded.rows), decoded, before)
+            for rows in self._batches(decoded):
+                self._write(name, view, view.session.push(rows), decoded, before)
             view.poison += len(decoded.poison)
         self._since.pieces.append(Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end))
         self._since.bytes += len(stretch.content)
         self._bytes_since_snapshot += len(stretch.content)
         self._number += decoded.records
+
+    def _batches(self, decoded: Decoded) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a stretch, so many at a time as the policy says; when a stretch is taken again they are the same."""
+        for start in range(0, decoded.rows.num_rows, self._batch):
+            yield decoded.rows.slice(start, self._batch)
 
     def _write(self, name: str, view: _View, pushed: Pushed, decoded: Decoded | None = None, before: int = 0) -> None:
         for release in pushed:

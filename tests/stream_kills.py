@@ -1,0 +1,160 @@
+"""A stream whose process is killed at any moment: what must hold afterwards. The tests do it a few times, ``benchmarks/stream_kills.py`` fifty."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PEOPLE = 400
+K = 3
+POLICY: dict[str, Any] = {
+    "source": "events.jsonl",
+    "subject": "pid",
+    "columns": {
+        "pid": {"role": "identifier"},
+        "number": {"role": "identifier"},
+        "at": {"role": "identifier", "type": "timestamp"},
+        "zip": {"role": "quasi_identifier", "type": "integer"},
+        "age": {"role": "quasi_identifier", "type": "integer"},
+        "item": {"role": "identifier"},
+        "illness": {"role": "sensitive"},
+    },
+    "promises": [{"k_anonymity": {"k": K}}],
+    "stream": {"state": "state", "batch": 500},
+    "views": {
+        "plain": {
+            "columns": {"number": {"role": "other", "accept": "singling_out"}, "zip": {"role": "identifier"}, "age": {"role": "identifier"}},
+            "promises": [],
+            "sink": "plain.csv",
+        },
+        "windows": {"window": {"time": "10s", "column": "at", "lateness": "1s"}, "sink": "windows.jsonl"},
+        "clusters": {"algorithm": {"castle": {"delta": 300}}, "sink": "clusters.jsonl"},
+        "events": {
+            "algorithm": {"z_anonymity": {"z": 5, "window": "1m", "column": "at", "path": "item", "separator": "*"}},
+            "promises": [],
+            "columns": {"item": {"role": "other"}, "zip": {"role": "identifier"}, "age": {"role": "identifier"}},
+            "sink": "events.csv",
+        },
+    },
+}
+
+
+def records(start: int, number: int) -> str:
+    """Return records as lines of JSON, each a function of its number alone; one in fifty cannot be read."""
+    lines = []
+    for place in range(start, start + number):
+        chance = random.Random(place)
+        if place % 50 == 17:
+            lines.append("no record\n")
+            continue
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_800_000_000 + place // 40))
+        item = f"shop*{chance.choice('abc')}*{chance.randrange(8)}"
+        told = {"pid": chance.randrange(PEOPLE), "number": place, "at": at, "zip": 10_000 + chance.randrange(900), "age": chance.randrange(90)}
+        lines.append(json.dumps(told | {"item": item, "illness": chance.choice(["flu", "asthma", "gout"])}) + "\n")
+    return "".join(lines)
+
+
+def killed_stream(folder: Path, number: int, kills: int, chance: random.Random) -> Counter[str]:
+    """Let a stream follow a file that grows, kill it so often, let it come to its end, and return how the runs ended."""
+    (folder / "policy.yaml").write_text(json.dumps(POLICY))
+    source, written, ended = folder / "events.jsonl", 0, Counter[str]()
+    source.touch()
+    for trial in range(kills):
+        process = _started(folder)
+        until = time.monotonic() + chance.uniform(0.5, 3.5)
+        goal = number * (trial + 1) // kills
+        while time.monotonic() < until:
+            more = min(goal - written, chance.randrange(1, 1 + max(1, number // kills // 3)))
+            with source.open("a") as file:
+                # half a line is written now and then, as others write
+                text = records(written, more)
+                file.write(text[: len(text) // 2])
+                file.flush()
+                time.sleep(chance.uniform(0, 0.05))
+                file.write(text[len(text) // 2 :])
+            written += more
+            time.sleep(chance.uniform(0, 0.2))
+        process.send_signal(signal.SIGKILL)
+        ended["killed" if process.wait() == -signal.SIGKILL else "failed"] += 1
+        with source.open("a") as file:
+            file.write(records(written, goal - written))
+        written = goal
+    process = _started(folder, "--once")
+    ended["done" if process.wait() == 0 else "failed"] += 1
+    return ended
+
+
+def check(folder: Path, number: int) -> None:
+    """Every record is accounted for once in every view, what was released is what the manifests list, and promises hold over all of it."""
+    status = json.loads((folder / "state" / "status.json").read_text())
+    poison = len(range(17, number, 50))
+    for view in POLICY["views"]:
+        accounts = status["views"][view]["accounts"]
+        assert sum(accounts.values()) == number, view
+        assert accounts["dead"] == poison, view
+    _check_plain(folder, number)
+    for view in ("windows", "clusters"):
+        _check_clusters(folder, view, status["views"][view]["accounts"])
+    _check_manifests(folder)
+
+
+def _check_plain(folder: Path, number: int) -> None:
+    with (folder / "plain.csv").open() as file:
+        numbers = [int(row["number"]) for row in csv.DictReader(file)]
+    assert sorted(numbers) == [place for place in range(number) if place % 50 != 17], "a record is lost or doubled"
+
+
+def _check_clusters(folder: Path, view: str, accounts: dict[str, int]) -> None:
+    rows = [json.loads(line) for line in (folder / f"{view}.jsonl").read_text().splitlines()]
+    links = np.fromfile(folder / "state" / "links" / f"{view}.rows", "<i8").reshape(-1, 2)
+    assert len(rows) == len(links) == accounts["released"]
+    assert len(np.unique(links[:, 0])) == len(links), "a record is released twice"
+    # a session numbers the records that could be read
+    readable = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines() if line.startswith("{")]
+    people, shown = defaultdict(set), defaultdict(set)
+    for row, (place, cluster) in zip(rows, links.tolist(), strict=True):
+        original = readable[place]
+        assert row["illness"] == original["illness"]
+        for name in ("zip", "age"):
+            low, high = _ends(row[name])
+            assert low <= original[name] <= high, "a value does not cover its original"
+        people[cluster].add(original["pid"])
+        shown[cluster].add((row["zip"], row["age"]))
+    assert min(map(len, people.values())) >= K, "a promise is broken"
+    assert {len(boxes) for boxes in shown.values()} == {1}
+
+
+def _ends(text: str) -> tuple[float, float]:
+    if text == "*":
+        return -np.inf, np.inf
+    first, _, last = text.strip("[]").partition(", ")
+    return float(first), float(last or first)
+
+
+def _check_manifests(folder: Path) -> None:
+    for name in ("plain.csv", "windows.jsonl", "clusters.jsonl", "events.csv"):
+        listed = [json.loads(line) for line in (folder / f"{name}.manifest.jsonl").read_text().splitlines()]
+        assert [each["segment"] for each in listed] == list(range(1, len(listed) + 1))
+        assert [each["from"] for each in listed[1:]] == [each["to"] for each in listed[:-1]]
+        assert listed[-1]["to"] == (folder / name).stat().st_size
+
+
+def _started(folder: Path, *further: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "sfumato", "stream", "run", "policy.yaml", *further],
+        cwd=folder,
+        env=dict(os.environ),
+        stdout=subprocess.DEVNULL,
+        stderr=(folder / "errors.txt").open("ab"),
+    )
