@@ -41,7 +41,7 @@ POLICY: dict[str, Any] = {
         "windows": {"window": {"time": "10s", "column": "at", "lateness": "1s"}, "sink": "windows.jsonl"},
         "clusters": {"algorithm": {"castle": {"delta": 300}}, "sink": "clusters.jsonl"},
         "events": {
-            "algorithm": {"z_anonymity": {"z": 5, "window": "1m", "column": "at", "path": "item", "separator": "*"}},
+            "algorithm": {"z_anonymity": {"z": 5, "window": "1m", "time": "at", "path": "item", "separator": "*"}},
             "promises": [],
             "columns": {"item": {"role": "other"}, "zip": {"role": "identifier"}, "age": {"role": "identifier"}},
             "sink": "events.csv",
