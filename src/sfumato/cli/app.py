@@ -354,6 +354,19 @@ def stream_status(policy: PolicyArgument, format: FormatOption = Format.text) ->
     command(policy, format.value)
 
 
+@streams.command("report")
+def stream_report(
+    policy: PolicyArgument,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the page to write; beside the policy where it is not given")] = None,
+    force: Annotated[bool, typer.Option("--force", help="replace the file that is there")] = False,
+    format: FormatOption = Format.text,
+) -> None:
+    """Write a page with what was measured of a stream over time, or print the numbers as JSON."""
+    from sfumato.cli.stream import report as command
+
+    command(policy, output, force, format.value)
+
+
 def run_command(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
     interrupts: list[int] = []

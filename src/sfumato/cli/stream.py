@@ -62,6 +62,24 @@ def status(policy: Path, format: str) -> None:
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
 
 
+def report(policy: Path, output: Path | None, force: bool, format: str) -> None:
+    """Write the page of a stream, or its numbers as JSON."""
+    from sfumato.cli.new_file import write_new
+    from sfumato.engine.stream.report import measured_over_time
+    from sfumato.policy.load import load
+    from sfumato.reports.stream_page import stream_page
+
+    loaded = load(policy)
+    views = measured_over_time(loaded)
+    if format == "json":
+        answers().write(json.dumps(views, indent=1, ensure_ascii=False) + "\n")
+    if output is not None or format == "text":
+        target = output or policy.with_suffix(".report.html")
+        write_new(target, stream_page(f"the stream of {loaded.name}", views), force)
+        if format == "text":
+            answers().write(f"report    {target}\n")
+
+
 class _Line:
     """A line in the terminal that is written over as the stream goes; none where standard error is no terminal."""
 

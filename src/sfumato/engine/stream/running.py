@@ -7,6 +7,7 @@ states that were last kept are restored, the pieces since are taken again, and w
 from __future__ import annotations
 
 import hashlib
+import math
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -252,13 +253,14 @@ class _Stream:
 
 
 def _told(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of measures over time, flat."""
+    """Return what is kept of measures over time: flat, what a search measures without its name before it, what is not a number as nothing."""
     found: dict[str, Any] = {}
     for name, value in measured.items():
         if isinstance(value, Mapping):
-            found |= {f"{name}.{key}" if name not in ("search",) else str(key): inner for key, inner in _told(value).items()}
+            inner = _told(value)
+            found |= inner if name == "search" else {f"{name}.{key}": each for key, each in inner.items()}
         else:
-            found[name] = value
+            found[str(name)] = None if isinstance(value, float) and not math.isfinite(value) else value
     return found
 
 

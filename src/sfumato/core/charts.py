@@ -1,0 +1,148 @@
+"""Charts as SVG, in few words: lines and stacked areas over a common axis, which need no library and can be looked at anywhere."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+WIDTH, HEIGHT = 720, 240
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 28, 34
+# told apart by those who see few colours too (Okabe and Ito, 2008)
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#f0e442")
+_MOST_POINTS = 600
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """What a chart shows: series by name over one axis, as lines or one upon the other; a gap stands where a value is not a number."""
+
+    title: str
+    axis: Sequence[float]
+    series: Mapping[str, Sequence[float]]
+    unit: str = ""
+    stacked: bool = False
+    labels: Mapping[float, str] = field(default_factory=dict)
+    most: float | None = None
+
+    def svg(self) -> str:
+        """Return the chart."""
+        axis, series = _thinned(self.axis, self.series)
+        drawn = _stacked(series) if self.stacked else series
+        top = (
+            self.most if self.most is not None else max((value for values in drawn.values() for value in values if math.isfinite(value)), default=1.0)
+        )
+        place = _Place(axis, top or 1.0)
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(self.title)}" '
+            'font-family="sans-serif" font-size="11">',
+            f'<text x="{_LEFT}" y="16" font-size="13" font-weight="bold">{html.escape(self.title)}</text>',
+            *self._grid(place, axis),
+        ]
+        below: Sequence[float] = [0.0] * len(axis)
+        for colour, (_, values) in zip(_colours(len(drawn)), drawn.items(), strict=True):
+            if self.stacked:
+                parts.append(f'<path d="{place.area(below, values)}" fill="{colour}" fill-opacity="0.8" stroke="none"/>')
+                below = values
+            else:
+                parts.append(f'<path d="{place.line(values)}" fill="none" stroke="{colour}" stroke-width="1.6" stroke-linejoin="round"/>')
+        return "".join([*parts, *self._legend(list(drawn)), "</svg>"])
+
+    def _grid(self, place: _Place, axis: Sequence[float]) -> list[str]:
+        found = []
+        for value in _ticks(place.top):
+            y = place.y(value)
+            found.append(f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
+            found.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="#555">{_number(value)}{html.escape(self.unit)}</text>')
+        for value, label in (self.labels or _axis_labels(axis)).items():
+            anchor = "end" if axis and value == axis[-1] else "start" if axis and value == axis[0] else "middle"
+            found.append(f'<text x="{place.x(value):.1f}" y="{HEIGHT - 12}" text-anchor="{anchor}" fill="#555">{html.escape(label)}</text>')
+        return found
+
+    def _legend(self, names: Sequence[str]) -> list[str]:
+        if len(names) < 2:
+            return []
+        found, x = [], float(WIDTH - _RIGHT)
+        for colour, name in reversed(list(zip(_colours(len(names)), names, strict=True))):
+            x -= 16 + 6.2 * len(name)
+            found.append(f'<rect x="{x:.0f}" y="8" width="9" height="9" fill="{colour}"/><text x="{x + 12:.0f}" y="16">{html.escape(name)}</text>')
+        return found
+
+
+class _Place:
+    """Where values stand on the page."""
+
+    def __init__(self, axis: Sequence[float], top: float) -> None:
+        self.top = top
+        self._axis, self._first = axis, axis[0] if axis else 0.0
+        self._span = (axis[-1] - self._first if axis else 0.0) or 1.0
+
+    def x(self, value: float) -> float:
+        return _LEFT + (value - self._first) / self._span * (WIDTH - _LEFT - _RIGHT)
+
+    def y(self, value: float) -> float:
+        return HEIGHT - _BOTTOM - min(value, self.top) / self.top * (HEIGHT - _TOP - _BOTTOM)
+
+    def line(self, values: Sequence[float]) -> str:
+        found, open_ = [], False
+        for at, value in zip(self._axis, values, strict=True):
+            if math.isfinite(value):
+                found.append(f"{'L' if open_ else 'M'}{self.x(at):.1f} {self.y(value):.1f}")
+            open_ = math.isfinite(value)
+        return "".join(found)
+
+    def area(self, below: Sequence[float], above: Sequence[float]) -> str:
+        if not self._axis:
+            return ""
+        upper = [f"{self.x(at):.1f} {self.y(value):.1f}" for at, value in zip(self._axis, above, strict=True)]
+        lower = [f"{self.x(at):.1f} {self.y(value):.1f}" for at, value in zip(self._axis, below, strict=True)]
+        return "M" + "L".join([*upper, *reversed(lower)]) + "Z"
+
+
+def _thinned(axis: Sequence[float], series: Mapping[str, Sequence[float]]) -> tuple[list[float], dict[str, list[float]]]:
+    """Return fewer points where there are more than can be seen; the last one stays."""
+    step = max(1, math.ceil(len(axis) / _MOST_POINTS))
+    places = sorted({*range(0, len(axis), step), len(axis) - 1}) if axis else []
+    return [axis[place] for place in places], {name: [values[place] for place in places] for name, values in series.items()}
+
+
+def _stacked(series: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    sums: list[float] = []
+    for name, values in series.items():
+        known = [value if math.isfinite(value) else 0.0 for value in values]
+        sums = [before + value for before, value in zip(sums, known, strict=True)] if sums else known
+        found[name] = sums
+    return found
+
+
+def _colours(number: int) -> list[str]:
+    return [COLOURS[place % len(COLOURS)] for place in range(number)]
+
+
+def _ticks(top: float) -> list[float]:
+    """Return round values from nothing to about the top.
+
+    >>> _ticks(7.3), _ticks(1.0)
+    ([0.0, 2.0, 4.0, 6.0], [0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+    """
+    rough = top / 5
+    size = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * size for factor in (1, 2, 5, 10) if factor * size >= rough * 0.999)
+    return [round(place * step, 12) for place in range(int(top / step + 1e-9) + 1)]
+
+
+def _axis_labels(axis: Sequence[float]) -> dict[float, str]:
+    return {value: _number(value) for value in dict.fromkeys((axis[0], axis[len(axis) // 2], axis[-1]))} if axis else {}
+
+
+def _number(value: float) -> str:
+    """Return a number in few characters.
+
+    >>> _number(0.25), _number(1200), _number(3_400_000)
+    ('0.25', '1,200', '3.4M')
+    """
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:g}M"
+    return f"{value:,.0f}" if value == int(value) else f"{value:g}"
