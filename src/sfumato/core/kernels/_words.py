@@ -50,3 +50,23 @@ def trailing_zeros(typing: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], cgutils.false_bit)
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def fetch_row(typing: Any, table: Any, row: Any) -> Any:
+    """Ask for the beginning of a row of a table of two dimensions, contiguous, ahead of its use; nothing checks that it is there."""
+    del typing, row
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        width = builder.extract_value(array.shape, 1)
+        pointer = builder.bitcast(builder.gep(array.data, [builder.mul(arguments[1], width)]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+        found: Any = cgutils
+        fetch = found.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        # for writing, to be kept in all caches, data
+        builder.call(fetch, [pointer, number(1), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.none(table, types.int64), generate

@@ -1,0 +1,489 @@
+"""z-anonymity: decides record by record who shares an attribute, over one ring of records in order of time.
+
+``pairs`` is a table of open addresses: a person, a node, when the person last showed it, when it was last shown in the person's name. A record that
+leaves the window takes with it the pairs that nobody has renewed, then its path, then the path's nodes: nothing is kept of what is gone. Records
+older than the newest one stand in a heap of their own. Node -1 of a person says that nothing may be made up in their name.
+
+Kept of a record: its time, its person, its path with level and kind; and, where people may be made up, for each category of it the record before it
+that has the same, so that all of a category can be walked through from the latest on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels._words import fetch_row
+
+HEAD, TAIL, WAITING, PAIRS, NEWEST, DRAWN, FAKES = 0, 1, 2, 3, 4, 5, 6
+"""Where the counts stand: the first record of the ring and the one after the last, records in the heap, pairs, the newest time, draws, fakes."""
+REST, GENERALISE, ORIGINAL = 0, 1, 2
+"""Where the ways stand: whether what is released finer is left out of the count, whether categories are released, whether all is as published."""
+FAKE, OPTED_OUT = 1, 2
+"""Kinds of records."""
+NEVER = np.iinfo(np.int64).min
+_SUPPRESSED, _LATE = -1, -2
+_NOBODY = -1
+_AHEAD = 4
+_LINKS = 3
+
+
+# fmt: off
+@kernel
+def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: Any, missing: Any, begin: int, window: int, ways: Any, pool_size: int,
+           secret: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, levels: Any, fakes: Any, scratch: Any) -> Any:
+    # fmt: on
+    """Decide of records from ``begin`` on; return the place of the first that there is no room for.
+
+    ``missing`` is how many people at most may be made up for each record. ``fakes[0]`` has where the made-up people of each record begin among
+    those of ``fakes[2]``, ``fakes[1]`` the place of the true one among them. ``scratch`` is room for choosing them.
+    """
+    rows = tables[2]
+    most = rows.shape[1] - 2
+    begins, places, made_up = fakes
+    for place in range(begin, len(times)):
+        room = most + 2 + missing[place]
+        if 2 * (counts[PAIRS] + room) > len(pairs) or counts[TAIL] - counts[HEAD] + room > len(ring) or counts[WAITING] + room > len(heap):
+            return place
+        if counts[FAKES] + missing[place] > len(made_up):
+            return place
+        _ask_ahead(place, people, path_of, ways, tables, pairs, ring, counts, secret)
+        begins[place], places[place] = counts[FAKES], 0
+        time, path = times[place], path_of[place]
+        if time > counts[NEWEST]:
+            counts[NEWEST] = time
+        horizon = counts[NEWEST] - window
+        _expire(horizon, ways, tables, pairs, ring, heap, counts, secret)
+        if time < horizon:
+            levels[place] = _LATE
+            if path >= 0:
+                _unused(path, tables)
+            continue
+        if path < 0:
+            levels[place] = _SUPPRESSED
+            continue
+        kind = 0
+        if opted_out[place]:
+            kind = OPTED_OUT
+            slot = _pair(people[place], _NOBODY, pairs, counts, secret)
+            pairs[slot, 2] = max(time, pairs[slot, 2])
+        released = np.int64(_SUPPRESSED)
+        for level in range(_counted(rows[path, most], ways)):
+            node = rows[path, level]
+            shared = _shown(people[place], node, time, tables, pairs, counts, secret)
+            if released == _SUPPRESSED and (level == 0 or ways[GENERALISE]):
+                if shared >= thresholds[place]:
+                    released = level
+                # few are missing, and there is a category in which others can be found
+                elif level == 0 and missing[place] >= thresholds[place] - shared and rows[path, most] > 1:
+                    made = _made_up(place, people[place], path, time, thresholds[place], pool_size, ways, fakes,
+                                    tables, pairs, ring, heap, counts, secret, scratch)  # fmt: skip
+                    released = np.int64(0) if made else released
+            if released >= 0 and ways[REST]:
+                break
+        levels[place] = released
+        _keep(time, people[place], path, released, kind, tables, ring, heap, counts)
+    return len(times)
+
+
+@kernel
+def place_pairs(old: Any, pairs: Any, secret: Any) -> None:
+    """Put pairs into a larger table."""
+    mask = len(pairs) - 1
+    for place in range(len(old)):
+        if old[place, 2] != NEVER or old[place, 3] != NEVER:
+            slot = _home(old[place, 0], old[place, 1], mask, secret)
+            while pairs[slot, 2] != NEVER or pairs[slot, 3] != NEVER:
+                slot = (slot + 1) & mask
+            for column in range(4):
+                pairs[slot, column] = old[place, column]
+
+
+@kernel
+def link_anew(number: int, tables: Any, ring: Any) -> None:
+    """Find for each of the first records of a ring those before them."""
+    nodes = tables[6]
+    for node in range(len(nodes)):
+        nodes[node, 3] = -1
+    for record in range(number):
+        _link(record, record, tables, ring)
+
+
+@kernel
+def take_up(entries: Any, ways: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
+    """Take up records that a snapshot holds, as they were decided; there must be room for all."""
+    most = tables[2].shape[1] - 2
+    for place in range(len(entries)):
+        time, person, path = entries[place, 0], entries[place, 1], entries[place, 2] >> 16
+        released, kind = ((entries[place, 2] >> 8) & 255) - 2, entries[place, 2] & 255
+        tables[2][path, most + 1] += 1
+        if time > counts[NEWEST]:
+            counts[NEWEST] = time
+        if kind & FAKE:
+            _made_of(person, tables[2][path, 0], time, tables, pairs, counts, secret)
+        else:
+            for level in range(_reached(released, tables[2][path, most], ways)):
+                _shown(person, tables[2][path, level], time, tables, pairs, counts, secret)
+        if kind & OPTED_OUT:
+            slot = _pair(person, _NOBODY, pairs, counts, secret)
+            pairs[slot, 2] = max(time, pairs[slot, 2])
+        _keep(time, person, path, released, kind, tables, ring, heap, counts)
+
+
+# --- who shows what -------------------------------------------------------------------------------------------------------
+
+
+@inner_kernel
+def _counted(height: Any, ways: Any) -> Any:
+    """Return how many levels of a path are counted: without generalisation only the first two, unless all is as published."""
+    return height if ways[GENERALISE] or ways[ORIGINAL] else min(height, 2)
+
+
+@inner_kernel
+def _reached(released: Any, height: Any, ways: Any) -> Any:
+    """Return on how many levels a record counts: where what is released finer does not count above, on those up to its own."""
+    return released + 1 if ways[REST] and released >= 0 else _counted(height, ways)
+
+
+@inner_kernel
+def _shown(person: Any, node: Any, time: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> Any:
+    """Remember that a person shows a node, and return how many do."""
+    nodes = tables[6]
+    slot = _pair(person, node, pairs, counts, secret)
+    if pairs[slot, 2] == NEVER:
+        nodes[node, 0] += 1
+        if pairs[slot, 3] == NEVER:
+            nodes[node, 1] += 1
+        pairs[slot, 2] = time
+    elif pairs[slot, 2] < time:
+        pairs[slot, 2] = time
+    return nodes[node, 0]
+
+
+@inner_kernel
+def _made_of(person: Any, node: Any, time: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    """Remember that a node is shown in a person's name."""
+    slot = _pair(person, node, pairs, counts, secret)
+    if pairs[slot, 2] == NEVER and pairs[slot, 3] == NEVER:
+        tables[6][node, 1] += 1
+    pairs[slot, 3] = max(time, pairs[slot, 3])
+
+
+@inner_kernel
+def _pair(person: Any, node: Any, pairs: Any, counts: Any, secret: Any) -> Any:
+    """Return the slot of a pair; a new one is put there with no time, and must get one."""
+    mask = len(pairs) - 1
+    slot = _home(person, node, mask, secret)
+    while pairs[slot, 2] != NEVER or pairs[slot, 3] != NEVER:
+        if pairs[slot, 0] == person and pairs[slot, 1] == node:
+            return slot
+        slot = (slot + 1) & mask
+    pairs[slot, 0], pairs[slot, 1] = person, node
+    counts[PAIRS] += 1
+    return slot
+
+
+@inner_kernel
+def _known(person: Any, node: Any, pairs: Any, secret: Any) -> Any:
+    """Return the slot of a pair, -1 where there is none."""
+    mask = len(pairs) - 1
+    slot = _home(person, node, mask, secret)
+    while pairs[slot, 2] != NEVER or pairs[slot, 3] != NEVER:
+        if pairs[slot, 0] == person and pairs[slot, 1] == node:
+            return slot
+        slot = (slot + 1) & mask
+    return np.int64(-1)
+
+
+@inner_kernel
+def _home(person: Any, node: Any, mask: Any, secret: Any) -> Any:
+    mixed = (np.uint64(person) ^ secret[0]) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    mixed = (mixed ^ np.uint64(node) * np.uint64(0xC2B2AE3D27D4EB4F)) * np.uint64(0xD6E8FEB86659FD93)
+    return np.int64((mixed >> np.uint64(32)) & np.uint64(mask))
+
+
+@inner_kernel
+def _ask_ahead(place: Any, people: Any, path_of: Any, ways: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any) -> None:
+    """Ask for the pairs of a record that comes soon, and of one that goes soon: memory is what takes the time."""
+    rows, mask = tables[2], len(pairs) - 1
+    most = rows.shape[1] - 2
+    if place + _AHEAD < len(people) and path_of[place + _AHEAD] >= 0:
+        path = path_of[place + _AHEAD]
+        # where a record counts only up to its level, that is mostly the first
+        for level in range(1 if ways[REST] else _counted(rows[path, most], ways)):
+            fetch_row(pairs, _home(people[place + _AHEAD], rows[path, level], mask, secret))
+    if counts[HEAD] + _AHEAD < counts[TAIL]:
+        slot = (counts[HEAD] + _AHEAD) & (len(ring) - 1)
+        path, released = ring[slot, 2] >> 16, ((ring[slot, 2] >> 8) & 255) - 2
+        for level in range(_reached(released, rows[path, most], ways)):
+            fetch_row(pairs, _home(ring[slot, 1], rows[path, level], mask, secret))
+
+
+@inner_kernel
+def _forget_pair(slot: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    """Empty a slot, and move up what stood behind it for want of room."""
+    mask = len(pairs) - 1
+    counts[PAIRS] -= 1
+    behind = (slot + 1) & mask
+    while pairs[behind, 2] != NEVER or pairs[behind, 3] != NEVER:
+        home = _home(pairs[behind, 0], pairs[behind, 1], mask, secret)
+        if ((behind - home) & mask) >= ((behind - slot) & mask):
+            for column in range(4):
+                pairs[slot, column] = pairs[behind, column]
+            slot = behind
+        behind = (behind + 1) & mask
+    pairs[slot, 2], pairs[slot, 3] = NEVER, NEVER
+
+
+# --- records in the window ------------------------------------------------------------------------------------------------
+
+
+@inner_kernel
+def _keep(time: Any, person: Any, path: Any, released: Any, kind: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
+    packed = (np.int64(path) << 16) | ((released + 2) << 8) | kind
+    if time < counts[NEWEST]:
+        _heap_in(time, person, packed, heap, counts)
+        return
+    slot = counts[TAIL] & (len(ring) - 1)
+    ring[slot, 0], ring[slot, 1], ring[slot, 2] = time, person, packed
+    _link(counts[TAIL], slot, tables, ring)
+    counts[TAIL] += 1
+
+
+@inner_kernel
+def _link(record: Any, slot: Any, tables: Any, ring: Any) -> None:
+    """Let each category of a record know it as the latest; of made-up ones nobody knows."""
+    rows, nodes = tables[2], tables[6]
+    if ring.shape[1] > _LINKS and not ring[slot, 2] & FAKE:
+        path = ring[slot, 2] >> 16
+        for level in range(1, rows[path, rows.shape[1] - 2]):
+            node = rows[path, level]
+            ring[slot, _LINKS + level - 1] = nodes[node, 3]
+            nodes[node, 3] = record
+
+
+@inner_kernel
+def _before(slot: Any, category: Any, tables: Any, ring: Any) -> Any:
+    """Return the record before one of a category."""
+    rows = tables[2]
+    path = ring[slot, 2] >> 16
+    for level in range(1, rows[path, rows.shape[1] - 2]):
+        if rows[path, level] == category:
+            return ring[slot, _LINKS + level - 1]
+    return np.int64(-1)
+
+
+@inner_kernel
+def _expire(horizon: Any, ways: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
+    while counts[HEAD] < counts[TAIL]:
+        slot = counts[HEAD] & (len(ring) - 1)
+        if ring[slot, 0] >= horizon:
+            break
+        counts[HEAD] += 1
+        _gone(ring[slot, 1], ring[slot, 2], horizon, ways, tables, pairs, counts, secret)
+    while counts[WAITING] > 0 and heap[0, 0] < horizon:
+        person, packed = heap[0, 1], heap[0, 2]
+        _heap_out(heap, counts)
+        _gone(person, packed, horizon, ways, tables, pairs, counts, secret)
+
+
+@inner_kernel
+def _gone(person: Any, packed: Any, horizon: Any, ways: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    rows = tables[2]
+    path, released, kind = packed >> 16, ((packed >> 8) & 255) - 2, packed & 255
+    reached = 1 if kind & FAKE else _reached(released, rows[path, rows.shape[1] - 2], ways)
+    for level in range(reached):
+        _fade(person, rows[path, level], horizon, tables, pairs, counts, secret)
+    if kind & OPTED_OUT:
+        _fade(person, _NOBODY, horizon, tables, pairs, counts, secret)
+    _unused(path, tables)
+
+
+@inner_kernel
+def _fade(person: Any, node: Any, horizon: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    """Forget of a pair what is older than the window."""
+    nodes = tables[6]
+    slot = _known(person, node, pairs, secret)
+    if slot < 0:
+        return
+    if NEVER < pairs[slot, 2] < horizon:
+        pairs[slot, 2] = NEVER
+        if node >= 0:
+            nodes[node, 0] -= 1
+    if NEVER < pairs[slot, 3] < horizon:
+        pairs[slot, 3] = NEVER
+    if pairs[slot, 2] == NEVER and pairs[slot, 3] == NEVER:
+        if node >= 0:
+            nodes[node, 1] -= 1
+        _forget_pair(slot, pairs, counts, secret)
+
+
+@inner_kernel
+def _unused(path: Any, tables: Any) -> None:
+    """Let go of a path, and of its nodes, where no record uses them any more."""
+    path_slots, path_keys, rows, free_paths, node_slots, node_keys, nodes, free_nodes, sizes = tables
+    most = rows.shape[1] - 2
+    rows[path, most + 1] -= 1
+    if rows[path, most + 1] > 0:
+        return
+    for level in range(rows[path, most]):
+        node = rows[path, level]
+        nodes[node, 2] -= 1
+        if nodes[node, 2] == 0:
+            _give_back(node, node_slots, node_keys, free_nodes, sizes, 1)
+    _give_back(path, path_slots, path_keys, free_paths, sizes, 0)
+
+
+@inner_kernel
+def _give_back(number: Any, slots: Any, keys: Any, free: Any, sizes: Any, which: int) -> None:
+    mask = len(slots) - 1
+    slot = np.int64(keys[number, 0] & np.uint64(mask))
+    while slots[slot] != number:
+        slot = (slot + 1) & mask
+    behind = (slot + 1) & mask
+    while slots[behind] >= 0:
+        home = np.int64(keys[slots[behind], 0] & np.uint64(mask))
+        if ((behind - home) & mask) >= ((behind - slot) & mask):
+            slots[slot] = slots[behind]
+            slot = behind
+        behind = (behind + 1) & mask
+    slots[slot] = -1
+    free[sizes[which]] = number
+    sizes[which] += 1
+
+
+@inner_kernel
+def _heap_in(time: Any, person: Any, packed: Any, heap: Any, counts: Any) -> None:
+    place = counts[WAITING]
+    counts[WAITING] += 1
+    while place > 0 and heap[(place - 1) // 2, 0] > time:
+        above = (place - 1) // 2
+        heap[place, 0], heap[place, 1], heap[place, 2] = heap[above, 0], heap[above, 1], heap[above, 2]
+        place = above
+    heap[place, 0], heap[place, 1], heap[place, 2] = time, person, packed
+
+
+@inner_kernel
+def _heap_out(heap: Any, counts: Any) -> None:
+    """Take the oldest record out of the heap."""
+    counts[WAITING] -= 1
+    last, place = counts[WAITING], np.int64(0)
+    while 2 * place + 1 < last:
+        below = 2 * place + 1
+        if below + 1 < last and heap[below + 1, 0] < heap[below, 0]:
+            below += 1
+        if heap[below, 0] >= heap[last, 0]:
+            break
+        heap[place, 0], heap[place, 1], heap[place, 2] = heap[below, 0], heap[below, 1], heap[below, 2]
+        place = below
+    heap[place, 0], heap[place, 1], heap[place, 2] = heap[last, 0], heap[last, 1], heap[last, 2]
+
+
+# --- made-up people -------------------------------------------------------------------------------------------------------
+
+
+# fmt: off
+@inner_kernel
+def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, pool_size: int, ways: Any, fakes: Any, tables: Any, pairs: Any, ring: Any,
+             heap: Any, counts: Any, secret: Any, scratch: Any) -> Any:
+    # fmt: on
+    """Find people of the same category in whose name the attribute is shown too, so that enough seem to; return whether there are any.
+
+    As published: the latest people of the category, the true one last, and nobody is remembered. Otherwise people are drawn among the latest, the
+    true one stands anywhere, all are remembered, and the true one must have shown the category before, as all others have.
+    """
+    rows, nodes = tables[2], tables[6]
+    attribute, category = rows[path, 0], rows[path, 1]
+    places, made_up = fakes[1], fakes[2]
+    needed = asked - nodes[attribute, 0 if ways[ORIGINAL] else 1]
+    if needed <= 0:
+        return True
+    if ways[ORIGINAL]:
+        in_category = nodes[category, 0] + (0 if _known(person, category, pairs, secret) >= 0 else 1)
+        if in_category - nodes[attribute, 0] < needed:
+            return False
+    pool, found = scratch
+    wanted = needed if ways[ORIGINAL] else min(needed * pool_size, len(pool))
+    # a walk without end would let a rare category stop the stream
+    steps = len(ring) if ways[ORIGINAL] else 32 * wanted + 256
+    number, is_known = 0, ways[ORIGINAL]
+    record = nodes[category, 3]
+    counts[DRAWN] += 1
+    while record >= counts[HEAD] and steps > 0 and (number < wanted or not is_known):
+        slot = record & (len(ring) - 1)
+        other, record = ring[slot, 1], _before(slot, category, tables, ring)
+        steps -= 1
+        if other == person:
+            is_known = True
+        elif number < wanted and _may_stand(other, attribute, pairs, secret) and _is_new(other, found, counts[DRAWN]):
+            pool[number] = other
+            number += 1
+    if number < needed or not is_known:
+        return False
+    if not ways[ORIGINAL]:
+        for step in range(needed):
+            chosen = step + np.int64(_draw(counts, secret) % np.uint64(number - step))
+            pool[step], pool[chosen] = pool[chosen], pool[step]
+        places[place] = np.int64(_draw(counts, secret) % np.uint64(needed + 1))
+    else:
+        places[place] = needed
+    for step in range(needed):
+        made_up[counts[FAKES]] = pool[step]
+        counts[FAKES] += 1
+        if not ways[ORIGINAL]:
+            _made_of(pool[step], attribute, time, tables, pairs, counts, secret)
+            rows[path, rows.shape[1] - 1] += 1
+            _keep(time, pool[step], path, np.int64(0), FAKE, tables, ring, heap, counts)
+    return True
+
+
+@inner_kernel
+def _may_stand(person: Any, attribute: Any, pairs: Any, secret: Any) -> Any:
+    """Return whether an attribute may be made up for somebody: neither have they shown it, nor did it seem so, nor have they opted out."""
+    return _known(person, attribute, pairs, secret) < 0 and _known(person, _NOBODY, pairs, secret) < 0
+
+
+@inner_kernel
+def _is_new(person: Any, found: Any, stamp: Any) -> Any:
+    """Return whether somebody is found for the first time under a stamp; ``found`` has more room than anybody needs."""
+    mask = len(found) - 1
+    slot = np.int64((np.uint64(person) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & mask
+    while found[slot, 1] == stamp:
+        if found[slot, 0] == person:
+            return False
+        slot = (slot + 1) & mask
+    found[slot, 0], found[slot, 1] = person, stamp
+    return True
+
+
+@inner_kernel
+def _draw(counts: Any, secret: Any) -> Any:
+    """Return a random number: SipHash-2-4 of how many were drawn before, under the secret of these records."""
+    counts[DRAWN] += 1
+    v0 = secret[2] ^ np.uint64(0x736F6D6570736575)
+    v1 = secret[3] ^ np.uint64(0x646F72616E646F6D)
+    v2 = secret[2] ^ np.uint64(0x6C7967656E657261)
+    v3 = secret[3] ^ np.uint64(0x7465646279746573)
+    for step in range(6):
+        word = np.uint64(counts[DRAWN]) if step == 0 else np.uint64(8) << np.uint64(56)
+        if step < 2:
+            v3 ^= word
+        if step == 2:
+            v2 ^= np.uint64(0xFF)
+        for _ in range(2 if step < 2 else 1):
+            v0 += v1
+            v1 = ((v1 << np.uint64(13)) | (v1 >> np.uint64(51))) ^ v0
+            v0 = (v0 << np.uint64(32)) | (v0 >> np.uint64(32))
+            v2 += v3
+            v3 = ((v3 << np.uint64(16)) | (v3 >> np.uint64(48))) ^ v2
+            v0 += v3
+            v3 = ((v3 << np.uint64(21)) | (v3 >> np.uint64(43))) ^ v0
+            v2 += v1
+            v1 = ((v1 << np.uint64(17)) | (v1 >> np.uint64(47))) ^ v2
+            v2 = (v2 << np.uint64(32)) | (v2 >> np.uint64(32))
+        if step < 2:
+            v0 ^= word
+    return v0 ^ v1 ^ v2 ^ v3

@@ -1,0 +1,126 @@
+"""The kernel decides as the pseudocode does, record by record, however the stream is cut into pieces."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.algorithms.z_anonymity import ZAnonymity
+from sfumato.core.chance import derived_chance
+from sfumato.core.durations import SECOND
+from sfumato.core.events import LATE, EventDecisions, Events, EventSession
+from tests.plain_z_anonymity import Output, algorithm_1, algorithm_2, algorithm_5, paths, rest
+
+WINDOW = 20
+LEAVES = ["a.b.c", "a.b.d", "a.b.e", "a.f.g", "a.f.h", "i.j.k", "i.j.l", "i.m", "n", "o.p.q.r"]
+
+
+@st.composite
+def streams(draw: st.DrawFn, in_order: bool = True, most: int = 120) -> Events:
+    number = draw(st.integers(1, most))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    people = draw(st.integers(1, 12))
+    # equal times, gaps that empty the window, and times that jump back by less and by more than it
+    steps = random.choice([0, 0, 1, 2, 7, 45], number) if in_order else random.choice([0, 1, 2, 9, 45, -1, -8, -25], number)
+    weights = random.dirichlet(np.ones(len(LEAVES)) * draw(st.sampled_from([0.3, 3.0])))
+    leaves = pa.array([LEAVES[place] for place in random.choice(len(LEAVES), number, p=weights)])
+    return Events(np.arange(number), np.cumsum(steps) * SECOND, random.integers(0, people, number), leaves, random.random(number) < 0.1)
+
+
+def tuples(events: Events) -> list[tuple[int, int, tuple[str, ...]]]:
+    return [(t, u, paths(s)) for t, u, s in zip(events.times.tolist(), events.people.tolist(), events.attributes.to_pylist(), strict=True)]
+
+
+def outputs(decisions: EventDecisions) -> list[Output]:
+    """Return what left because of each record, in the order in which it left."""
+    left: list[Output] = [[] for _ in range(len(decisions))]
+    texts = decisions.published["s"].to_pylist()
+    for place, person in zip(decisions.places.tolist(), decisions.shown.tolist(), strict=True):
+        left[place].append((person, texts[place]))
+    return left
+
+
+def pushed(session: EventSession, events: Events, size: int) -> list[Output]:
+    return [one for first in range(0, len(events), size) for one in outputs(session.push(events.part(first, first + size)))]
+
+
+def search(**given: object) -> ZAnonymity:
+    return ZAnonymity(**({"time": "t", "path": "s", "window": f"{WINDOW}s"} | given))
+
+
+@settings(max_examples=60, deadline=None)
+@given(events=streams(), z=st.integers(2, 6), size=st.sampled_from([1, 7, 200]))
+def test_without_generalisation_it_decides_as_algorithm_1(events: Events, z: int, size: int) -> None:
+    left = pushed(search(z=z, generalise=False, count="all").start(), events, size)
+    assert left == list(algorithm_1(tuples(events), z, WINDOW * SECOND))
+
+
+@settings(max_examples=60, deadline=None)
+@given(events=streams(), z=st.integers(2, 6), size=st.sampled_from([1, 7, 200]))
+def test_with_generalisation_it_decides_as_algorithm_2(events: Events, z: int, size: int) -> None:
+    left = pushed(search(z=z, count="all").start(), events, size)
+    assert left == list(algorithm_2(tuples(events), z, WINDOW * SECOND))
+
+
+@pytest.mark.parametrize("generalise", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(events=streams(), z=st.integers(2, 8), diffmax=st.sampled_from([1, 2, 5, 0.25, 0.5]), size=st.sampled_from([1, 7, 200]))
+def test_the_original_with_noise_decides_as_algorithm_5(generalise: bool, events: Events, z: int, diffmax: float, size: int) -> None:
+    events = Events(events.numbers, events.times, events.people, events.attributes)
+    left = pushed(search(z=z, generalise=generalise, original=True, noise={"diffmax": diffmax}).start(), events, size)
+    most = int(z * diffmax) if isinstance(diffmax, float) else min(diffmax, z - 1)
+    expected = list(algorithm_5(tuples(events), z, WINDOW * SECOND, most, generalise))
+    assert [Counter(one) for one in left] == [Counter(one) for one in expected]
+    # the true one is last in both
+    assert [one[-1:] for one in left] == [one[-1:] for one in expected]
+
+
+@pytest.mark.parametrize("generalise", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(events=streams(in_order=False), z=st.integers(2, 6), size=st.sampled_from([1, 7, 200]))
+def test_the_rest_is_counted_as_it_is_defined_whatever_the_clock_does(generalise: bool, events: Events, z: int, size: int) -> None:
+    session = search(z=z, generalise=generalise).start()
+    pieces = [session.push(events.part(first, first + size)) for first in range(0, len(events), size)]
+    left = [one for piece in pieces for one in outputs(piece)]
+    late = [level == LATE for piece in pieces for level in piece.levels.tolist()]
+    expected = list(rest(tuples(events), z, WINDOW * SECOND, generalise))
+    assert left == [[one] if isinstance(one, tuple) else [] for one in expected]
+    assert late == [one == "late" for one in expected]
+
+
+WAYS = {
+    "plain": {},
+    "all": {"count": "all"},
+    "noise": {"noise": {"diffmax": 0.5}},
+    "steps": {"tuning": {"by": "steps", "every": "5s", "k": 2, "p": 0.5}},
+    "search": {"tuning": {"every": "5s", "k": 3, "p": 0.9, "hysteresis": 0.0}, "noise": {"diffmax": 2}, "floors": {"0-24": 3}},
+}
+
+
+@pytest.mark.parametrize("name", WAYS)
+@settings(max_examples=15, deadline=None)
+@given(events=streams(in_order=False), z=st.integers(2, 6), size=st.sampled_from([5, 11]), cut=st.integers(0, 100))
+def test_a_session_goes_on_elsewhere_as_if_nothing_had_happened(name: str, events: Events, z: int, size: int, cut: int) -> None:
+    def push(session: EventSession, first: int) -> tuple[object, ...]:
+        with derived_chance(bytes(32), f"records from {first}"):
+            made = session.push(events.part(first, first + size))
+        return made.levels.tolist(), made.thresholds.tolist(), made.places.tolist(), made.shown.tolist(), made.is_fake.tolist()
+
+    one, other = (search(z=z, **WAYS[name]).start() for _ in range(2))
+    for first in range(0, len(events), size):
+        if first >= cut:
+            state = one.snapshot()
+            other = search(z=z, **WAYS[name]).start()
+            other.restore(state)
+            assert other.snapshot() == state
+            assert other.measured().by_level == one.measured().by_level
+            assert np.array_equal(other.people(), one.people())
+            assert push(other, first) == push(one, first)
+        else:
+            push(one, first)
+    assert other.held == one.held == 0
