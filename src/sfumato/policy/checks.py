@@ -91,7 +91,8 @@ class Checks:
             if column.missing and column.role != "sensitive":
                 self._say((*place, "missing"), f"is of no use in a column of role {column.role}", "policy-role-key", "leave it out")
             mask = self._masks.get(name)
-            if column.hierarchy is not None and column.role != "sensitive" and (mask is None or not mask.needs_ladder):
+            of_use = name in getattr(self._algorithm, "attribute_columns", ()) or (mask is not None and mask.needs_ladder)
+            if column.hierarchy is not None and column.role != "sensitive" and not of_use:
                 self._say(
                     (*place, "hierarchy"),
                     f"is of no use in a column of role {column.role}",

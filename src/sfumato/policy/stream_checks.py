@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sfumato.core.interfaces import Promise
     from sfumato.core.masked_column import MaskedColumn
 
-_Wrong = tuple[Place, str, str, str | None]
 _OF_TIMES = ("timestamp", "date", "integer", "decimal")
 _WINDOW = "window: {count: 1000}, or {time: 10m, column: ..., lateness: 1m}"
 _LEFT_OUT = "leave it out"
@@ -59,64 +58,68 @@ class StreamChecks:
 
     def mistakes(self) -> list[Mistake]:
         """Return them all."""
-        found = (*self._window(), *self._of_time(), *self._people(), *self._needs_a_window(), *self._beside(), *self._columns(), *self._search())
-        return [Mistake(key_text(path), words, code, hint, self.lines.at(path)) for path, words, code, hint in found]
+        return [*self._window(), *self._of_time(), *self._people(), *self._needs_a_window(), *self._beside(), *self._columns(), *self._search()]
 
-    def _window(self) -> Iterator[_Wrong]:
+    def _wrong(self, path: Place, message: str, code: str, hint: str | None) -> Mistake:
+        return Mistake(key_text(path), message, code, hint, self.lines.at(path))
+
+    def _window(self) -> Iterator[Mistake]:
         window = self.policy.window
         if window is None or any(path[:1] == ("window",) for path in self.unknown):
             return
         kinds = [kind for kind in ("count", "time", "session") if getattr(window, kind) is not None]
         if len(kinds) != 1:
             what = f"names {' and '.join(kinds)}" if kinds else "says neither count nor time nor session"
-            yield ("window",), f"{what}, and a window is one of them", "policy-window", _WINDOW
+            yield self._wrong(("window",), f"{what}, and a window is one of them", "policy-window", _WINDOW)
             return
         if window.count is not None:
             given = window.model_fields_set & {"column", "lateness", "unit", "starts"}
             for key in sorted(given):
-                yield ("window", key), "says something only of windows of time and of sessions", "policy-window", _LEFT_OUT
+                yield self._wrong(("window", key), "says something only of windows of time and of sessions", "policy-window", _LEFT_OUT)
             if window.most < window.count:
-                yield ("window", "most"), "lets fewer records be held than one window has", "policy-window", f"most: {window.count}"
+                yield self._wrong(("window", "most"), "lets fewer records be held than one window has", "policy-window", f"most: {window.count}")
         if window.time is not None and window.starts is not None:
-            yield ("window", "starts"), "says something only of sessions", "policy-window", _LEFT_OUT
+            yield self._wrong(("window", "starts"), "says something only of sessions", "policy-window", _LEFT_OUT)
         if not window.length and window.count is None:
-            yield ("window", kinds[0]), "is no time at all", "policy-window", f"{kinds[0]}: 10m"
+            yield self._wrong(("window", kinds[0]), "is no time at all", "policy-window", f"{kinds[0]}: 10m")
 
-    def _of_time(self) -> Iterator[_Wrong]:
+    def _of_time(self) -> Iterator[Mistake]:
         window = self.policy.window
         if window is None or window.count is not None or (window.time is None and window.session is None):
             return
         if window.column is None:
             if ("window", "column") not in self.unknown:
-                yield ("window",), "does not say which column has the time of a record", "policy-window", "column: at"
+                yield self._wrong(("window",), "does not say which column has the time of a record", "policy-window", "column: at")
             return
         yield from self._named("column", window.column)
         column = self.policy.columns.get(window.column)
         if column is not None and column.type is not None and column.type not in _OF_TIMES:
             words = f"the column {window.column} is of type {column.type}, which says no time"
-            yield ("window", "column"), words, "policy-window-time", "a column of type timestamp, date, integer or decimal"
+            yield self._wrong(("window", "column"), words, "policy-window-time", "a column of type timestamp, date, integer or decimal")
         for name in window.starts.reads if window.starts is not None else ():
             yield from self._named("starts", name)
         if window.session is not None and self.policy.subject is None:
-            yield ("window", "session"), "sessions are those of people, and nothing says whose a record is", "policy-stream-subject", "subject: ..."
+            yield self._wrong(
+                ("window", "session"), "sessions are those of people, and nothing says whose a record is", "policy-stream-subject", "subject: ..."
+            )
 
-    def _named(self, key: str, name: str) -> Iterator[_Wrong]:
+    def _named(self, key: str, name: str) -> Iterator[Mistake]:
         if name not in self.policy.columns and ("columns",) not in self.unknown:
             hint = suggestion(name, self.policy.columns)
-            yield ("window", key), f"the column {name} is not among the columns", "policy-unknown-column", hint
+            yield self._wrong(("window", key), f"the column {name} is not among the columns", "policy-unknown-column", hint)
 
-    def _people(self) -> Iterator[_Wrong]:
+    def _people(self) -> Iterator[Mistake]:
         if self.policy.subject is not None or ("subject",) in self.unknown:
             return
         hint = "subject: ..., the column that says whose a record is"
         if self.policy.promises:
             words = "a stream has many records of one person, and promises are about people: nothing says whose a record is"
-            yield ("subject",), words, "policy-stream-subject", hint
+            yield self._wrong(("subject",), words, "policy-stream-subject", hint)
         elif self.algorithm is not None and way_of(self.algorithm) == "events":
             name = self.algorithm.component_name()
-            yield ("subject",), f"{name} counts people: nothing says whose a record is", "policy-stream-subject", hint
+            yield self._wrong(("subject",), f"{name} counts people: nothing says whose a record is", "policy-stream-subject", hint)
 
-    def _needs_a_window(self) -> Iterator[_Wrong]:
+    def _needs_a_window(self) -> Iterator[Mistake]:
         """Yield what needs a window and has none, and what needs none of its own and has one."""
         if self.algorithm is None or ("window",) in self.unknown:
             return
@@ -125,34 +128,37 @@ class StreamChecks:
         if way == "windows" and self.policy.window is None:
             if any(column.role == "quasi_identifier" for column in self.policy.columns.values()):
                 words = f"{name} generalises the records of a window together, and there is none"
-                yield ("window",), words, "policy-window-missing", _WINDOW
+                yield self._wrong(("window",), words, "policy-window-missing", _WINDOW)
             for column in wide:
                 words = "looks at all records of a window, and there is none"
-                yield ("columns", column, "mask"), words, "policy-window-missing", _WINDOW
+                yield self._wrong(("columns", column, "mask"), words, "policy-window-missing", _WINDOW)
         if way != "windows":
             if self.policy.window is not None:
-                yield ("window",), f"{name} works without windows of records", "policy-window", _LEFT_OUT
+                yield self._wrong(("window",), f"{name} works without windows of records", "policy-window", _LEFT_OUT)
             for column in wide:
                 words = f"looks at all records of a window, and {name} has none"
-                yield ("columns", column, "mask"), words, "policy-stream", "another mask, or algorithm: mondrian with a window"
+                yield self._wrong(("columns", column, "mask"), words, "policy-stream", "another mask, or algorithm: mondrian with a window")
 
-    def _beside(self) -> Iterator[_Wrong]:
+    def _beside(self) -> Iterator[Mistake]:
         """Yield what is said of tables and means nothing of a stream."""
         if self.policy.order == "source" and not self.policy.promises:
-            yield ("order",), "source order would tell which record is whose", "policy-order", _LEFT_OUT
+            yield self._wrong(("order",), "source order would tell which record is whose", "policy-order", _LEFT_OUT)
         if self.policy.suppression_limit:
             words = "is a part of all rows, and a stream never has all"
-            yield ("suppression_limit",), words, "policy-stream", "window: {on_small: suppress} leaves out what cannot be published"
+            yield self._wrong(("suppression_limit",), words, "policy-stream", "window: {on_small: suppress} leaves out what cannot be published")
         if self.policy.retention is not None:
-            yield ("retention",), "archives rows of a table, and this is a stream", "policy-stream", _LEFT_OUT
+            yield self._wrong(("retention",), "archives rows of a table, and this is a stream", "policy-stream", _LEFT_OUT)
 
-    def _columns(self) -> Iterator[_Wrong]:
+    def _columns(self) -> Iterator[Mistake]:
         for name, column in self.policy.columns.items():
             for key, words, hint in _of_column(column):
-                yield ("columns", name, key), words, "policy-stream", hint
+                yield self._wrong(("columns", name, key), words, "policy-stream", hint)
 
-    def _search(self) -> Iterator[_Wrong]:
+    def _search(self) -> Iterator[Mistake]:
         if self.algorithm is None or way_of(self.algorithm) == "windows":
+            return
+        if way_of(self.algorithm) == "events":
+            yield from self._events()
             return
         name = self.algorithm.component_name()
         for place, promise in self.promises.items():
@@ -160,7 +166,36 @@ class StreamChecks:
                 if scale == "ordered" and column in self.policy.columns and self.policy.columns[column].hierarchy is None:
                     words = f"measures distances by the order of all values of {column}, and {name} does not wait for them"
                     hint = f"{yaml_text(column)}: {{role: sensitive, hierarchy: ...}} written down, or algorithm: mondrian with a window"
-                    yield ("promises", place), words, "policy-stream", hint
+                    yield self._wrong(("promises", place), words, "policy-stream", hint)
+
+    def _events(self) -> Iterator[Mistake]:
+        """Yield what is wrong where each record is decided of by itself."""
+        name, columns = self.algorithm.component_name(), self.policy.columns
+        attribute, taxonomy = self.algorithm.attribute_columns, getattr(self.algorithm, "taxonomy", None)
+        noise = getattr(self.algorithm, "noise", None)
+        for column in dict.fromkeys([*attribute, self.algorithm.time, *([noise.opted_out] if noise is not None and noise.opted_out else [])]):
+            if column not in columns and ("columns",) not in self.unknown:
+                words = f"{name} looks at the column {column}, which the policy does not name"
+                yield self._wrong(("algorithm",), words, "policy-unknown-column", suggestion(column, columns))
+        for column in attribute:
+            if column in columns and (columns[column].mask is not None or columns[column].role not in ("sensitive", "other")):
+                words = f"{name} publishes the column as far as enough people share it"
+                key = "mask" if columns[column].mask is not None else "role"
+                yield self._wrong(("columns", column, key), words, "policy-stream", "role: sensitive, without a mask")
+        for column, entry in columns.items():
+            if entry.role == "quasi_identifier" and column not in attribute:
+                words = f"{name} generalises nothing but its attribute"
+                yield self._wrong(("columns", column, "role"), words, "policy-stream", "another role, or algorithm: mondrian with a window")
+        if self.promises:
+            words = f"{name} makes classes of nobody, and keeps its own promise"
+            yield self._wrong(("promises",), words, "policy-stream", _LEFT_OUT)
+        when = columns[self.algorithm.time].type if self.algorithm.time in columns else None
+        if when is not None and when not in _OF_TIMES:
+            words = f"the column {self.algorithm.time} is of type {when}, which says no time"
+            yield self._wrong(("algorithm",), words, "policy-window-time", "a column of type timestamp, date, integer or decimal")
+        if taxonomy is not None and taxonomy in columns and columns[taxonomy].hierarchy is None:
+            words = f"{name} generalises {taxonomy} by its hierarchy, and it has none"
+            yield self._wrong(("columns", taxonomy), words, "policy-hierarchy-missing", "hierarchy: {taxonomy: {path: ...}}")
 
 
 def _of_column(column: Column) -> Iterator[tuple[str, str, str]]:

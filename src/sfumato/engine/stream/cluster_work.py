@@ -86,7 +86,7 @@ class ClusterWork(Work):
         if found is None:
             raise AssertionError("a search over clusters keeps promises of what is published too")
         self.state = replace(self.state, learnt=replace(self.state.learnt, looked=True))
-        self._hand_out(*found)
+        self._hand_out(*found, self.state.next_number - 1)
 
     def _nowhere(self) -> list[Placed]:
         """Return the scales with no value on them."""

@@ -22,9 +22,9 @@ class Measures:
     weighed: int = 0
     carried: int = 0
 
-    def released(self, numbers: NDArray[np.int64], last: int, spans: Sequence[NDArray[np.float64]]) -> Measures:
-        """Take a further release, whose records had these numbers; ``last`` is the last record that had come."""
-        waited = last - numbers[numbers >= 0]
+    def released(self, numbers: NDArray[np.int64], last: int | None, spans: Sequence[NDArray[np.float64]]) -> Measures:
+        """Take a further release, whose records had these numbers; ``last`` is the record that they waited for, None where they waited for none."""
+        waited = np.zeros(0, np.int64) if last is None else last - numbers[numbers >= 0]
         return replace(
             self,
             releases=self.releases + 1,

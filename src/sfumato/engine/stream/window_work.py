@@ -109,7 +109,8 @@ class WindowWork(Work):
             first = self.state.next_cluster
             numbered = replace(closed.release, clusters=np.where(closed.release.clusters < 0, -1, closed.release.clusters + first))
             self.state = replace(self.state, next_cluster=int(numbered.clusters.max(initial=first - 1)) + 1)
-            self._hand_out(numbered, closed.spans)
+            last = int(rows.numbers[-1]) if rows is not None and self._window.count is not None else self.state.next_number - 1
+            self._hand_out(numbered, closed.spans, last)
 
     def _leave_out_carried(self) -> None:
         if self.state.carried is not None:

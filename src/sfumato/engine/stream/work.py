@@ -150,9 +150,10 @@ class Work:
     def _end(self) -> None:
         """Nothing waits."""
 
-    def _hand_out(self, release: StreamRelease, spans: Any) -> None:
+    def _hand_out(self, release: StreamRelease, spans: Any, last: int | None = None) -> None:
+        """Hand out a release; ``last`` is the record with which it could leave, where it had to wait for one."""
         self._releases.append(release)
-        measures = self.state.measures.released(release.numbers, self.state.next_number - 1, spans)
+        measures = self.state.measures.released(release.numbers, last, spans)
         self.state = replace(self.state, measures=measures)
 
     def _pushed(self, came: int, before: Accounts) -> Pushed:
