@@ -71,28 +71,38 @@ def killed_stream(folder: Path, number: int, kills: int, chance: random.Random) 
     source, written, ended = folder / "events.jsonl", 0, Counter[str]()
     source.touch()
     for trial in range(kills):
-        process = _started(folder)
-        until = time.monotonic() + chance.uniform(0.5, 3.5)
-        goal = number * (trial + 1) // kills
-        while time.monotonic() < until:
-            more = min(goal - written, chance.randrange(1, 1 + max(1, number // kills // 3)))
-            with source.open("a") as file:
-                # half a line is written now and then, as others write
-                text = records(written, more)
-                file.write(text[: len(text) // 2])
-                file.flush()
-                time.sleep(chance.uniform(0, 0.05))
-                file.write(text[len(text) // 2 :])
-            written += more
-            time.sleep(chance.uniform(0, 0.2))
+        before, process = _commits(folder), _started(folder)
+        goal, until, deadline = number * (trial + 1) // kills, chance.uniform(0.1, 3), time.monotonic() + 60
+        began = time.monotonic() if trial % 3 == 0 else None
+        while began is None or time.monotonic() < began + until:
+            written += _append(source, written, min(goal - written, chance.randrange(1, max(2, number // kills // 20))), chance)
+            # most of the time it is killed after a commit, when something can be lost
+            if began is None and (_commits(folder) != before or time.monotonic() > deadline):
+                began = time.monotonic()
         process.send_signal(signal.SIGKILL)
         ended["killed" if process.wait() == -signal.SIGKILL else "failed"] += 1
-        with source.open("a") as file:
-            file.write(records(written, goal - written))
-        written = goal
+        ended["after a commit"] += _commits(folder) != before
+        written += _append(source, written, goal - written, chance)
     process = _started(folder, "--once")
     ended["done" if process.wait() == 0 else "failed"] += 1
     return ended
+
+
+def _append(source: Path, start: int, number: int, chance: random.Random) -> int:
+    """Append records as others write: now and then half a line first."""
+    text = records(start, number)
+    with source.open("a") as file:
+        file.write(text[: len(text) // 2])
+        file.flush()
+        time.sleep(chance.uniform(0, 0.05))
+        file.write(text[len(text) // 2 :])
+    return number
+
+
+def _commits(folder: Path) -> int:
+    """Return something that changes with every commit."""
+    status = folder / "state" / "status.json"
+    return status.stat().st_mtime_ns if status.exists() else 0
 
 
 def check(folder: Path, number: int) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from sfumato.core.condition import Condition
-from sfumato.core.files import PolicyPath
 from sfumato.core.settings import Settings
 
 Unit = Literal["s", "ms", "us"]
@@ -65,8 +64,10 @@ class StreamSettings(Settings):
         Field(ge=1, le=1_000_000, description="from how many of the first records types and hierarchies are made, where there are no windows"),
     ] = 1_000
     state: Annotated[
-        PolicyPath | None,
-        Field(description="the private folder that says how far the stream has come; one of the installation's own where none is named"),
+        str | None,
+        Field(
+            min_length=1, description="the private folder that says how far the stream has come; one of the installation's own where none is named"
+        ),
     ] = None
 
 

@@ -21,7 +21,10 @@ _LINES = {
 _SHARES = ("p_kanon", "residual", "loss")
 _ENTROPIES = {"before": "entropy_before", "after": "entropy_after"}
 _BECAME = ("released", "aggregated", "suppressed", "late", "dead", "held")
-_STYLE = "body{font:15px/1.5 sans-serif;max-width:780px;margin:2em auto;padding:0 1em;color:#222}svg{width:100%;height:auto;margin:.4em 0 1em}h2{margin-top:2em}"
+_STYLE = (
+    "body{font:15px/1.5 sans-serif;max-width:780px;margin:2em auto;padding:0 1em;color:#222}"
+    "svg{width:100%;height:auto;margin:.4em 0 1em}h2{margin-top:2em}"
+)
 
 
 def stream_page(title: str, views: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:

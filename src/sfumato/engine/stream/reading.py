@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from sfumato.core import json_stream
+from sfumato.core import delimited_stream, json_stream
 from sfumato.core.decoded import Decoded
+from sfumato.core.delimited_stream import Dialect
 from sfumato.core.file_set import files_of, is_several
 from sfumato.core.followed_files import FollowedFiles, Stretch, whole_lines
 from sfumato.core.formats import is_of
@@ -25,6 +26,8 @@ from sfumato.errors import Mistake, PolicyError, UnreachableError
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
 
+_HEADER = 1 << 20
+_FIRST = 1_000
 _KINDS: Mapping[str, Kind] = {"integer": "integer", "decimal": "number"}
 
 
@@ -93,7 +96,8 @@ class Reading:
 
     def decode(self, stretch: Stretch) -> Decoded:
         """Return the records of a stretch."""
-        return self._records.decode(stretch)
+        decoded: Decoded = self._records.decode(stretch)
+        return decoded
 
     def wait(self, seconds: float) -> None:
         """Wait for something to come."""
@@ -151,10 +155,11 @@ class _JsonRecords:
 
     def _first_kinds(self, block: bytes) -> dict[str, Kind]:
         """Return the kinds of the policy's columns: as it declares them, as the first records have them, or text."""
-        found = shape_of(block, self._separator)
+        lines = block.split(b"\n", _FIRST)[:_FIRST]
+        found = shape_of(b"\n".join(lines), self._separator)
         if found is None:
             shape = Shape({})
-            for line in filter(bytes.strip, block.split(b"\n")):
+            for line in filter(bytes.strip, lines):
                 try:
                     shape.add(record(line, self._separator))
                 except (NotARecordError, UnicodeDecodeError):
@@ -168,22 +173,25 @@ class _JsonRecords:
 
 
 class _DelimitedRecords:
-    """Records of delimited text; the names of the columns stand in the first line of each file."""
+    """Records of delimited text; the names of the columns stand in the first line of each file, or in the policy."""
 
     def __init__(self, settings: Any, policy: Policy, again: Callable[[str, int, int], bytes]) -> None:
         self._settings, self._policy, self._again = settings, policy, again
+        self._dialect = Dialect(settings.delimiter, settings.quote, settings.escape)
         self._names: dict[str, list[str]] = {}
 
     def whole(self, block: bytes, ended: bool) -> int:
-        from sfumato.core import delimited_stream
-
-        return delimited_stream.whole_records(block, ended, self._settings.quote, self._settings.escape)
+        return delimited_stream.whole_records(block, ended, self._dialect)
 
     def decode(self, stretch: Stretch) -> Decoded:
-        return delimited_stream.decoded(stretch.content, self._settings, self._header(stretch), list(self._policy.columns), stretch.start == 0)
+        names, beginning = self._header(stretch), stretch.start == 0
+        columns = names if self._policy.unnamed == "refuse" else [name for name in names if name in self._policy.columns]
+        return delimited_stream.decoded(stretch.content, self._dialect, names, columns, self._settings.header and beginning, beginning)
 
     def _header(self, stretch: Stretch) -> list[str]:
+        if not self._settings.header:
+            return list(self._settings.columns or self._policy.columns)
         if stretch.place not in self._names:
-            beginning = stretch.content if stretch.start == 0 else self._again(stretch.place, 0, min(stretch.start, 1 << 20))
-            self._names[stretch.place] = delimited_stream.names_of(beginning, self._settings)
+            beginning = stretch.content if stretch.start == 0 else self._again(stretch.place, 0, min(stretch.start, _HEADER))
+            self._names[stretch.place] = delimited_stream.header_of(beginning, self._dialect) or []
         return self._names[stretch.place]

@@ -17,7 +17,7 @@ def measured_over_time(loaded: Loaded) -> dict[str, list[dict[str, Any]]]:
     folder = state_folder(loaded)
     if not (folder / "state.sqlite").is_file():
         raise UsageError(f"there is no state of this stream in {folder}", code="stream-unknown", hint="sfumato stream run policy.yaml begins it")
-    views: dict[str, list[dict[str, Any]]] = {name: [] for name in loaded.policy.views or {"": None}}
+    views: dict[str, list[dict[str, Any]]] = {name: [] for name in [*loaded.policy.views] or [""]}
     try:
         with closing(sqlite3.connect(f"file:{folder / 'state.sqlite'}?mode=ro", uri=True)) as database:
             for view, records, told in database.execute("SELECT view, records, told FROM measured ORDER BY view, records"):

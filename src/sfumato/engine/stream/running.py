@@ -84,7 +84,7 @@ def state_folder(loaded: Loaded) -> Path:
     """Return the private folder of a policy's stream: the one it names, or one of the installation's own."""
     settings = loaded.policy.stream
     if settings is not None and settings.state is not None:
-        return Path(settings.state)
+        return (loaded.folder or Path()) / settings.state
     name = hashlib.sha256(identity_of(loaded.policy, loaded.path).encode()).hexdigest()[:16]
     return places.folder("streams") / name
 
@@ -221,7 +221,7 @@ class _Stream:
         if wrong:
             raise SfumatoError("records are not accounted for", code="stream-accounts", hint="report it; nothing of this batch was published")
         snapshots = {name: view.session.snapshot() for name, view in self._views.items()} if snapshot else None
-        measured = {name: _told(view.session.measured()) for name, view in self._views.items()}
+        measured = {name: _told({**view.session.measured(), "accounts": accounts[name].as_mapping()}) for name, view in self._views.items()}
         poison = {name: view.poison for name, view in self._views.items()}
         self._ledger.commit(Commit(self._since.pieces, self._reading.position, accounts, segments, files, measured, snapshots, poison))
         for name, view in self._views.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import IO, Any
 
@@ -148,7 +148,7 @@ class Spool:
     def _bytes(self, start: int, number: int) -> bytes:
         """Return bytes of the line, from as many files as they lie in."""
         parts, begins = [], self._begins()
-        for begin, following in zip(begins, [*begins[1:], None], strict=True):
+        for begin, following in zip_longest(begins, begins[1:]):
             if number <= 0 or begin > start or (following is not None and following <= start):
                 continue
             with file_errors(self._file(begin)), self._file(begin).open("rb") as file:

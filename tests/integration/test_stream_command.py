@@ -1,0 +1,281 @@
+"""``sfumato stream`` as a user calls it: files, folders and pipes in, releases out, and one clear sentence for what goes wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sfumato.engine.stream import growing
+from sfumato.engine.stream.running import Running, run_stream
+from sfumato.errors import SfumatoError
+
+CANARY = "Qkxcanary"
+
+
+def line(number: int, **further: Any) -> str:
+    told = {"pid": number % 40, "name": f"{CANARY} {number}", "age": 20 + number * 7 % 60, "illness": ("flu", "gout")[number % 2]}
+    return json.dumps(told | further) + "\n"
+
+
+def policy(**further: Any) -> dict[str, Any]:
+    return {
+        "source": "events.jsonl",
+        "subject": "pid",
+        "columns": {
+            "pid": {"role": "identifier"},
+            "name": {"role": "identifier"},
+            "age": {"role": "quasi_identifier", "type": "integer"},
+            "illness": {"role": "sensitive"},
+        },
+        "promises": [{"k_anonymity": {"k": 3}}],
+        "window": {"count": 20},
+        "stream": {"state": "state"},
+        "sink": "release.jsonl",
+        **further,
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "events.jsonl").write_text("".join(map(line, range(100))))
+    return tmp_path
+
+
+def written(folder: Path, **further: Any) -> Path:
+    (folder / "policy.yaml").write_text(json.dumps(policy(**further)))
+    return folder / "policy.yaml"
+
+
+def released(folder: Path, name: str = "release.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(text) for text in (folder / name).read_text().splitlines()]
+
+
+def run(path: Path, **further: Any) -> dict[str, int]:
+    return dict(run_stream(path, Running(once=True, **further)).views[""].accounts)
+
+
+def test_a_file_is_read_to_its_end_and_every_record_told_of(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    ended = sfumato_command("stream", "run", written(folder), "--once", "--format", "json")
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)
+    assert told["views"][""]["accounts"] == {"released": 100, "aggregated": 0, "suppressed": 0, "late": 0, "dead": 0, "held": 0}
+    assert len(released(folder)) == 100
+    assert CANARY not in (folder / "release.jsonl").read_text() + ended.stdout + ended.stderr
+    status = sfumato_command("stream", "status", folder / "policy.yaml")
+    assert "state     ended" in status.stdout
+    assert "100 released" in status.stdout
+    report = sfumato_command("stream", "report", folder / "policy.yaml", "-o", folder / "page.html")
+    assert report.returncode == 0, report.stderr
+    assert "<svg" in (folder / "page.html").read_text()
+
+
+def test_a_second_run_goes_on_where_the_first_has_ended(folder: Path) -> None:
+    path = written(folder)
+    run(path)
+    first = (folder / "release.jsonl").read_bytes()
+    with (folder / "events.jsonl").open("a") as file:
+        file.write("".join(map(line, range(100, 140))))
+    accounts = run(path)
+    assert accounts["released"] == 140
+    assert (folder / "release.jsonl").read_bytes().startswith(first)
+    assert len(released(folder)) == 140
+
+
+def test_records_that_wait_are_kept_and_leave_with_the_next_run(folder: Path) -> None:
+    path = written(folder)
+    (folder / "events.jsonl").write_text("".join(map(line, range(110))))
+    assert run(path, at_end="keep")["held"] == 10
+    with (folder / "events.jsonl").open("a") as file:
+        file.write("".join(map(line, range(110, 120))))
+    assert run(path, at_end="keep") | {"x": 0} == {"released": 120, "aggregated": 0, "suppressed": 0, "late": 0, "dead": 0, "held": 0, "x": 0}
+
+
+def test_bad_records_are_dead_letters_whole_in_a_private_file_and_nowhere_else(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    with (folder / "events.jsonl").open("a") as file:
+        file.write(f"{CANARY} is no record\n" + line(7, age="old") + line(8, secret=CANARY) + '{"pid": 1, "pid": 2}\n')
+    ended = sfumato_command("stream", "run", written(folder), "--once")
+    assert ended.returncode == 0, ended.stderr
+    assert "4 dead letters" in ended.stdout
+    assert CANARY not in ended.stdout + ended.stderr
+    letters = [json.loads(text) for text in (folder / "state" / "dead_letters.jsonl").read_text().splitlines()]
+    assert [(letter["record"], letter["code"]) for letter in letters] == [
+        (100, "json-line"),
+        (101, "json-type"),
+        (102, "json-field-unnamed"),
+        (103, "json-line"),
+    ]
+    assert CANARY in letters[0]["content"]
+    assert (folder / "state" / "dead_letters.jsonl").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pipe_is_read_to_its_end(folder: Path) -> None:
+    path = written(folder, source={"standard_input": {"format": "json_lines"}}, sink={"standard_output": {"format": "json_lines"}})
+    ended = subprocess.run(
+        [sys.executable, "-m", "sfumato", "stream", "run", str(path)],
+        input="".join(map(line, range(60))),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert len(ended.stdout.splitlines()) == 60
+    assert "60 released" in ended.stderr
+
+
+def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
+    (folder / "events.jsonl").write_text("".join(map(line, range(20_000))))
+    path = written(folder, sink={"standard_output": {"format": "json_lines"}})
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sfumato", "stream", "run", str(path), "--once"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert CANARY.encode() not in process.stderr.read()
+    process.stderr.close()
+
+
+def test_a_stream_that_is_stopped_keeps_what_waits_and_says_so(folder: Path) -> None:
+    (folder / "events.jsonl").write_text("".join(map(line, range(110))))
+    path = written(folder)
+    process = subprocess.Popen([sys.executable, "-m", "sfumato", "stream", "run", str(path)], stdout=subprocess.PIPE, text=True)
+    status, deadline = folder / "state" / "status.json", time.monotonic() + 60
+    while not (status.exists() and json.loads(status.read_text())["records"] == 110):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    answer, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "100 released, 10 held" in answer
+
+
+def test_delimited_text_and_folders_are_read_file_by_file(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for part in range(3):
+        rows = "".join(f"{n},{CANARY},{20 + n % 50},flu\n" for n in range(part * 40, part * 40 + 40))
+        (tmp_path / "in" / f"{part}.csv").write_text(f"pid,name,age,illness\n{rows}{'too,short' if part else ''}\n")
+    path = written(tmp_path, source="in/", sink="release.csv")
+    accounts = run(path)
+    assert (accounts["released"], accounts["dead"]) == (120, 2)
+    lines = (tmp_path / "release.csv").read_text().splitlines()
+    assert (lines[0], len(lines)) == ("age,illness", 121)
+
+
+def test_arrow_comes_and_goes_in_files(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    rows = pa.table({"pid": range(60), "name": [CANARY] * 60, "age": [20 + n % 50 for n in range(60)], "illness": ["flu", "gout"] * 30})
+    with pa.OSFile(str(tmp_path / "in" / "a.arrow"), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+        writer.write_table(rows, max_chunksize=25)
+    with pa.OSFile(str(tmp_path / "in" / "b.arrow"), "wb") as file, pa.ipc.new_stream(file, rows.schema) as writer:
+        writer.write_table(rows, max_chunksize=25)
+    assert run(written(tmp_path, source="in/", sink="out.arrow"))["released"] == 120
+    listed = [json.loads(text) for text in (tmp_path / "out.arrow" / "manifest.jsonl").read_text().splitlines()]
+    with pa.OSFile(str(tmp_path / "out.arrow" / listed[0]["file"])) as file:
+        assert sum(each["rows"] for each in listed) == 120
+        assert pa.ipc.open_file(file).read_all().column_names == ["age", "illness"]
+
+
+def test_a_full_disk_is_one_clear_error_and_the_next_run_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write = written(folder), os.pwrite
+
+    def full(handle: int, content: Any, at: int) -> int:
+        if at > 100:
+            raise OSError(28, "No space left on device")
+        return write(handle, content[:50], at)
+
+    monkeypatch.setattr(growing.os, "pwrite", full)
+    with pytest.raises(SfumatoError) as refused:
+        run(path)
+    assert (refused.value.code, CANARY in str(refused.value)) == ("disk-full", False)
+    monkeypatch.undo()
+    assert run(path)["released"] == 100
+    assert len(released(folder)) == 100
+
+
+def test_a_state_folder_that_cannot_be_written_is_refused(folder: Path) -> None:
+    (folder / "state").write_text("a file")
+    with pytest.raises(SfumatoError) as refused:
+        run(written(folder))
+    assert refused.value.status == 5
+
+
+def test_a_release_that_somebody_has_shortened_is_not_written_to(folder: Path) -> None:
+    path = written(folder)
+    run(path)
+    (folder / "release.jsonl").write_text("")
+    with pytest.raises(SfumatoError) as refused:
+        run(path)
+    assert refused.value.code == "stream-sink-shortened"
+
+
+def test_a_policy_that_was_changed_does_not_take_up_the_old_state(folder: Path) -> None:
+    run(written(folder))
+    with pytest.raises(SfumatoError) as refused:
+        run(written(folder, promises=[{"k_anonymity": {"k": 2}}]))
+    assert refused.value.code == "stream-state-policy"
+
+
+def test_a_stream_that_follows_takes_what_is_appended(folder: Path) -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=run_stream, args=(written(folder), Running(on_stop="flush"), stop))
+    thread.start()
+    with (folder / "events.jsonl").open("a") as file:
+        for number in range(100, 160):
+            file.write(line(number)[:10])
+            file.flush()
+            file.write(line(number)[10:])
+            file.flush()
+    deadline = time.monotonic() + 60
+    while not ((folder / "release.jsonl").exists() and len(released(folder)) >= 140):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    stop.set()
+    thread.join(60)
+    assert len(released(folder)) == 160
+
+
+def test_a_source_or_sink_that_cannot_be_a_streams_is_refused(folder: Path) -> None:
+    for further, code in (
+        ({"source": "a.parquet"}, "policy-stream-source"),
+        ({"sink": "a.xlsx"}, "policy-stream-sink"),
+        ({"sink": None}, "policy-stream-sink"),
+    ):
+        with pytest.raises(SfumatoError) as refused:
+            run(written(folder, **{**further, "stream": {"state": f"state-{code}"}}))
+        assert code in str(refused.value)
+
+
+def test_two_runs_under_one_secret_release_the_same_bytes(folder: Path) -> None:
+    run(written(folder))
+    first = (folder / "release.jsonl").read_bytes()
+    secret = (folder / "state" / "secret").read_bytes()
+    (folder / "again").mkdir()
+    (folder / "again" / "secret").write_bytes(secret)
+    run(written(folder, sink="again.jsonl", stream={"state": "again"}))
+    assert (folder / "again.jsonl").read_bytes() == first
+
+
+def test_an_unfinished_last_line_of_a_pipe_is_a_record(folder: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, "".join(map(line, range(60))).rstrip("\n").encode())
+    os.close(write)
+    path = written(folder, source={"standard_input": {"format": "json_lines"}})
+    with os.fdopen(read, "rb", buffering=0) as pipe:
+        assert isinstance(pipe, io.FileIO)
+        progress = run_stream(path, Running(), pipe=pipe)
+    assert progress.views[""].accounts["released"] == 60
