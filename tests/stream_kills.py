@@ -161,10 +161,6 @@ def _check_manifests(folder: Path) -> None:
 
 
 def _started(folder: Path, *further: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "sfumato", "stream", "run", "policy.yaml", *further],
-        cwd=folder,
-        env=dict(os.environ),
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / "errors.txt").open("ab"),
-    )
+    command = [sys.executable, "-m", "sfumato", "stream", "run", "policy.yaml", *further]
+    with (folder / "errors.txt").open("ab") as errors:
+        return subprocess.Popen(command, cwd=folder, env=dict(os.environ), stdout=subprocess.DEVNULL, stderr=errors)
