@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -53,7 +54,7 @@ def policy(window: dict[str, Any], l_diversity: bool) -> dict[str, Any]:
 
 def pieces(records: list[dict[str, Any]], cuts: list[int]) -> list[list[dict[str, Any]]]:
     places = [0, *sorted({cut for cut in cuts if cut < len(records)}), len(records)]
-    return [records[first:last] for first, last in zip(places, places[1:], strict=False)]
+    return [records[first:last] for first, last in pairwise(places)]
 
 
 def all_of(records: list[dict[str, Any]], cuts: list[int], given: dict[str, Any], move_at: int | None = None) -> tuple[list[Any], sfumato.Session]:
