@@ -32,12 +32,14 @@ class Scales:
     """The quasi-identifiers and promises of a problem.
 
     ``ladders`` has for each column: ordered, leaves, levels, 0, where its nodes begin; ``nodes`` and ``shares`` have by level and leaf the node that
-    the leaf belongs to, and that node's part of all leaves. ``spans`` is how long each ordered column's line is, NaN where nobody says.
+    the leaf belongs to, and that node's part of all leaves, ``below`` how many leaves that are. ``spans`` is how long each ordered column's line is,
+    NaN where nobody says.
     """
 
     ladders: NDArray[np.int64]
     nodes: NDArray[np.int32]
     shares: NDArray[np.float64]
+    below: NDArray[np.int32]
     spans: NDArray[np.float64]
     weights: NDArray[np.float64]
     smallest: int
@@ -68,7 +70,7 @@ def scales(problem: StreamProblem, sensitive: tuple[str, ...]) -> Scales:
 
 
 def _made(problem: StreamProblem, sensitive: tuple[str, ...]) -> Scales:
-    lines, nodes, shares = _trees(problem.ladders)
+    lines, nodes, shares, below = _trees(problem.ladders)
     ranges = np.asarray(problem.ranges, np.float64).reshape(-1, 2)
     fused, far = [], []
     if are_known(problem.promises):
@@ -79,12 +81,13 @@ def _made(problem: StreamProblem, sensitive: tuple[str, ...]) -> Scales:
                 far.append((_FAR[kind], target, limits[0]))
             else:
                 fused.append((_FUSED[kind], target, *limits, 0.0, 0.0)[:4])
-    own_lines, own_nodes, _ = _trees([problem.sensitive_ladders.get(name) for name in sensitive])
+    own_lines, own_nodes, _, _ = _trees([problem.sensitive_ladders.get(name) for name in sensitive])
     return Scales(
         lines,
         nodes,
         shares,
-        ranges[:, 1] - ranges[:, 0],
+        below,
+        np.where(ranges[:, 1] > ranges[:, 0], ranges[:, 1] - ranges[:, 0], np.nan),
         np.array(problem.weights, np.float64),
         fewest(problem.promises),
         sensitive,
@@ -95,8 +98,8 @@ def _made(problem: StreamProblem, sensitive: tuple[str, ...]) -> Scales:
     )
 
 
-def _trees(ladders: Sequence[Hierarchy | None]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-    lines, nodes, shares, begin = [], [np.empty(0, np.int32)], [np.empty(0)], 0
+def _trees(ladders: Sequence[Hierarchy | None]) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], NDArray[np.int32]]:
+    lines, nodes, shares, below, begin = [], [np.empty(0, np.int32)], [np.empty(0)], [np.empty(0, np.int32)], 0
     for ladder in ladders:
         if ladder is None:
             lines.append((1, 0, 0, 0, 0))
@@ -105,9 +108,10 @@ def _trees(ladders: Sequence[Hierarchy | None]) -> tuple[NDArray[np.int64], NDAr
         for level in range(ladder.height + 1):
             groups = ladder.groups(level)
             nodes.append(groups)
-            shares.append(np.bincount(groups)[groups] / ladder.size)
+            below.append(np.bincount(groups)[groups].astype(np.int32))
+            shares.append(below[-1] / ladder.size)
             begin += ladder.size
-    return np.array(lines, np.int64).reshape(-1, 5), np.concatenate(nodes).astype(np.int32), np.concatenate(shares)
+    return np.array(lines, np.int64).reshape(-1, 5), np.concatenate(nodes).astype(np.int32), np.concatenate(shares), np.concatenate(below)
 
 
 @dataclass(frozen=True, eq=False)

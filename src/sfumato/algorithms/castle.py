@@ -1,19 +1,35 @@
-"""CASTLE: records of a stream wait in clusters, and leave when their cluster keeps the promises, or a cluster that did before can take them.
+"""CASTLE: records of a stream wait in clusters, and leave when their cluster keeps the promises, or one that was published before can take them in.
 
-Cao, Carminati, Ferrari, Tan, "CASTLE: continuously anonymizing data streams" (2011).
+Cao, Carminati, Ferrari, Tan, "CASTLE: continuously anonymizing data streams" (2011). Here people are counted, not records. A cluster keeps every
+promise when it is published, is merged and is split, t-closeness against the latest records; one that is used again is tested with all it has held
+and the record that joins. What the paper publishes alone, with its sensitive value, is left out here, or waits for others who fit nowhere.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 from pydantic import Field
 
+from sfumato.algorithms._castle_plain import PlainCastle
+from sfumato.algorithms._castle_rules import Rules, columns_of
+from sfumato.algorithms._points import are_known, fewest
 from sfumato.core.settings import Settings
+from sfumato.core.stream import ClusterSession, StreamProblem
 
 
 class Castle(Settings):
-    """Clusters of a stream, without windows: a record leaves at the latest when ``delta`` others have come after it."""
+    """Clusters of a stream, without windows: a record leaves at the latest when ``delta`` others have come after it.
+
+    Needs the promise k_anonymity: its k is how many people a cluster is split by. A cluster of twice as many people is split around people taken by
+    chance, with a sensitive promise by shares of its values, rounded up.
+
+    Guarantee: every published cluster keeps every promise, one that is used again over all records that it has held; with ``outliers: suppress`` no
+    record waits for more than ``delta`` others, with ``wait`` those who fit nowhere may. Cost: for each record about beta x columns, and when it is
+    published the people of its cluster / k x columns; some 100,000 records a second. Does not protect a person who is seen again and again: the boxes
+    of several clusters can be intersected.
+    """
 
     delta: Annotated[int, Field(ge=1, description="how many records may come after one before it must leave")] = 10_000
     beta: Annotated[int, Field(ge=1, description="the most clusters that records wait in")] = 50
@@ -28,3 +44,37 @@ class Castle(Settings):
     horizon: Annotated[
         int | None, Field(ge=1, description="how many of the latest records t-closeness compares a cluster with; delta where it is not given")
     ] = None
+
+    def start(self, problem: StreamProblem) -> ClusterSession:
+        """Begin a session."""
+        if not are_known(problem.promises):
+            return PlainCastle(self.rules(problem), problem)
+        from sfumato.algorithms._castle_session import CompiledCastle
+
+        return CompiledCastle(self.rules(problem), problem)
+
+    def rules(self, problem: StreamProblem) -> Rules:
+        """Return what a session goes by."""
+        sensitive = tuple(dict.fromkeys(name for promise in problem.promises for name in promise.reads))
+        diverse = [(promise.reads[0], how[1]) for promise in problem.promises if (how := promise.compiled_on_points()) and how[0] in _VALUES]
+        target = diverse[0][0] if diverse else sensitive[0] if sensitive else ""
+        # the last of the limits is l, with the recursive kind c comes before it
+        least = max([1, *(math.ceil(limits[-1]) for name, limits in diverse if name == target)])
+        return Rules(
+            self.delta,
+            self.beta,
+            self.mu,
+            self.reusable,
+            self.outliers == "wait",
+            self.horizon or self.delta,
+            fewest(problem.promises),
+            sensitive,
+            bool(sensitive),
+            least,
+            sensitive.index(target) if sensitive else 0,
+            all(promise.monotone_when_grown for promise in problem.promises),
+            columns_of(problem),
+        )
+
+
+_VALUES = ("distinct", "entropy", "recursive")
