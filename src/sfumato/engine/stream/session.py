@@ -22,6 +22,7 @@ from sfumato.engine.stream.cluster_work import ClusterWork
 from sfumato.engine.stream.event_work import EventWork
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import schema_of, take
+from sfumato.engine.stream.ledger import Ledger
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan, plan_stream, resolve_stream
@@ -127,6 +128,7 @@ class Session:
             "searches": self._search is not None,
         }
         parts = {"waiting": written_state.rows_as_bytes(state.waiting), "carried": written_state.rows_as_bytes(state.carried)}
+        parts["ledger"] = state.ledger.as_bytes()
         parts["search"] = self._search.snapshot() if self._search is not None else b""
         return written_state.written(head, parts)
 
@@ -152,6 +154,7 @@ class Session:
             next_cluster=head["next_cluster"],
             names={int(person): name for person, name in head["names"].items()},
             measures=Measures.of_state(head["measures"]),
+            ledger=Ledger.of_bytes(parts["ledger"]),
         )
         search = None
         if head["searches"] and plan is not None:

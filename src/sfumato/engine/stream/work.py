@@ -19,6 +19,7 @@ from sfumato.engine.stream.closing import Learnt, release_of
 from sfumato.engine.stream.dead_letters import DeadLetter, Unfit
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import Taken, fitted
+from sfumato.engine.stream.ledger import Ledger
 from sfumato.engine.stream.masking import mask_as_they_come
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.people import People
@@ -46,6 +47,7 @@ class State:
     time_kind: ValueType | None = None
     next_cluster: int = 0
     names: Mapping[int, Any] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
     measures: Measures = field(default_factory=Measures)
 
 
