@@ -4,10 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean
+.PHONY: demo demo-stream test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
+
+demo-stream: $(VENV)/.core
+	@$(BIN)/python examples/demo_stream.py
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(WORKERS)

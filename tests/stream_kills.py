@@ -130,11 +130,10 @@ def _check_clusters(folder: Path, view: str, accounts: dict[str, int]) -> None:
     links = np.fromfile(folder / "state" / "links" / f"{view}.rows", "<i8").reshape(-1, 2)
     assert len(rows) == len(links) == accounts["released"]
     assert len(np.unique(links[:, 0])) == len(links), "a record is released twice"
-    # a session numbers the records that could be read
-    readable = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines() if line.startswith("{")]
+    lines = (folder / "events.jsonl").read_text().splitlines()
     people, shown = defaultdict(set), defaultdict(set)
     for row, (place, cluster) in zip(rows, links.tolist(), strict=True):
-        original = readable[place]
+        original = json.loads(lines[place])
         assert row["illness"] == original["illness"]
         for name in ("zip", "age"):
             low, high = _ends(row[name])

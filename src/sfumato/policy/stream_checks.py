@@ -161,6 +161,15 @@ class StreamChecks:
             yield from self._events()
             return
         name = self.algorithm.component_name()
+        known = [promise for promise in self.promises.values() if promise is not None]
+        if known and len(known) == len(self.promises) and not any(promise.component_name() == "k_anonymity" for promise in known):
+            words = f"{name} gathers k people in a cluster, and nothing says how many that are"
+            yield self._wrong(("promises",), words, "policy-stream", "k_anonymity: {k: 5} beside them")
+        for column in dict.fromkeys(column for promise in known for column in promise.reads):
+            mask = self.masks.get(column)
+            if mask is not None and (mask.card.scope != "value" or not mask.card.deterministic):
+                words = f"a promise looks at the column, and {name} must know what becomes of a value before it is published"
+                yield self._wrong(("columns", column, "mask"), words, "policy-stream", "a mask that is a function of the value, or none")
         for place, promise in self.promises.items():
             for column, scale in promise.scales.items() if promise is not None else ():
                 if scale == "ordered" and column in self.policy.columns and self.policy.columns[column].hierarchy is None:

@@ -359,18 +359,21 @@ def test_an_unknown_value_does_what_the_policy_says() -> None:
         assert shown == ({"*"} if account == "released" else {"red"})
 
 
+DAYS = ["2026-01-01", "2026-01-03", "2026-05-01", "2026-05-09"]
+
+
 @pytest.mark.parametrize(
     ("column", "values", "shown"),
     [
         ({"type": "decimal"}, ["1.5", "2.25", "9", "9.75"], {"[1.50, 2.25]", "[9.00, 9.75]"}),
         ({}, [1.5, 2.25, 9.0, 9.75], {"[1.5, 2.25]", "[9, 9.75]"}),
-        ({"type": "date", "publish": "interval"}, ["2026-01-01", "2026-01-03", "2026-05-01", "2026-05-09"], {"[2026-01-01, 2026-01-03]", "[2026-05-01, 2026-05-09]"}),
-        ({"type": "date"}, ["2026-01-01", "2026-01-03", "2026-05-01", "2026-05-09"], {"2026-01", "2026-05"}),
+        ({"type": "date", "publish": "interval"}, DAYS, {"[2026-01-01, 2026-01-03]", "[2026-05-01, 2026-05-09]"}),
+        ({"type": "date"}, DAYS, {"2026-01", "2026-05"}),
         ({"type": "ip"}, ["10.0.0.1", "10.0.0.2", "2001:db8::1", "2001:db8::2"], {"10.0.0.0/24", "2001:db8::/64"}),
         ({"type": "text", "hierarchy": {"prefix": {}}}, ["10961", "10967", "12047", "12049"], {"1096*", "1204*"}),
         ({"type": "integer", "hierarchy": {"interval": {"width": 10}}, "level": {"minimum": 1}}, [21, 22, 35, 36], {"[20, 29]", "[30, 39]"}),
     ],
-)  # fmt: skip
+)
 def test_boxes_are_written_as_a_table_writes_them(column: dict[str, Any], values: list[Any], shown: set[str]) -> None:
     columns = COLUMNS | {"age": {"role": "quasi_identifier"} | column}
     rows = [record | {"age": value} for record, value in zip(records([0] * 4), values, strict=True)]

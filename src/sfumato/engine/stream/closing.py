@@ -78,7 +78,7 @@ def close_window(plan: StreamPlan, rows: Rows, known: Learnt) -> Closed:
         if not isinstance(found, np.ndarray):
             break
         waiting |= found
-    dead = unfit.letters(rows.numbers)
+    dead = unfit.letters(rows.numbers, rows.columns(plan.needed))
     waiting = waiting | kept if found is None else waiting
     carries = plan.window is not None and plan.window.on_small == "carry"
     suppressed = left_out & unfit.fits | (np.zeros(len(rows), bool) if carries else waiting & unfit.fits)

@@ -85,7 +85,8 @@ class ClusterWork(Work):
         found = release_of(self._plan, leaving, clusters, boxes, {}, promised, self.state.learnt, whole=False)
         if found is None:
             raise AssertionError("a search over clusters keeps promises of what is published too")
-        self.state = replace(self.state, learnt=replace(self.state.learnt, looked=True))
+        ledger = self.state.ledger.checked(self._plan, clusters.identities[clusters.cluster_of], leaving.people, coded.codes)
+        self.state = replace(self.state, learnt=replace(self.state.learnt, looked=True), ledger=ledger)
         self._hand_out(*found, self.state.next_number - 1)
 
     def _nowhere(self) -> list[Placed]:

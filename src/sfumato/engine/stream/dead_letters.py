@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, order=True)
 class DeadLetter:
-    """A record that was set aside: its number, why as the code of an error, and the column that is to blame where one is."""
+    """A record that was set aside: its number, why as the code of an error, and the column that is to blame where one is.
+
+    ``content`` is what is known of the record, for its keeper alone; it is never shown.
+    """
 
     number: int
     code: str
     column: str | None = None
+    content: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
 
 class Unfit:
@@ -36,9 +42,14 @@ class Unfit:
             self._reasons.append((code, column))
             self._reason[rows & self.fits] = len(self._reasons) - 1
 
-    def letters(self, numbers: NDArray[np.int64]) -> list[DeadLetter]:
-        """Return the rows that do not fit, whose numbers these are."""
-        return [DeadLetter(int(numbers[place]), *self._reasons[self._reason[place]]) for place in np.flatnonzero(~self.fits).tolist()]
+    def letters(self, numbers: NDArray[np.int64], rows: pa.RecordBatch | None = None) -> list[DeadLetter]:
+        """Return the rows that do not fit, whose numbers these are, and what is known of them."""
+        places = np.flatnonzero(~self.fits).tolist()
+        contents = [None] * len(places) if rows is None or not places else rows.take(pa.array(places)).to_pylist()
+        reasons = (self._reasons[self._reason[place]] for place in places)
+        return [
+            DeadLetter(int(numbers[place]), code, column, content) for place, (code, column), content in zip(places, reasons, contents, strict=True)
+        ]
 
 
 def counted(letters: Iterable[DeadLetter]) -> dict[str, int]:

@@ -1,269 +1,72 @@
-"""The ledger of a stream: a private folder that says how far it has come, so that after any crash it goes on as if there had been none.
+"""Ledger: who has been published in which cluster, where clusters are used again, so that promises are measured over all that a cluster has held.
 
-One transaction says together what was read, what became of it and how long every file of the release is. Whatever was written beyond that is no
-part of the release, and is cut off by the next start, which makes the same bytes again: all chance comes from the secret that lies here.
+It is kept apart from the search and counts in another way. What t-closeness compares a cluster with moves from record to record, so that it is the
+search alone that measures it; people and values are counted here.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import secrets
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from types import TracebackType
-from typing import IO, Any
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from sfumato.core.files import file_errors
-from sfumato.core.stream import Accounts
-from sfumato.errors import UnreachableError
+import numpy as np
+from numpy.typing import NDArray
 
-VERSION = 1
-_DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
-_TABLES = """
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE piece (first INTEGER PRIMARY KEY, records INTEGER NOT NULL, place TEXT NOT NULL, start INTEGER NOT NULL, finish INTEGER NOT NULL);
-CREATE TABLE view (name TEXT PRIMARY KEY, accounts TEXT NOT NULL, snapshot BLOB, poison INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
-CREATE TABLE segment (view TEXT, number INTEGER, told TEXT NOT NULL, PRIMARY KEY (view, number)) WITHOUT ROWID;
-CREATE TABLE measured (view TEXT, records INTEGER, told TEXT NOT NULL, PRIMARY KEY (view, records)) WITHOUT ROWID;
-CREATE TABLE file (path TEXT PRIMARY KEY, length INTEGER NOT NULL) WITHOUT ROWID;
-"""
+from sfumato.core.classes import Classes
+from sfumato.engine.stream.plan import StreamPlan
+from sfumato.engine.stream.verify import refuse_broken
 
-
-@dataclass(frozen=True)
-class Piece:
-    """Records that were taken together: the number of the first, how many, and where they stand in the source."""
-
-    first: int
-    records: int
-    place: str
-    start: int
-    finish: int
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Rows of a release that became part of it in one step: a stretch of a file, or a file."""
-
-    file: str
-    start: int
-    finish: int
-    rows: int
+_OF_A_CLASS = ("k_anonymity", "l_diversity")
 
 
 @dataclass(frozen=True, eq=False)
-class Commit:
-    """What one transaction writes down.
-
-    ``snapshots`` are the states of all views after the last piece, where they are to be kept, and ``poison`` how many records of each could not be
-    read until then.
-    """
-
-    pieces: Sequence[Piece]
-    position: Mapping[str, Any]
-    accounts: Mapping[str, Accounts]
-    segments: Mapping[str, Sequence[Segment]] = field(default_factory=dict)
-    files: Mapping[str, int] = field(default_factory=dict)
-    measured: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    snapshots: Mapping[str, bytes] | None = None
-    poison: Mapping[str, int] = field(default_factory=dict)
-
-
 class Ledger:
-    """What a stream has written down. Only one process works with it at a time."""
+    """The rows of the latest clusters, side by side: the cluster, the person, and the codes of sensitive values."""
 
-    def __init__(self, folder: Path, identity: str) -> None:
-        self.folder = folder
-        with file_errors(folder, "written"):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = _locked(folder)
-        try:
-            with file_errors(folder / "secret", "written"):
-                self.secret = _secret(folder / "secret")
-            with self._errors():
-                self._database = sqlite3.connect(folder / "state.sqlite", isolation_level=None)
-                (folder / "state.sqlite").chmod(0o600)
-                self._database.execute("PRAGMA journal_mode = WAL")
-                self._database.execute("PRAGMA synchronous = FULL")
-                self._begin(identity)
-        except BaseException:
-            self._lock.close()
-            raise
+    clusters: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    people: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    codes: Mapping[str, NDArray[np.int32]] = field(default_factory=dict)
 
-    def __enter__(self) -> Ledger:
-        return self
+    def checked(self, plan: StreamPlan, clusters: NDArray[np.int64], people: NDArray[np.int64], codes: Mapping[str, NDArray[np.int32]]) -> Ledger:
+        """Return the ledger with further rows; refuse them where a cluster, with all it has held, does not keep a promise."""
+        kept = {name: np.concatenate([self.codes.get(name, np.empty(0, np.int32)), own]) for name, own in codes.items()}
+        ledger = Ledger(np.concatenate([self.clusters, clusters]), np.concatenate([self.people, people]), kept)
+        # the beginnings of a cluster that was forgotten are known to the search alone
+        known = np.isin(ledger.clusters, np.setdiff1d(clusters, self._forgotten(clusters)))
+        names, of_row = np.unique(ledger.clusters[known], return_inverse=True)
+        seen = Classes(
+            number=len(names),
+            class_of=of_row.reshape(-1).astype(np.int32),
+            counts=np.ones(int(known.sum()), np.int64),
+            sensitive={name: own[known] for name, own in kept.items()},
+            subject=ledger.people[known],
+        )
+        refuse_broken([promise for promise in plan.plan.promises if promise.component_name() in _OF_A_CLASS], seen)
+        return ledger._latest(64 * max(64, getattr(plan.resolved.algorithm, "reusable", 0)))
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+    def _forgotten(self, clusters: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the clusters that were published before and are not here any more: numbers rise."""
+        names, before = np.unique(clusters), np.unique(self.clusters)
+        return names[(names < before.max(initial=-1)) & ~np.isin(names, before)] if len(before) else names[:0]
 
-    def close(self) -> None:
-        """Let others work with it."""
-        self._database.close()
-        self._lock.close()
+    def _latest(self, most: int) -> Ledger:
+        names = np.unique(self.clusters)
+        if len(names) <= most:
+            return self
+        kept = self.clusters >= names[-most]
+        return Ledger(self.clusters[kept], self.people[kept], {name: own[kept] for name, own in self.codes.items()})
 
-    @property
-    def records(self) -> int:
-        """How many records have been read: the number of the next one."""
-        return int(self._about("records") or 0)
+    def as_bytes(self) -> bytes:
+        """Return it as bytes."""
+        written = io.BytesIO()
+        columns = {f"codes {name}": own for name, own in self.codes.items()}
+        np.savez(written, clusters=self.clusters, people=self.people, **columns)  # type: ignore[arg-type]
+        return written.getvalue()
 
-    @property
-    def position(self) -> dict[str, Any]:
-        """What was read of each file."""
-        return dict(json.loads(self._about("position") or "{}"))
-
-    def told(self, name: str) -> Any:
-        """Return what was once written down for good under a name, such as the columns of the stream; None where nothing was."""
-        text = self._about(f"told {name}")
-        return None if text is None else json.loads(text)
-
-    def tell(self, name: str, value: Any) -> None:
-        """Write something down for good."""
-        with self._errors():
-            self._database.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (f"told {name}", json.dumps(value)))
-
-    def accounts(self, view: str) -> Accounts:
-        """Return what became of the records of a view."""
-        rows = self._rows("SELECT accounts FROM view WHERE name = ?", view)
-        return Accounts(**json.loads(rows[0][0])) if rows else Accounts()
-
-    def snapshot(self, view: str) -> bytes | None:
-        """Return the state of a view when it was last kept."""
-        rows = self._rows("SELECT snapshot FROM view WHERE name = ?", view)
-        return rows[0][0] if rows else None
-
-    def poison(self, view: str) -> int:
-        """Return how many records could not be read when the state of a view was last kept."""
-        rows = self._rows("SELECT poison FROM view WHERE name = ?", view)
-        return int(rows[0][0]) if rows else 0
-
-    def pieces(self) -> list[Piece]:
-        """Return what was read since states were last kept, in order."""
-        return [Piece(*row) for row in self._rows("SELECT first, records, place, start, finish FROM piece ORDER BY first")]
-
-    def segments(self, view: str) -> list[Segment]:
-        """Return what the release of a view consists of."""
-        return [Segment(**json.loads(told)) for (told,) in self._rows("SELECT told FROM segment WHERE view = ? ORDER BY number", view)]
-
-    def length(self, path: str) -> int:
-        """Return how much of a file belongs to what was written down."""
-        rows = self._rows("SELECT length FROM file WHERE path = ?", path)
-        return int(rows[0][0]) if rows else 0
-
-    def measured(self, view: str) -> list[dict[str, Any]]:
-        """Return what was measured of a view over time."""
-        return [{"records": records, **json.loads(told)} for records, told in self._rows("SELECT records, told FROM measured WHERE view = ?", view)]
-
-    def commit(self, done: Commit) -> None:
-        """Write down what was read and what became of it, together or not at all."""
-        last = done.pieces[-1] if done.pieces else None
-        with self._errors(), self._transaction() as database:
-            if last is not None:
-                self._put("records", str(last.first + last.records))
-            self._put("position", json.dumps(done.position))
-            database.executemany("INSERT INTO piece VALUES (?, ?, ?, ?, ?)", [tuple(asdict(piece).values()) for piece in done.pieces])
-            for view, accounts in done.accounts.items():
-                text = json.dumps(accounts.as_mapping())
-                database.execute("INSERT INTO view (name, accounts) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET accounts = ?", (view, text, text))
-            for view, segments in done.segments.items():
-                number = database.execute("SELECT COALESCE(MAX(number), 0) FROM segment WHERE view = ?", (view,)).fetchone()[0]
-                rows = [(view, number + place, json.dumps(asdict(segment))) for place, segment in enumerate(segments, start=1)]
-                database.executemany("INSERT INTO segment VALUES (?, ?, ?)", rows)
-            database.executemany("INSERT OR REPLACE INTO file VALUES (?, ?)", list(done.files.items()))
-            at = self.records
-            measured = [(view, at, json.dumps(told)) for view, told in done.measured.items()]
-            database.executemany("INSERT OR REPLACE INTO measured VALUES (?, ?, ?)", measured)
-            if done.snapshots is not None:
-                kept = [(state, done.poison.get(view, 0), view) for view, state in done.snapshots.items()]
-                database.executemany("UPDATE view SET snapshot = ?, poison = ? WHERE name = ?", kept)
-                database.execute("DELETE FROM piece")
-
-    def _begin(self, identity: str) -> None:
-        database = self._database
-        if not self._rows("SELECT name FROM sqlite_master WHERE name = 'about'"):
-            with self._transaction():
-                for statement in filter(str.strip, _TABLES.split(";")):
-                    database.execute(statement)
-                self._put("version", str(VERSION))
-                self._put("identity", identity)
-        if (found := self._about("version")) != str(VERSION):
-            raise UnreachableError(
-                f"the state in {self.folder} is of version {found}, and this is version {VERSION}",
-                code="stream-state-version",
-                hint="finish the stream with the version that began it (--stop flush), or name another state and begin anew",
-            )
-        if self._about("identity") != identity:
-            raise UnreachableError(
-                f"the state in {self.folder} belongs to another policy, or to this one before it was changed",
-                code="stream-state-policy",
-                hint="name another state and another sink for the changed policy, or change it back: what is held was promised by the old one",
-            )
-
-    def _about(self, name: str) -> str | None:
-        rows = self._rows("SELECT value FROM about WHERE name = ?", name)
-        return str(rows[0][0]) if rows else None
-
-    def _put(self, name: str, value: str) -> None:
-        self._database.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (name, value))
-
-    def _rows(self, query: str, *values: str) -> list[tuple[Any, ...]]:
-        with self._errors():
-            return self._database.execute(query, values).fetchall()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._database
-            self._database.execute("COMMIT")
-        except BaseException:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
-            raise
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turn what the database says into one clear error; its own words may hold what is stored."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorname", "") in _DISK_FULL:
-                hint = "free some space, then run again: the stream goes on where it was"
-                raise UnreachableError(f"there is no space left to write the state in {self.folder}", code="disk-full", hint=hint) from None
-            raise UnreachableError(
-                f"the state in {self.folder} cannot be read or written",
-                code="stream-state-damaged",
-                hint="look at the folder's permissions; a damaged state cannot be mended: name another, and begin anew",
-            ) from None
-
-
-def _locked(folder: Path) -> IO[bytes]:
-    lock = (folder / "lock").open("ab")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        raise UnreachableError(
-            f"another process works on the stream whose state is in {folder}",
-            code="stream-running",
-            hint="wait for it, or stop it; sfumato stream status tells how it goes",
-        ) from None
-    return lock
-
-
-def _secret(path: Path) -> bytes:
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(32))
-            file.flush()
-            os.fsync(file.fileno())
-    except FileExistsError:
-        pass
-    secret = path.read_bytes()
-    if len(secret) != 32:
-        hint = "name another state, and begin anew"
-        raise UnreachableError(f"the secret in {path.parent} is damaged", code="stream-state-damaged", hint=hint)
-    return secret
+    @classmethod
+    def of_bytes(cls, data: bytes) -> Ledger:
+        """Return the ledger of bytes."""
+        with np.load(io.BytesIO(data), allow_pickle=False) as read:
+            codes = {name.removeprefix("codes "): read[name] for name in read.files if name.startswith("codes ")}
+            return cls(read["clusters"], read["people"], codes)

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from sfumato.core.decoded import Decoded
 from sfumato.engine.stream.dead_letters import DeadLetter
 from sfumato.engine.stream.growing import GrowingFile
-from sfumato.engine.stream.ledger import Ledger
+from sfumato.engine.stream.journal import Journal
 
 NAME = "dead_letters.jsonl"
 
@@ -17,8 +19,8 @@ NAME = "dead_letters.jsonl"
 class Letters:
     """The file of dead letters: a line a record and, where it does not fit one view alone, the view."""
 
-    def __init__(self, folder: Path, ledger: Ledger) -> None:
-        self._file = GrowingFile(folder / NAME, ledger.length(NAME), private=True)
+    def __init__(self, folder: Path, journal: Journal) -> None:
+        self._file = GrowingFile(folder / NAME, journal.length(NAME), private=True)
 
     def poison(self, decoded: Decoded, content: bytes, first: int) -> None:
         """Write down records of a stretch that could not be read."""
@@ -32,13 +34,15 @@ class Letters:
         ]
         self._write(lines)
 
-    def unfit(self, view: str, dead: Sequence[DeadLetter], decoded: Decoded, first: int, before: int) -> None:
-        """Write down records that do not fit a view; ``before`` is the number that its session gave to the first row."""
+    def unfit(self, view: str, dead: Sequence[DeadLetter], decoded: Decoded | None, first: int) -> None:
+        """Write down records that do not fit a view: whole where they have just come, else what the view still had of them."""
         lines = []
         for letter in dead:
-            place = letter.number - before
-            told = {"record": first + int(decoded.places[place]), "view": view, "code": letter.code, "column": letter.column}
-            lines.append(told | {"content": decoded.rows.slice(place, 1).to_pylist()[0]})
+            content = letter.content
+            if decoded is not None and letter.number >= first:
+                place = int(np.searchsorted(decoded.places, letter.number - first))
+                content = decoded.rows.slice(place, 1).to_pylist()[0]
+            lines.append({"record": letter.number, "view": view, "code": letter.code, "column": letter.column, "content": content})
         self._write(lines)
 
     def sync(self) -> dict[str, int]:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from sfumato.core.files import file_errors
 from sfumato.core.standard_streams import refuse_closed_output
 from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
-from sfumato.engine.stream.ledger import Ledger, Segment
+from sfumato.engine.stream.journal import Journal, Segment
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.errors import Mistake, PolicyError
 from sfumato.policy.resolve import Resolved
@@ -45,11 +45,11 @@ class Written(Protocol):
         ...
 
 
-def written(resolved: Resolved, view: str, ledger: Ledger) -> Written:
+def written(resolved: Resolved, view: str, journal: Journal) -> Written:
     """Return where the releases of a view are written, cut back to what was committed."""
     sink: Any = resolved.sink
     name = sink.component_name() if sink is not None else ""
-    committed = ledger.segments(view)
+    committed = journal.segments(view)
     if name in _GROWING:
         if sink.compression not in ("none", "infer") or sink.path.endswith((".gz", ".bz2", ".xz", ".zst")):
             raise _refused(resolved, "is compressed, and a file that grows cannot be", "a name without the ending of a compression")
@@ -156,9 +156,9 @@ class StandardOutput:
 class Links:
     """Which record and which cluster each published row is made of, and what promises were measured against: private, for the check."""
 
-    def __init__(self, folder: Path, view: str, ledger: Ledger) -> None:
+    def __init__(self, folder: Path, view: str, journal: Journal) -> None:
         self._names = [f"links/{name}" for name in (f"{view or 'release'}.rows", f"{view or 'release'}.references.jsonl")]
-        self._rows, self._references = (GrowingFile(folder / name, ledger.length(name), private=True) for name in self._names)
+        self._rows, self._references = (GrowingFile(folder / name, journal.length(name), private=True) for name in self._names)
 
     def write(self, release: StreamRelease) -> None:
         """Write down what the rows of a release are made of."""

@@ -20,7 +20,7 @@ from sfumato.core.formats import is_of
 from sfumato.core.json_blocks import shape_of
 from sfumato.core.json_records import Kind, NotARecordError, Shape, record
 from sfumato.engine.stream.arrow_stretches import ArrowStretches
-from sfumato.engine.stream.ledger import Ledger
+from sfumato.engine.stream.journal import Journal
 from sfumato.engine.stream.spool import Spool
 from sfumato.errors import Mistake, PolicyError, UnreachableError
 from sfumato.policy.model import Policy
@@ -51,9 +51,9 @@ class Stretches(Protocol):
 class Reading:
     """The source of a stream."""
 
-    def __init__(self, resolved: Resolved, ledger: Ledger, pipe: IO[bytes] | None = None) -> None:
+    def __init__(self, resolved: Resolved, journal: Journal, pipe: IO[bytes] | None = None) -> None:
         source: Any = resolved.source
-        self._policy, self._ledger = resolved.policy, ledger
+        self._policy, self._journal = resolved.policy, journal
         settings = source
         is_pipe = source is not None and source.component_name() == "standard_input"
         self._format = source.format if is_pipe else source.component_name() if source is not None else ""
@@ -73,8 +73,8 @@ class Reading:
                 raise UnreachableError(
                     "standard input is closed", code="input-closed", hint="give it records: tail -f log | sfumato stream run policy.yaml"
                 )
-            self._spool = Spool(ledger.folder / "spool", given, self._records.whole, ledger.position)
-        self._stretches: Stretches = self._spool or FollowedFiles(self._files, self._records.whole, ledger.secret, ledger.position)
+            self._spool = Spool(journal.folder / "spool", given, self._records.whole, journal.position)
+        self._stretches: Stretches = self._spool or FollowedFiles(self._files, self._records.whole, journal.secret, journal.position)
 
     @property
     def position(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Reading:
     def _files(self) -> Iterable[Path]:
         path = self._settings.path
         if not is_several(path):
-            return [Path(path)] if Path(path).exists() or not self._ledger.position else []
+            return [Path(path)] if Path(path).exists() or not self._journal.position else []
         try:
             return [Path(file) for file in files_of(path, lambda name: is_of(name, self._format), "")]
         except UnreachableError as error:
@@ -130,7 +130,7 @@ class Reading:
 
     def _format_of_records(self) -> Any:
         if self._format == "json_lines":
-            return _JsonRecords(self._settings, self._policy, self._ledger)
+            return _JsonRecords(self._settings, self._policy, self._journal)
         if self._format == "delimited":
             return _DelimitedRecords(self._settings, self._policy, lambda *place: self._stretches.again(*place))
         return ArrowStretches(lambda *place: self._stretches.again(*place))
@@ -139,10 +139,10 @@ class Reading:
 class _JsonRecords:
     """Records of JSON lines; the kinds of their fields are those of the first ones, where the policy does not say more."""
 
-    def __init__(self, settings: Any, policy: Policy, ledger: Ledger) -> None:
-        self._separator, self._policy, self._ledger = settings.separator, policy, ledger
+    def __init__(self, settings: Any, policy: Policy, journal: Journal) -> None:
+        self._separator, self._policy, self._journal = settings.separator, policy, journal
         self._given: Mapping[str, Kind] = getattr(settings, "fields", {})
-        self._kinds: dict[str, Kind] | None = ledger.told("kinds")
+        self._kinds: dict[str, Kind] | None = journal.told("kinds")
 
     def whole(self, block: bytes, ended: bool) -> int:
         return whole_lines(block, ended)
@@ -150,7 +150,7 @@ class _JsonRecords:
     def decode(self, stretch: Stretch) -> Decoded:
         if self._kinds is None:
             self._kinds = self._first_kinds(stretch.content)
-            self._ledger.tell("kinds", self._kinds)
+            self._journal.tell("kinds", self._kinds)
         return json_stream.decoded(stretch.content, self._kinds, self._separator, self._policy.unnamed, stretch.start == 0)
 
     def _first_kinds(self, block: bytes) -> dict[str, Kind]:

@@ -1,6 +1,6 @@
 """A stream that runs: records from its source through the sessions of all views to their releases, each exactly once.
 
-Bytes are written first and committed then: one transaction of the ledger says what was read and how much of every file counts. After a crash the
+Bytes are written first and committed then: one transaction of the journal says what was read and how much of every file counts. After a crash the
 states that were last kept are restored, the pieces since are taken again, and what they release is thrown away, for it was written before.
 """
 
@@ -10,21 +10,21 @@ import hashlib
 import math
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.core import places
 from sfumato.core.decoded import Decoded
 from sfumato.core.followed_files import Stretch
-from sfumato.core.stream import Accounts
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream.endpoint import served
-from sfumato.engine.stream.ledger import Commit, Ledger, Piece
+from sfumato.engine.stream.journal import Commit, Journal, Piece
 from sfumato.engine.stream.letters import Letters
 from sfumato.engine.stream.outputs import Links, written
 from sfumato.engine.stream.progress import StreamProgress, ViewProgress
@@ -64,11 +64,6 @@ class _View:
     session: Session
     output: Any
     links: Links
-    poison: int
-
-    @property
-    def accounts(self) -> Accounts:
-        return self.session.accounts + Accounts(dead=self.poison)
 
 
 @dataclass
@@ -103,24 +98,24 @@ class _Stream:
         self._running, self._stop, self._watch, self._stack = running, stop, watch, stack
         resolved = resolve_views(loaded).views
         first = next(iter(resolved.values()))
-        self._ledger = stack.enter_context(Ledger(state_folder(loaded), policy_hash(loaded.policy)))
+        self._journal = stack.enter_context(Journal(state_folder(loaded), policy_hash(loaded.policy)))
         self._views: dict[str, _View] = {}
         for name, each in resolved.items():
-            session = stream(loaded, name or None, self._ledger.secret)
-            output, links = written(each, name, self._ledger), Links(self._ledger.folder, name, self._ledger)
+            session = stream(loaded, name or None, self._journal.secret)
+            output, links = written(each, name, self._journal), Links(self._journal.folder, name, self._journal)
             stack.callback(output.close)
             stack.callback(links.close)
-            self._views[name] = _View(session, output, links, 0)
-        self._letters = Letters(self._ledger.folder, self._ledger)
+            self._views[name] = _View(session, output, links)
+        self._letters = Letters(self._journal.folder, self._journal)
         stack.callback(self._letters.close)
-        self._reading = Reading(first, self._ledger, pipe)
+        self._reading = Reading(first, self._journal, pipe)
         stack.callback(self._reading.close)
         self._batch = (loaded.policy.stream or StreamSettings()).batch
         self._number = 0
         self._since = _Since()
         self._snapshot_at, self._snapshot_cost, self._bytes_since_snapshot = time.monotonic(), 0.0, 0
         self._looked = 0.0
-        self.progress = StreamProgress(self._ledger.records)
+        self.progress = StreamProgress(self._journal.records)
 
     def run(self) -> StreamProgress:
         self._recover()
@@ -130,8 +125,8 @@ class _Stream:
                 if self._take(ended=False):
                     continue
                 if self._running.once or self._reading.ended:
-                    # once more: what came between the last look and the end
-                    ended = not self._take(ended=True)
+                    # once more: what came between the last look and the end; a line of a file that is not whole may yet become so
+                    ended = not self._take(self._reading.ended or self._running.at_end == "flush")
                     continue
                 self._commit_if_due(idle=True)
                 self.progress.waiting()
@@ -142,21 +137,19 @@ class _Stream:
 
     def _recover(self) -> None:
         """Bring sessions to where the last commit was."""
-        pieces = self._ledger.pieces()
+        pieces = self._journal.pieces()
         for name, view in self._views.items():
-            kept = self._ledger.snapshot(name)
+            kept = self._journal.snapshot(name)
             if kept is not None:
                 view.session.restore(kept)
-                view.poison = self._ledger.poison(name)
         for piece in pieces:
             decoded = self._reading.decode(self._reading.again(piece.place, piece.start, piece.finish))
             for view in self._views.values():
-                for rows in self._batches(decoded):
-                    view.session.push(rows)
-                view.poison += len(decoded.poison)
-        self._number = self._ledger.records
+                for rows, unreadable in self._batches(decoded):
+                    view.session.push(rows, unreadable)
+        self._number = self._journal.records
         for name, view in self._views.items():
-            if self._number and view.accounts != self._ledger.accounts(name):
+            if self._number and view.session.accounts != self._journal.accounts(name):
                 raise SfumatoError(
                     f"the stream{f' of view {name}' if name else ''} came to another result when it was taken up again",
                     code="stream-replay",
@@ -179,26 +172,32 @@ class _Stream:
         decoded = self._reading.decode(stretch)
         self._letters.poison(decoded, stretch.content, self._number)
         for name, view in self._views.items():
-            before = view.session.next_number
-            for rows in self._batches(decoded):
-                self._write(name, view, view.session.push(rows), decoded, before)
-            view.poison += len(decoded.poison)
+            for rows, unreadable in self._batches(decoded):
+                self._write(name, view, view.session.push(rows, unreadable), decoded)
         self._since.pieces.append(Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end))
         self._since.bytes += len(stretch.content)
         self._bytes_since_snapshot += len(stretch.content)
         self._number += decoded.records
 
-    def _batches(self, decoded: Decoded) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a stretch, so many at a time as the policy says; when a stretch is taken again they are the same."""
-        for start in range(0, decoded.rows.num_rows, self._batch):
-            yield decoded.rows.slice(start, self._batch)
+    def _batches(self, decoded: Decoded) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
+        """Yield the rows of a stretch, so many at a time as the policy says, and which records among them are none.
 
-    def _write(self, name: str, view: _View, pushed: Pushed, decoded: Decoded | None = None, before: int = 0) -> None:
+        When a stretch is taken again they are the same.
+        """
+        poison, rows = np.array([each.place for each in decoded.poison], np.int64), decoded.rows.num_rows
+        begin = 0
+        for start in range(0, max(rows, 1), self._batch):
+            end = int(decoded.places[start + self._batch]) if start + self._batch < rows else decoded.records
+            unreadable = poison[(poison >= begin) & (poison < end)] - begin
+            yield decoded.rows.slice(start, self._batch), unreadable.tolist()
+            begin = end
+
+    def _write(self, name: str, view: _View, pushed: Pushed, decoded: Decoded | None = None) -> None:
         for release in pushed:
             view.output.write(release.batch)
             view.links.write(release)
-        if decoded is not None and pushed.dead:
-            self._letters.unfit(name, pushed.dead, decoded, self._number, before)
+        if pushed.dead:
+            self._letters.unfit(name, pushed.dead, decoded, self._number)
 
     def _commit_if_due(self, idle: bool = False) -> None:
         since = self._since
@@ -216,14 +215,13 @@ class _Stream:
         for view in self._views.values():
             files |= view.links.sync()
         began = time.monotonic()
-        accounts = {name: view.accounts for name, view in self._views.items()}
+        accounts = {name: view.session.accounts for name, view in self._views.items()}
         wrong = [name for name, each in accounts.items() if each.records != self._number]
         if wrong:
             raise SfumatoError("records are not accounted for", code="stream-accounts", hint="report it; nothing of this batch was published")
         snapshots = {name: view.session.snapshot() for name, view in self._views.items()} if snapshot else None
-        measured = {name: _told({**view.session.measured(), "accounts": accounts[name].as_mapping()}) for name, view in self._views.items()}
-        poison = {name: view.poison for name, view in self._views.items()}
-        self._ledger.commit(Commit(self._since.pieces, self._reading.position, accounts, segments, files, measured, snapshots, poison))
+        measured = {name: _told(view.session.measured()) for name, view in self._views.items()}
+        self._journal.commit(Commit(self._since.pieces, self._reading.position, accounts, segments, files, measured, snapshots))
         for name, view in self._views.items():
             view.output.list(segments[name])
         if snapshots is not None:
@@ -234,7 +232,7 @@ class _Stream:
         self._since = _Since()
         views = {name: ViewProgress(accounts[name].as_mapping(), _numbers(measured[name])) for name in self._views}
         self.progress.add(self._number, views)
-        self.progress.write(self._ledger.folder / "status.json")
+        self.progress.write(self._journal.folder / "status.json")
 
     def _end(self, end: End) -> None:
         if end == "flush":
@@ -242,7 +240,7 @@ class _Stream:
                 self._write(name, view, view.session.flush())
         self._commit(snapshot=True)
         self.progress.state = "ended" if end == "flush" else "stopped"
-        self.progress.write(self._ledger.folder / "status.json")
+        self.progress.write(self._journal.folder / "status.json")
         self._show(always=True)
 
     def _show(self, always: bool = False) -> None:

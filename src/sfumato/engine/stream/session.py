@@ -9,8 +9,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.core.chance import derived_chance
@@ -22,6 +25,7 @@ from sfumato.engine.stream.cluster_work import ClusterWork
 from sfumato.engine.stream.event_work import EventWork
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import schema_of, take
+from sfumato.engine.stream.ledger import Ledger
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan, plan_stream, resolve_stream
@@ -75,18 +79,25 @@ class Session:
         """The plan of the view; None before the first records, where no schema was declared."""
         return self._plan
 
-    def push(self, records: Any) -> Pushed:
-        """Take further records and return what can be released now, with the records that were set aside, late or left out."""
+    def push(self, records: Any, unreadable: Sequence[int] = ()) -> Pushed:
+        """Take further records and return what can be released now, with the records that were set aside, late or left out.
+
+        ``unreadable`` are the places, among all records that came, of those that whoever reads them could not read: they have numbers too, and count
+        as dead letters.
+        """
         plan, taken = self._plan, take(records, self._resolved.policy, None if self._plan is None else self._plan.plan.schema)
+        unread = np.asarray(unreadable, np.int64)
         if not taken.rows:
-            return Pushed()
+            added = Accounts(dead=len(unread))
+            self._state = replace(self._state, next_number=self.next_number + len(unread), accounts=self.accounts + added)
+            return Pushed(accounts=added)
         if plan is None:
             schema = schema_of(taken, self._resolved.policy)
             plan = plan_stream(self._resolved, self.view, schema, taken.loose)
             # records that name their own columns are read again as the schema has them
             taken = take(records, self._resolved.policy, schema)
         work = _WORK[plan.way](plan, self._state, self._search, self._people)
-        return self._done(plan, work, str(self.next_number), lambda: work.push(taken))
+        return self._done(plan, work, str(self.next_number), lambda: work.push(taken, unread))
 
     def flush(self) -> Pushed:
         """Release what still can be and leave out the rest: afterwards nothing waits."""
@@ -127,6 +138,7 @@ class Session:
             "searches": self._search is not None,
         }
         parts = {"waiting": written_state.rows_as_bytes(state.waiting), "carried": written_state.rows_as_bytes(state.carried)}
+        parts["ledger"] = state.ledger.as_bytes()
         parts["search"] = self._search.snapshot() if self._search is not None else b""
         return written_state.written(head, parts)
 
@@ -152,6 +164,7 @@ class Session:
             next_cluster=head["next_cluster"],
             names={int(person): name for person, name in head["names"].items()},
             measures=Measures.of_state(head["measures"]),
+            ledger=Ledger.of_bytes(parts["ledger"]),
         )
         search = None
         if head["searches"] and plan is not None:

@@ -19,6 +19,7 @@ from sfumato.engine.stream.closing import Learnt, release_of
 from sfumato.engine.stream.dead_letters import DeadLetter, Unfit
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import Taken, fitted
+from sfumato.engine.stream.ledger import Ledger
 from sfumato.engine.stream.masking import mask_as_they_come
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.people import People
@@ -46,6 +47,7 @@ class State:
     time_kind: ValueType | None = None
     next_cluster: int = 0
     names: Mapping[int, Any] = field(default_factory=dict)
+    ledger: Ledger = field(default_factory=Ledger)
     measures: Measures = field(default_factory=Measures)
 
 
@@ -58,12 +60,14 @@ class Work:
         self._dead: list[DeadLetter] = []
         self._late: list[NDArray[np.int64]] = []
         self._suppressed: list[NDArray[np.int64]] = []
+        self._unreadable = 0
 
-    def push(self, taken: Taken) -> Pushed:
-        """Take records."""
-        before = self.state.accounts
-        self._take(self._arrived(taken))
-        return self._pushed(taken.rows, before)
+    def push(self, taken: Taken, unreadable: NDArray[np.int64]) -> Pushed:
+        """Take records; ``unreadable`` are the places of those among them that are no rows."""
+        before, records = self.state.accounts, taken.rows + len(unreadable)
+        self._unreadable = len(unreadable)
+        self._take(self._arrived(taken, np.setdiff1d(np.arange(records), unreadable)))
+        return self._pushed(records, before)
 
     def flush(self) -> Pushed:
         """End what waits."""
@@ -75,10 +79,10 @@ class Work:
         """Return a session of the search, as yet without records."""
         raise AssertionError("this search has no session of its own")
 
-    def _arrived(self, taken: Taken) -> Rows:
-        """Return records that fit and came in time as rows."""
+    def _arrived(self, taken: Taken, places: NDArray[np.int64]) -> Rows:
+        """Return records that fit and came in time as rows; ``places`` are those of the rows among all records that came."""
         plan, first = self._plan, self.state.next_number
-        numbers, unfit = np.arange(first, first + taken.rows, dtype=np.int64), Unfit(taken.rows)
+        numbers, unfit = first + places, Unfit(taken.rows)
         columns = in_canonical_form(plan, fitted(taken, plan.plan.schema, plan.resolved.policy, unfit), unfit)
         times = self._times(columns, unfit)
         starts = self._starts(columns, unfit)
@@ -90,7 +94,7 @@ class Work:
         subject = plan.subject
         people = numbers_left if subject is None else self._people.numbers(columns[subject])
         rows = Rows.of(numbers_left, times, people, starts, {name: columns[name] for name in plan.needed}, made).where(again.fits)
-        self.state = replace(self.state, next_number=first + taken.rows)
+        self.state = replace(self.state, next_number=first + taken.rows + self._unreadable)
         return self._in_time(rows)
 
     def _without(
@@ -165,7 +169,7 @@ class Work:
             raise _unfit(dead)
         aggregated = any(_aggregates(self._plan, name) for name in self._plan.wide)
         released = {"aggregated" if aggregated else "released": rows}
-        gone = Accounts(**released, suppressed=len(suppressed), late=len(late), dead=len(dead))
+        gone = Accounts(**released, suppressed=len(suppressed), late=len(late), dead=len(dead) + self._unreadable)
         held = came - gone.records
         added = gone + Accounts(held=held)
         accounts = before + added

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.ledger import Commit, Ledger, Piece, Segment
+from sfumato.engine.stream.journal import Commit, Journal, Piece, Segment
 from sfumato.errors import SfumatoError
 
 
 @pytest.fixture
-def opened() -> Iterator[Callable[..., Ledger]]:
+def opened() -> Iterator[Callable[..., Journal]]:
     """Return what opens states that are closed after the test."""
     with ExitStack() as stack:
-        yield lambda folder, identity="policy": stack.enter_context(Ledger(folder, identity))
+        yield lambda folder, identity="policy": stack.enter_context(Journal(folder, identity))
 
 
 PIECE = Piece(0, 3, "0", 0, 12)
@@ -29,7 +29,7 @@ def done(**further: object) -> Commit:
     return Commit([PIECE], {"0": {"offset": 12}}, {"a": Accounts(released=2, held=1)}, {"a": [SEGMENT]}, {"a.jsonl": 20}, **further)  # type: ignore[arg-type]
 
 
-def test_a_commit_is_there_after_the_next_start(tmp_path: Path, opened: Callable[..., Ledger]) -> None:
+def test_a_commit_is_there_after_the_next_start(tmp_path: Path, opened: Callable[..., Journal]) -> None:
     state = opened(tmp_path / "s", "policy")
     state.commit(done(measured={"a": {"z": 3}}))
     state.close()
@@ -39,14 +39,14 @@ def test_a_commit_is_there_after_the_next_start(tmp_path: Path, opened: Callable
     assert (again.secret, len(again.secret)) == (state.secret, 32)
 
 
-def test_pieces_are_kept_until_states_are(tmp_path: Path, opened: Callable[..., Ledger]) -> None:
+def test_pieces_are_kept_until_states_are(tmp_path: Path, opened: Callable[..., Journal]) -> None:
     state = opened(tmp_path, "policy")
     state.commit(done())
     state.commit(Commit([Piece(3, 1, "0", 12, 16)], {}, {"a": Accounts(released=3, held=1)}, snapshots={"a": b"kept"}))
     assert (state.pieces(), state.snapshot("a"), state.records) == ([], b"kept", 4)
 
 
-def test_a_commit_that_fails_changes_nothing(tmp_path: Path, opened: Callable[..., Ledger]) -> None:
+def test_a_commit_that_fails_changes_nothing(tmp_path: Path, opened: Callable[..., Journal]) -> None:
     state = opened(tmp_path, "policy")
     state.commit(done())
     with pytest.raises(SfumatoError) as refused:
@@ -56,7 +56,7 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path, opened: Callable[..
     assert (state.records, state.segments("a"), state.snapshot("a")) == (3, [SEGMENT], None)
 
 
-def test_two_processes_do_not_share_a_state(tmp_path: Path, opened: Callable[..., Ledger]) -> None:
+def test_two_processes_do_not_share_a_state(tmp_path: Path, opened: Callable[..., Journal]) -> None:
     state = opened(tmp_path, "policy")
     with pytest.raises(SfumatoError) as refused:
         opened(tmp_path, "policy")
@@ -65,7 +65,7 @@ def test_two_processes_do_not_share_a_state(tmp_path: Path, opened: Callable[...
     opened(tmp_path, "policy").close()
 
 
-def test_the_state_of_another_policy_or_version_is_refused(tmp_path: Path, opened: Callable[..., Ledger]) -> None:
+def test_the_state_of_another_policy_or_version_is_refused(tmp_path: Path, opened: Callable[..., Journal]) -> None:
     opened(tmp_path, "policy").close()
     with pytest.raises(SfumatoError) as refused:
         opened(tmp_path, "another")
@@ -79,7 +79,7 @@ def test_the_state_of_another_policy_or_version_is_refused(tmp_path: Path, opene
 
 
 @pytest.mark.parametrize("name", ["state.sqlite", "secret"])
-def test_a_damaged_state_is_refused_and_its_content_not_shown(tmp_path: Path, opened: Callable[..., Ledger], name: str) -> None:
+def test_a_damaged_state_is_refused_and_its_content_not_shown(tmp_path: Path, opened: Callable[..., Journal], name: str) -> None:
     opened(tmp_path, "policy").close()
     for each in tmp_path.glob("state.sqlite-*"):
         each.unlink()
@@ -90,7 +90,7 @@ def test_a_damaged_state_is_refused_and_its_content_not_shown(tmp_path: Path, op
     assert "Ada" not in str(refused.value)
 
 
-def test_folder_and_files_are_private(tmp_path: Path, opened: Callable[..., Ledger]) -> None:
+def test_folder_and_files_are_private(tmp_path: Path, opened: Callable[..., Journal]) -> None:
     opened(tmp_path / "s", "policy").close()
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "s").iterdir() if path.name != "lock"}
     assert set(modes.values()) == {0o600}

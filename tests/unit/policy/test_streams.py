@@ -1,0 +1,122 @@
+"""What a policy of a stream may say, and every mistake of it with its line and key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sfumato
+from sfumato.errors import PolicyError
+from sfumato.policy.load import load
+from sfumato.policy.views import resolve_views
+
+GOOD = """
+source: events.jsonl
+subject: person
+columns:
+  person: {role: identifier}
+  age: {role: quasi_identifier, type: integer}
+  at: {role: identifier, type: timestamp}
+  illness: {role: sensitive}
+promises: [{k_anonymity: {k: 3}}]
+sink: out.jsonl
+"""
+TIME = GOOD + "window: {time: 10m, column: at, lateness: 1m}\n"
+Z = """
+subject: person
+columns:
+  person: {role: identifier}
+  item: {role: sensitive}
+  at: {role: other, type: timestamp}
+"""
+
+
+def mistakes(tmp_path: Path, text: str) -> list[tuple[str, str, int | None]]:
+    path = tmp_path / "policy.yaml"
+    path.write_text(text.lstrip())
+    try:
+        resolve_views(load(path))
+    except PolicyError as error:
+        return [(mistake.key, mistake.code, mistake.line) for mistake in error.mistakes]
+    return []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TIME,
+        GOOD + "window: {count: 100}\n",
+        GOOD + "window: {session: 30m, column: at, starts: {column: illness, equals: flu}}\nstream: {batch: 10, on_late: next}\n",
+        GOOD + "algorithm: {castle: {delta: 100}}\n",
+        GOOD + "algorithm: datafly\nwindow: {count: 100, on_small: suppress, most: 500}\n",
+        Z + "algorithm: {z_anonymity: {z: 5, time: at, path: item}}\n",
+        GOOD.replace("sink: out.jsonl", "views: {all: {window: {count: 9}, sink: a.csv}, some: {algorithm: {castle: {}}, sink: b.csv}}"),
+    ],
+)
+def test_a_policy_of_a_stream_is_read(tmp_path: Path, text: str) -> None:
+    assert mistakes(tmp_path, text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (GOOD + "window: {count: 10, time: 10m, column: at}\n", ("window", "policy-window", 10)),
+        (GOOD + "window: {on_small: carry}\n", ("window", "policy-window", 10)),
+        (GOOD + "window: {count: 10, lateness: 1m}\n", ("window.lateness", "policy-window", 10)),
+        (GOOD + "window: {count: 10, most: 5}\n", ("window.most", "policy-window", 10)),
+        (GOOD + "window: {time: 0s, column: at}\n", ("window.time", "policy-window", 10)),
+        (GOOD + "window: {time: 10m}\n", ("window", "policy-window", 10)),
+        (GOOD + "window: {time: 10m, column: when}\n", ("window.column", "policy-unknown-column", 10)),
+        (GOOD + "window: {time: 10m, column: at, starts: {column: age, equals: 3}}\n", ("window.starts", "policy-window", 10)),
+        (GOOD + "window: {session: 10m, column: at, starts: {column: login, equals: 3}}\n", ("window.starts", "policy-unknown-column", 10)),
+        (TIME.replace("type: timestamp", "type: text"), ("window.column", "policy-window-time", 10)),
+        (TIME.replace("subject: person\n", ""), ("subject", "policy-stream-subject", 1)),
+        (GOOD + "stream: {}\n", ("window", "policy-window-missing", 1)),
+        (TIME + "order: source\n", ("order", "policy-order", 11)),
+        (TIME + "suppression_limit: 0.1\n", ("suppression_limit", "policy-stream", 11)),
+        (TIME + "retention: {column: at, older_than: 90d}\n", ("retention", "policy-stream", 11)),
+        (TIME.replace("type: integer}", "type: integer, level: {maximum: 2}}"), ("columns.age.level", "policy-stream", 5)),
+        (TIME.replace("type: integer}", "type: integer, publish: range}"), ("columns.age.publish", "policy-stream", 5)),
+        (TIME.replace("{role: sensitive}", "{role: sensitive, mask: uuid_mask, unique: true}"), ("columns.illness.unique", "policy-stream", 7)),
+        (TIME + "algorithm: {castle: {}}\n", ("window", "policy-window", 10)),
+        (GOOD.replace("{k_anonymity: {k: 3}}", "{l_diversity: {column: illness, l: 2}}") + "algorithm: castle\n", ("promises", "policy-stream", 8)),
+        (GOOD.replace("{role: sensitive}", "{role: sensitive, mask: shuffle}") + "stream: {}\n", ("columns.illness.mask", "policy-window-missing", 7)),
+        (GOOD.replace("{role: sensitive}", "{role: sensitive, mask: shuffle}") + "algorithm: castle\n", ("columns.illness.mask", "policy-stream", 7)),
+        (Z + "algorithm: {z_anonymity: {z: 5, time: at, path: itme}}\n", ("algorithm", "policy-unknown-column", 6)),
+        (Z.replace("role: sensitive", "role: sensitive, mask: shuffle") + "algorithm: {z_anonymity: {z: 5, time: at, path: item}}\n",
+         ("columns.item.mask", "policy-stream", 4)),
+        (Z.replace("role: sensitive", "role: identifier") + "algorithm: {z_anonymity: {z: 5, time: at, path: item}}\n",
+         ("columns.item.role", "policy-stream", 4)),
+        (Z.replace("subject: person\n", "") + "algorithm: {z_anonymity: {z: 5, time: at, path: item}}\n", ("subject", "policy-stream-subject", 1)),
+        (Z + "algorithm: {z_anonymity: {z: 5, time: at, path: item}}\npromises: [{k_anonymity: {k: 3}}]\n", ("promises", "policy-stream", 7)),
+        (Z.replace("timestamp", "ip") + "algorithm: {z_anonymity: {z: 5, time: at, path: item}}\n", ("algorithm", "policy-window-time", 6)),
+        (GOOD.replace("sink: out.jsonl", "views: {a: {sink: a.csv}, b: {derived_from: a, sink: b.csv}}\nwindow: {count: 9}"),
+         ("views.b.derived_from", "policy-stream", 9)),
+        (GOOD.replace("sink: out.jsonl", "views: {a: {sink: a.csv}, b: {sink: b.csv}}\nreaders: {ada: [a, b]}\nwindow: {count: 9}"),
+         ("readers.ada", "policy-stream", 10)),
+    ],
+)  # fmt: skip
+def test_every_mistake_is_told_with_its_line(tmp_path: Path, text: str, expected: tuple[str, str, int | None]) -> None:
+    assert expected in mistakes(tmp_path, text)
+
+
+def test_a_policy_of_a_stream_is_not_run_as_one_of_a_table(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(TIME.lstrip())
+
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run(tmp_path / "policy.yaml")
+
+    assert str(caught.value) == (
+        "policy.yaml:10 window: the policy is for a stream [policy-of-stream]\n"
+        "  try: sfumato stream run, or sfumato.stream(policy) in Python; without window and stream it is a policy for tables"
+    )
+
+
+def test_a_plan_of_a_stream_says_when_what_leaves(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(TIME.lstrip())
+
+    plan = sfumato.plan(tmp_path / "policy.yaml")
+
+    assert "Gather records in windows: 10m of at each; a record may come 1m late, and one that comes later is left out." in plan.steps
+    assert plan.settings["window"]["most"] == 100_000
