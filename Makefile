@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean
+.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers benchmark-stream-json lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -52,6 +52,9 @@ benchmark-kills: $(VENV)/.dev
 
 benchmark-masks: $(VENV)/.dev
 	$(BIN)/python benchmarks/masks.py
+
+benchmark-stream-json: $(VENV)/.dev
+	$(BIN)/python benchmarks/stream_json.py
 
 # The folder of adult.csv and its hierarchies. Each package gets an environment of its own in benchmarks/environments.
 ADULT ?= ../shared/data/adult
