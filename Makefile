@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo demo-stream test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean
+.PHONY: demo demo-stream test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean benchmark-stream-json
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -55,6 +55,9 @@ benchmark-kills: $(VENV)/.dev
 
 benchmark-masks: $(VENV)/.dev
 	$(BIN)/python benchmarks/masks.py
+
+benchmark-stream-json: $(VENV)/.dev
+	$(BIN)/python benchmarks/stream_json.py
 
 # The folder of adult.csv and its hierarchies. Each package gets an environment of its own in benchmarks/environments.
 ADULT ?= ../shared/data/adult

@@ -27,6 +27,9 @@ def sections() -> list[tuple[str, str]]:
 def error_page(code: str, text: str) -> str:
     """Return the page of a code."""
     forms = messages().get(code, ())
+    if not forms:
+        # of a record in a stream: only the code is written down
+        return f"# {code}\n\n{_relinked(text)}\n\nAll codes on one page: [errors.md](../../errors.md#{code}).\n"
     parts = [
         f"# {code}",
         _relinked(text),
