@@ -1,4 +1,4 @@
-"""What every search must do, whoever wrote it."""
+"""What every search over tables must do, whoever wrote it. Those over streams have suites of their own, such as test_event_searches.py."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sfumato.promises.k_anonymity import KAnonymity
 from sfumato.promises.l_diversity import LDiversity
 from sfumato.registry import find, names
 
-ALGORITHMS = names("algorithms")
+ALGORITHMS = [name for name in names("algorithms") if hasattr(find("algorithms", name), "search")]
 # every component with its own settings, and those settings that make another search of it
 SEARCHES = {name: find("algorithms", name)() for name in ALGORITHMS} | {"mondrian, relaxed": find("algorithms", "mondrian")(relaxed=True)}
 NUMBERS = Interval().build("number", pa.array([1, 2, 3, 5, 8, 13, 21, 34]), np.ones(8, np.int64))
@@ -61,11 +61,16 @@ def where_combinations_go(recoding: Recoding, frequencies: Frequencies) -> tuple
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_it_is_a_search_with_a_card(name: str) -> None:
+def test_it_is_a_search(name: str) -> None:
+    assert isinstance(find("algorithms", name)(), Search)
+
+
+@pytest.mark.parametrize("name", names("algorithms"))
+def test_it_has_a_card_and_searches_tables_or_streams(name: str) -> None:
     component = find("algorithms", name)
-    assert isinstance(component(), Search)
     assert "Cost:" in (inspect.getdoc(component) or "")
     assert "Guarantee:" in (inspect.getdoc(component) or "")
+    assert any(hasattr(component, way) for way in ("search", "cluster", "start"))
 
 
 @pytest.mark.parametrize("name", SEARCHES)
