@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 Tuple = tuple[int, int, tuple[str, ...]]
 """When, who, and the attribute with its categories, the finest first."""
@@ -84,9 +85,12 @@ def _add(held: dict[str, OrderedDict[int, int]], t: int, u: int, s: Sequence[str
 
 
 def rest(stream: Iterable[Tuple], z: int, window: int, generalise: bool = True) -> Iterator[tuple[int, str] | str | None]:
-    """Yield what leaves, ``late``, or nothing. For a category those count of whom something in it was not published finer; times may jump back."""
-    # when, who, the path, and how many of its levels the record counts on
-    seen: list[tuple[int, int, tuple[str, ...], int]] = []
+    """Yield what leaves, ``late``, or nothing. Times may jump back.
+
+    A record counts for its attribute, and for a category as long as nothing finer of its path has been published since it came, itself included.
+    """
+    # when, who, the path, and on how many of its levels the record counts
+    seen: list[list[Any]] = []
     newest = None
     for t, u, s in stream:
         newest = t if newest is None else max(newest, t)
@@ -96,9 +100,13 @@ def rest(stream: Iterable[Tuple], z: int, window: int, generalise: bool = True) 
         seen = [record for record in seen if record[0] >= newest - window]
         released = None
         for level, a in enumerate(s if generalise else s[:1]):
-            others = {who for _, who, path, reached in seen if a in path[:reached]}
+            others = {who for _, who, path, reach in seen if a in path[:reach]}
             if len(others | {u}) >= z:
                 released = level
                 break
-        seen.append((t, u, s, len(s) if released is None else released + 1))
+        seen.append([t, u, s, len(s) if released is None else released + 1])
+        if released is not None:
+            for record in seen:
+                if s[released] in record[2]:
+                    record[3] = min(record[3], record[2].index(s[released]) + 1)
         yield None if released is None else (u, s[released])

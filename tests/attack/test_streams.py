@@ -12,7 +12,7 @@ import pytest
 
 import sfumato
 from sfumato.core.stream import Clusters, Points, StreamProblem
-from sfumato.errors import PromiseError
+from sfumato.errors import PromiseError, SfumatoError
 
 COLUMNS: dict[str, Any] = {
     "person": {"role": "identifier"},
@@ -171,7 +171,7 @@ def test_no_value_of_a_record_is_in_any_message(caplog: pytest.LogCaptureFixture
                 session.push([record("ada", 30, 1)])
                 try:
                     messages.append(repr(session.push([record("ben", 31, 2) | bad]).dead))
-                except Exception as error:
+                except SfumatoError as error:
                     messages.append(f"{error} {error.__cause__} {error.__context__}")
     assert len(messages) == 10
     assert canary not in "".join(messages) + caplog.text

@@ -1,4 +1,4 @@
-"""What every search must do, whoever wrote it."""
+"""What every search over tables must do, whoever wrote it. Those over streams have suites of their own, such as test_event_searches.py."""
 
 from __future__ import annotations
 
@@ -62,11 +62,16 @@ def where_combinations_go(recoding: Recoding, frequencies: Frequencies) -> tuple
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_it_is_a_search_with_a_card(name: str) -> None:
+def test_it_is_a_search(name: str) -> None:
+    assert isinstance(find("algorithms", name)(), Search)
+
+
+@pytest.mark.parametrize("name", names("algorithms"))
+def test_it_has_a_card_and_searches_tables_or_streams(name: str) -> None:
     component = find("algorithms", name)
-    assert isinstance(component(), Search)
     assert "Cost:" in (inspect.getdoc(component) or "")
     assert "Guarantee:" in (inspect.getdoc(component) or "")
+    assert any(hasattr(component, way) for way in ("search", "cluster", "start"))
 
 
 @pytest.mark.parametrize("name", SEARCHES)

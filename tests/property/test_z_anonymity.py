@@ -14,6 +14,8 @@ from sfumato.algorithms.z_anonymity import ZAnonymity
 from sfumato.core.chance import derived_chance
 from sfumato.core.durations import SECOND
 from sfumato.core.events import LATE, EventDecisions, Events, EventSession
+from sfumato.core.hierarchy import Hierarchy
+from sfumato.measures.event_labels import replay_of, seen
 from tests.plain_z_anonymity import Output, algorithm_1, algorithm_2, algorithm_5, paths, rest
 
 WINDOW = 20
@@ -124,3 +126,50 @@ def test_a_session_goes_on_elsewhere_as_if_nothing_had_happened(name: str, event
         else:
             push(one, first)
     assert other.held == one.held == 0
+
+
+TREE = Hierarchy.of_paths("s", [["p", "A", "X"], ["q", "A", "X"], ["r", "X"], ["s", "B", "Y"], ["t", "B", "Y"], ["u"]])
+NAMED = Hierarchy.of_paths("s", [["p", "A"], ["q", "A"], ["r", "B"]], "everything")
+
+
+@st.composite
+def shown(draw: st.DrawFn) -> tuple[dict[str, object], Hierarchy | None, Events]:
+    """Return settings of an attribute, its ladder, and a stream of it."""
+    events = draw(streams(in_order=draw(st.booleans())))
+    number, random = len(events), np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    kind = draw(st.sampled_from(["paths", "names", "short", "tree", "named", "cells"]))
+    if kind == "cells":
+        places = np.stack([45 + random.normal(0, 0.1, number), 7.6 + random.normal(0, 0.1, number)], axis=1)
+        places[random.random(number) < 0.05] = np.nan
+        given: dict[str, object] = {"path": None, "latitude": "y", "longitude": "x", "cells": [1.0, 3.0, 5.0, 30.0]}
+        return given, None, Events(events.numbers, events.times, events.people, places, events.opted_out)
+    if kind in ("tree", "named"):
+        ladder = TREE if kind == "tree" else NAMED
+        leaves = random.integers(0, ladder.size + 2, number)
+        return {"path": None, "taxonomy": "s"}, ladder, Events(events.numbers, events.times, events.people, leaves, events.opted_out)
+    separator = draw(st.sampled_from([".", "*", "::", "é"]))
+    texts = [None if random.random() < 0.05 else text.replace(".", separator) for text in events.attributes.to_pylist()]
+    given = {"separator": separator, "coarsest": "last" if kind == "names" else "first", "levels": 2 if kind == "short" else 8}
+    return given, None, Events(events.numbers, events.times, events.people, pa.array(texts, pa.string()), events.opted_out)
+
+
+@pytest.mark.parametrize("name", [*WAYS, "original"])
+@settings(max_examples=25, deadline=None)
+@given(stream=shown(), z=st.integers(2, 6), size=st.sampled_from([3, 200]), generalise=st.booleans())
+def test_a_replay_finds_nothing_wrong_whatever_is_shown(
+    name: str, stream: tuple[dict[str, object], Hierarchy | None, Events], z: int, size: int, generalise: bool
+) -> None:
+    given, ladder, events = stream
+    chosen = search(z=z, generalise=generalise, **given, **(WAYS | {"original": {"original": True, "noise": {"diffmax": 3}}})[name])
+    if name == "original":
+        order = np.argsort(events.times, kind="stable")
+        kept = events.attributes.take(pa.array(order)) if isinstance(events.attributes, pa.Array) else events.attributes[order]
+        events = Events(events.numbers, events.times[order], events.people[order], kept)
+    session, replay = chosen.start(ladder), replay_of(chosen)
+    for first in range(0, len(events), size):
+        piece = events.part(first, first + size)
+        decisions = session.push(piece)
+        assert list(replay.breaches(seen(piece, chosen, ladder), decisions)) == []
+        assert (decisions.levels[decisions.levels > 0].size == 0) or generalise
+    measures = session.measured()
+    assert measures.records == len(events) == sum(measures.by_level.values()) + measures.suppressed + measures.late

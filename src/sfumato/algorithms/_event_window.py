@@ -58,11 +58,11 @@ class Window:
         self._counts[kernel.NEWEST] = kernel.NEVER
         self._sizes = np.zeros(2, np.int64)
         self._paths = _numbers(_SMALLEST, self._sizes, paths.FREE_PATHS, np.empty((0, levels + 2), np.int32))
-        self._nodes = _numbers(_SMALLEST, self._sizes, paths.FREE_NODES, np.empty((0, 4), np.int64))
+        self._nodes = _numbers(_SMALLEST, self._sizes, paths.FREE_NODES, np.empty((0, 5), np.int64))
         self._pairs = _no_pairs(4 * _SMALLEST)
-        # people who may be made up are found through links between records
-        self._ring = np.empty((2 * _SMALLEST, 3 + (levels - 1 if makes_up else 0)), np.int64)
-        self._heap = np.empty((_SMALLEST, 3), np.int64)
+        # records of a node are found through links between them, where anybody asks for them
+        self._ring = np.empty((2 * _SMALLEST, 3 + (levels if makes_up or ways.rest else 0)), np.int64)
+        self._heap = np.empty((_SMALLEST, 2), np.int64)
 
     @property
     def newest(self) -> int:
@@ -78,7 +78,7 @@ class Window:
     @property
     def entries(self) -> dict[str, int]:
         """How much is kept: records, pairs of people and nodes, paths and nodes."""
-        records = int(self._counts[kernel.TAIL] - self._counts[kernel.HEAD] + self._counts[kernel.WAITING])
+        records = int(self._counts[kernel.TAIL] - self._counts[kernel.HEAD])
         free = {"paths": len(self._paths[1]) - int(self._sizes[0]), "nodes": len(self._nodes[1]) - int(self._sizes[1])}
         return {"records": records, "pairs": int(self._counts[kernel.PAIRS]), **free}
 
@@ -150,49 +150,39 @@ class Window:
             larger = _no_pairs(_power(4 * (int(counts[kernel.PAIRS]) + further)))
             kernel.place_pairs(self._pairs, larger, self._secret)
             self._pairs = larger
-        if counts[kernel.TAIL] - counts[kernel.HEAD] + further > len(self._ring):
-            self._renew_ring(further)
-        if counts[kernel.WAITING] + further > len(self._heap):
-            self._renew_heap(further)
+        if counts[kernel.TAIL] - counts[kernel.HEAD] + further > len(self._ring) or counts[kernel.WAITING] + further > len(self._heap):
+            self._renew(further)
 
-    def _renew_ring(self, further: int) -> None:
-        """Leave out records that repeat later ones, whoever floods the stream; and make the ring larger where that is not enough."""
-        kept = self._without_repetitions(self._in_ring())
-        ring = np.empty((max(len(self._ring), _power(2 * (len(kept) + further))), self._ring.shape[1]), np.int64)
-        ring[: len(kept), :3] = kept
-        kernel.link_anew(len(kept), self._tables, ring)
-        self._ring = ring
-        self._counts[kernel.HEAD], self._counts[kernel.TAIL] = 0, len(kept)
-
-    def _renew_heap(self, further: int) -> None:
-        kept = self._without_repetitions(self._heap[: self._counts[kernel.WAITING]])
-        # what is in order of time is a heap
-        kept = kept[np.argsort(kept[:, 0], kind="stable")]
-        heap = np.empty((max(len(self._heap), _power(2 * (len(kept) + further))), 3), np.int64)
-        heap[: len(kept)] = kept
-        self._heap = heap
-        self._counts[kernel.WAITING] = len(kept)
-
-    def _without_repetitions(self, entries: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return records without those that a later one of the same person, path, level and kind repeats."""
+    def _renew(self, further: int) -> None:
+        """Leave out records that repeat later ones, whoever floods the stream; and make room where that is not enough."""
+        entries = self._in_ring()
         order = np.lexsort((entries[:, 0], entries[:, 2], entries[:, 1]))
         ordered = entries[order]
-        is_last = np.append((ordered[1:, 1:] != ordered[:-1, 1:]).any(axis=1), True)[: len(entries)]
-        np.subtract.at(self._paths[2][:, self._levels + 1], ordered[~is_last, 2] >> 16, 1)
-        kept: NDArray[np.int64] = entries[np.sort(order[is_last])]
-        return kept
+        is_dropped = np.zeros(len(entries), np.bool_)
+        is_dropped[order[:-1]] = (ordered[1:, 1:] == ordered[:-1, 1:]).all(axis=1)
+        left = len(entries) - int((is_dropped | (entries[:, 2] & kernel.GONE > 0)).sum())
+        ring = np.empty((max(len(self._ring), _power(2 * (left + further))), self._ring.shape[1]), np.int64)
+        heap = np.empty((max(len(self._heap), _power(2 * (min(left, int(self._counts[kernel.WAITING])) + further))), 2), np.int64)
+        kernel.renew(self._ring, is_dropped, self._tables, self._pairs, ring, heap, self._counts, self._secret)
+        self._ring, self._heap = ring, heap
 
     def _in_ring(self) -> NDArray[np.int64]:
         places = np.arange(self._counts[kernel.HEAD], self._counts[kernel.TAIL]) & (len(self._ring) - 1)
         return self._ring[places, :3]
 
+    def _entries(self) -> NDArray[np.int64]:
+        """Return all records that are not gone."""
+        entries = self._in_ring()
+        left: NDArray[np.int64] = entries[entries[:, 2] & kernel.GONE == 0]
+        return left
+
     # --- what is in it ---
 
     def kept(self, now: int) -> Kept:
         """Return the records that are in the window at a time."""
-        entries = np.concatenate([self._in_ring(), self._heap[: self._counts[kernel.WAITING]]])
+        entries = self._entries()
         entries = entries[entries[:, 0] >= now - self._length]
-        numbers, path = np.unique(entries[:, 2] >> 16, return_inverse=True)
+        numbers, path = np.unique(entries[:, 2] >> 24, return_inverse=True)
         rows, heights = self._paths[2][numbers, : self._levels].copy(), self._paths[2][numbers, self._levels]
         beyond = np.arange(self._levels)[None, :] >= heights[:, None]
         nodes, dense = np.unique(rows[~beyond], return_inverse=True)
@@ -203,32 +193,29 @@ class Window:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that a window is made of anew from: its records, and the digests of their paths."""
         rows, keys, node_keys = self._paths[2], self._paths[1], self._nodes[1]
-        waiting = self._heap[: self._counts[kernel.WAITING]]
-        digest = keys[waiting[:, 2] >> 16]
-        # neither the numbers of paths nor the order of the heap are part of the state: the same window gives the same bytes
-        waiting = waiting[np.lexsort((digest[:, 1], digest[:, 0], waiting[:, 2] & 0xFFFF, waiting[:, 1], waiting[:, 0]))]
-        entries = np.concatenate([self._in_ring(), waiting])
-        numbers, firsts, path = np.unique(entries[:, 2] >> 16, return_index=True, return_inverse=True)
+        entries = self._entries()
+        numbers, firsts, path = np.unique(entries[:, 2] >> 24, return_index=True, return_inverse=True)
+        # the numbers of paths are no part of the state: the same window gives the same bytes
         appearance = np.argsort(firsts)
         numbers, path = numbers[appearance], np.argsort(appearance)[path]
         heights = rows[numbers, self._levels]
         used = np.where(np.arange(self._levels)[None, :] < heights[:, None], rows[numbers, : self._levels], -1)
-        entries[:, 2] = (path << 16) | (entries[:, 2] & 0xFFFF)
         names = np.where(used[:, :, None] >= 0, node_keys[used], np.uint64(0))
-        sizes = np.array([self.newest, len(self._ring), len(self._heap), self._counts[kernel.WAITING]], np.int64)
+        entries[:, 2] = (path << 24) | (entries[:, 2] & 0xFFFFFF)
+        sizes = np.array([self.newest, len(self._ring), len(self._heap)], np.int64)
         return {"entries": entries, "paths": keys[numbers], "nodes": names, "heights": heights, "secret": self._secret[:2], "sizes": sizes}
 
     def take_up(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Be again the window that has been written down."""
-        entries, (newest, ring, heap, _) = arrays["entries"].copy(), arrays["sizes"]
+        entries, (newest, ring, heap) = arrays["entries"].copy(), arrays["sizes"]
         self._secret[:2] = arrays["secret"]
-        self._ring, self._heap = np.empty((ring, self._ring.shape[1]), np.int64), np.empty((heap, 3), np.int64)
+        self._ring, self._heap = np.empty((ring, self._ring.shape[1]), np.int64), np.empty((heap, 2), np.int64)
         path_of = np.empty(len(arrays["paths"]), np.int32)
         self._make_room_for_paths(len(path_of))
         paths.number_keys(arrays["paths"], arrays["nodes"], arrays["heights"], self._tables, path_of)
-        entries[:, 2] = (path_of[entries[:, 2] >> 16].astype(np.int64) << 16) | (entries[:, 2] & 0xFFFF)
+        entries[:, 2] = (path_of[entries[:, 2] >> 24].astype(np.int64) << 24) | (entries[:, 2] & 0xFFFFFF)
         self._pairs = _no_pairs(_power(2 * (self._levels + 1) * len(entries) + 4 * _SMALLEST))
-        kernel.take_up(entries, self._ways, self._tables, self._pairs, self._ring, self._heap, self._counts, self._secret)
+        kernel.take_up(entries, self._tables, self._pairs, self._ring, self._heap, self._counts, self._secret)
         self._counts[kernel.NEWEST] = newest
 
 
@@ -254,7 +241,7 @@ def _power(number: int) -> int:
 
 
 def _no_pairs(number: int) -> NDArray[np.int64]:
-    return np.full((number, 4), kernel.NEVER, np.int64)
+    return np.zeros((number, 4), np.int64)
 
 
 def _numbers(number: int, sizes: NDArray[np.int64], which: int, rows: NDArray[Any]) -> tuple[NDArray[Any], ...]:

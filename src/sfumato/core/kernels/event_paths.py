@@ -3,8 +3,8 @@
 A path is known by a digest of 128 bits under a secret key, so that no text is kept, and nobody can make two attributes fall together: SipHash-2-4
 (Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012) with 128 bits of output.
 
-A path's row has the node of each level, the finest first, then how many levels there are and how many records use it. A node's row has the number
-of people who show it, the number under whose name it is shown, how many paths go through it, and the latest record that has it above its attribute.
+A path's row has the node of each level, the finest first, then how many levels there are and how many records use it. What is known of a node is what
+the kernel of z-anonymity counts; here only how many paths go through it.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _node(tables: Any, digest: Any) -> Any:
     node, slot = _found(slots, keys, digest)
     if node < 0:
         node = _new(slots, keys, free, sizes, FREE_NODES, digest, slot)
-        rows[node, 0], rows[node, 1], rows[node, 2], rows[node, 3] = 0, 0, 0, -1
+        rows[node, 0], rows[node, 1], rows[node, 2], rows[node, 3], rows[node, 4] = 0, 0, 0, -1, 0
     rows[node, 2] += 1
     return node
 

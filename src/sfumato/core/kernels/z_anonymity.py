@@ -1,11 +1,12 @@
-"""z-anonymity: decides record by record who shares an attribute, over one ring of records in order of time.
+"""z-anonymity: decides record by record who shares an attribute, over one ring of records in the order in which they came.
 
-``pairs`` is a table of open addresses: a person, a node, when the person last showed it, when it was last shown in the person's name. A record that
-leaves the window takes with it the pairs that nobody has renewed, then its path, then the path's nodes: nothing is kept of what is gone. Records
-older than the newest one stand in a heap of their own. Node -1 of a person says that nothing may be made up in their name.
+``pairs`` is a table of open addresses: a person, a node, how many records of the person count for it, and how many were made up in the person's
+name. A record that leaves the window takes with it the pairs that no other record holds, then its path, then the path's nodes: nothing is kept of
+what is gone. Records that came after newer ones stand in a heap as well. Node -1 of a person says that nothing may be made up in their name.
 
-Kept of a record: its time, its person, its path with level and kind; and, where people may be made up, for each category of it the record before it
-that has the same, so that all of a category can be walked through from the latest on.
+Kept of a record: its time, its person, its path with reach, level and kind; and for each level of its path the record before it that has the same
+node, so that all records of a node can be walked through from the latest on. The reach is on how many levels a record counts: where only the rest
+counts, it ends at the finest level of which something was published when the record came or later.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ HEAD, TAIL, WAITING, PAIRS, NEWEST, DRAWN, FAKES = 0, 1, 2, 3, 4, 5, 6
 """Where the counts stand: the first record of the ring and the one after the last, records in the heap, pairs, the newest time, draws, fakes."""
 REST, GENERALISE, ORIGINAL = 0, 1, 2
 """Where the ways stand: whether what is released finer is left out of the count, whether categories are released, whether all is as published."""
-FAKE, OPTED_OUT = 1, 2
-"""Kinds of records."""
+PEOPLE, SEEMING, PATHS, LATEST, OPEN = 0, 1, 2, 3, 4
+"""What is known of a node: who shows it, in whose name it is shown, paths through it, its latest record, records that count above it too."""
+FAKE, OPTED_OUT, GONE = 1, 2, 4
+"""Kinds of records; one that is gone is still in the ring for those after it."""
 NEVER = np.iinfo(np.int64).min
 _SUPPRESSED, _LATE = -1, -2
 _NOBODY = -1
@@ -55,7 +58,7 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
         if time > counts[NEWEST]:
             counts[NEWEST] = time
         horizon = counts[NEWEST] - window
-        _expire(horizon, ways, tables, pairs, ring, heap, counts, secret)
+        _expire(horizon, tables, pairs, ring, heap, counts, secret)
         if time < horizon:
             levels[place] = _LATE
             if path >= 0:
@@ -67,12 +70,11 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
         kind = 0
         if opted_out[place]:
             kind = OPTED_OUT
-            slot = _pair(people[place], _NOBODY, pairs, counts, secret)
-            pairs[slot, 2] = max(time, pairs[slot, 2])
+            pairs[_pair(people[place], _NOBODY, pairs, counts, secret), 2] += 1
         released = np.int64(_SUPPRESSED)
         for level in range(_counted(rows[path, most], ways)):
             node = rows[path, level]
-            shared = _shown(people[place], node, time, tables, pairs, counts, secret)
+            shared = _shown(people[place], node, tables, pairs, counts, secret)
             if released == _SUPPRESSED and (level == 0 or ways[GENERALISE]):
                 if shared >= thresholds[place]:
                     released = level
@@ -82,9 +84,10 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
                                     tables, pairs, ring, heap, counts, secret, scratch)  # fmt: skip
                     released = np.int64(0) if made else released
             if released >= 0 and ways[REST]:
+                _close(rows[path, level], tables, pairs, ring, counts, secret)
                 break
         levels[place] = released
-        _keep(time, people[place], path, released, kind, tables, ring, heap, counts)
+        _keep(time, people[place], path, _reached(released, rows[path, most], ways), released, kind, tables, ring, heap, counts)
     return len(times)
 
 
@@ -93,43 +96,53 @@ def place_pairs(old: Any, pairs: Any, secret: Any) -> None:
     """Put pairs into a larger table."""
     mask = len(pairs) - 1
     for place in range(len(old)):
-        if old[place, 2] != NEVER or old[place, 3] != NEVER:
+        if old[place, 2] or old[place, 3]:
             slot = _home(old[place, 0], old[place, 1], mask, secret)
-            while pairs[slot, 2] != NEVER or pairs[slot, 3] != NEVER:
+            while pairs[slot, 2] or pairs[slot, 3]:
                 slot = (slot + 1) & mask
             for column in range(4):
                 pairs[slot, column] = old[place, column]
 
 
 @kernel
-def link_anew(number: int, tables: Any, ring: Any) -> None:
-    """Find for each of the first records of a ring those before them."""
+def renew(old: Any, is_dropped: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
+    """Put the records of a ring into another one, but for those that are gone or dropped: others say the same of the same person."""
     nodes = tables[6]
     for node in range(len(nodes)):
-        nodes[node, 3] = -1
-    for record in range(number):
-        _link(record, record, tables, ring)
+        nodes[node, LATEST] = -1
+    first, number, newest = counts[HEAD], counts[TAIL] - counts[HEAD], np.int64(NEVER)
+    counts[HEAD], counts[TAIL], counts[WAITING] = 0, 0, 0
+    for place in range(number):
+        slot = (first + place) & (len(old) - 1)
+        if old[slot, 2] & GONE:
+            continue
+        if is_dropped[place]:
+            _gone(old[slot, 1], old[slot, 2], tables, pairs, counts, secret)
+            continue
+        _store(old[slot, 0], old[slot, 1], old[slot, 2], newest, tables, ring, heap, counts)
+        newest = max(newest, old[slot, 0])
 
 
 @kernel
-def take_up(entries: Any, ways: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
+def take_up(entries: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
     """Take up records that a snapshot holds, as they were decided; there must be room for all."""
-    most = tables[2].shape[1] - 2
+    rows, nodes = tables[2], tables[6]
+    most = rows.shape[1] - 2
     for place in range(len(entries)):
-        time, person, path = entries[place, 0], entries[place, 1], entries[place, 2] >> 16
-        released, kind = ((entries[place, 2] >> 8) & 255) - 2, entries[place, 2] & 255
-        tables[2][path, most + 1] += 1
-        if time > counts[NEWEST]:
-            counts[NEWEST] = time
+        time, person, packed = entries[place, 0], entries[place, 1], entries[place, 2]
+        path, reach, kind = packed >> 24, (packed >> 16) & 255, packed & 255
+        rows[path, most + 1] += 1
         if kind & FAKE:
-            _made_of(person, tables[2][path, 0], time, tables, pairs, counts, secret)
+            _made_of(person, rows[path, 0], tables, pairs, counts, secret)
         else:
-            for level in range(_reached(released, tables[2][path, most], ways)):
-                _shown(person, tables[2][path, level], time, tables, pairs, counts, secret)
+            for level in range(reach):
+                _shown(person, rows[path, level], tables, pairs, counts, secret)
+                if level + 1 < reach:
+                    nodes[rows[path, level], OPEN] += 1
         if kind & OPTED_OUT:
-            slot = _pair(person, _NOBODY, pairs, counts, secret)
-            pairs[slot, 2] = max(time, pairs[slot, 2])
-        _keep(time, person, path, released, kind, tables, ring, heap, counts)
+            pairs[_pair(person, _NOBODY, pairs, counts, secret), 2] += 1
+        _store(time, person, packed, counts[NEWEST], tables, ring, heap, counts)
+        counts[NEWEST] = max(time, counts[NEWEST])
 
 
 # --- who shows what -------------------------------------------------------------------------------------------------------
@@ -148,35 +161,47 @@ def _reached(released: Any, height: Any, ways: Any) -> Any:
 
 
 @inner_kernel
-def _shown(person: Any, node: Any, time: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> Any:
-    """Remember that a person shows a node, and return how many do."""
+def _shown(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> Any:
+    """Count a record of a person for a node, and return how many people there are for it."""
     nodes = tables[6]
     slot = _pair(person, node, pairs, counts, secret)
-    if pairs[slot, 2] == NEVER:
-        nodes[node, 0] += 1
-        if pairs[slot, 3] == NEVER:
-            nodes[node, 1] += 1
-        pairs[slot, 2] = time
-    elif pairs[slot, 2] < time:
-        pairs[slot, 2] = time
-    return nodes[node, 0]
+    if pairs[slot, 2] == 0:
+        nodes[node, PEOPLE] += 1
+        if pairs[slot, 3] == 0:
+            nodes[node, SEEMING] += 1
+    pairs[slot, 2] += 1
+    return nodes[node, PEOPLE]
 
 
 @inner_kernel
-def _made_of(person: Any, node: Any, time: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
-    """Remember that a node is shown in a person's name."""
+def _made_of(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    """Count a made-up record."""
     slot = _pair(person, node, pairs, counts, secret)
-    if pairs[slot, 2] == NEVER and pairs[slot, 3] == NEVER:
-        tables[6][node, 1] += 1
-    pairs[slot, 3] = max(time, pairs[slot, 3])
+    if pairs[slot, 2] == 0 and pairs[slot, 3] == 0:
+        tables[6][node, SEEMING] += 1
+    pairs[slot, 3] += 1
+
+
+@inner_kernel
+def _less(person: Any, node: Any, column: int, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    """Count a record no more: a true one in column 2, a made-up one in column 3."""
+    nodes = tables[6]
+    slot = _known(person, node, pairs, secret)
+    pairs[slot, column] -= 1
+    if pairs[slot, 2] == 0 and column == 2 and node >= 0:
+        nodes[node, PEOPLE] -= 1
+    if pairs[slot, 2] == 0 and pairs[slot, 3] == 0:
+        if node >= 0:
+            nodes[node, SEEMING] -= 1
+        _forget_pair(slot, pairs, counts, secret)
 
 
 @inner_kernel
 def _pair(person: Any, node: Any, pairs: Any, counts: Any, secret: Any) -> Any:
-    """Return the slot of a pair; a new one is put there with no time, and must get one."""
+    """Return the slot of a pair; a new one is put there, and must be counted."""
     mask = len(pairs) - 1
     slot = _home(person, node, mask, secret)
-    while pairs[slot, 2] != NEVER or pairs[slot, 3] != NEVER:
+    while pairs[slot, 2] or pairs[slot, 3]:
         if pairs[slot, 0] == person and pairs[slot, 1] == node:
             return slot
         slot = (slot + 1) & mask
@@ -190,7 +215,7 @@ def _known(person: Any, node: Any, pairs: Any, secret: Any) -> Any:
     """Return the slot of a pair, -1 where there is none."""
     mask = len(pairs) - 1
     slot = _home(person, node, mask, secret)
-    while pairs[slot, 2] != NEVER or pairs[slot, 3] != NEVER:
+    while pairs[slot, 2] or pairs[slot, 3]:
         if pairs[slot, 0] == person and pairs[slot, 1] == node:
             return slot
         slot = (slot + 1) & mask
@@ -217,8 +242,8 @@ def _ask_ahead(place: Any, people: Any, path_of: Any, ways: Any, tables: Any, pa
             fetch_row(pairs, _home(people[place + _AHEAD], rows[path, level], mask, secret))
     if counts[HEAD] + _AHEAD < counts[TAIL]:
         slot = (counts[HEAD] + _AHEAD) & (len(ring) - 1)
-        path, released = ring[slot, 2] >> 16, ((ring[slot, 2] >> 8) & 255) - 2
-        for level in range(_reached(released, rows[path, most], ways)):
+        path = ring[slot, 2] >> 24
+        for level in range((ring[slot, 2] >> 16) & 255):
             fetch_row(pairs, _home(ring[slot, 1], rows[path, level], mask, secret))
 
 
@@ -228,97 +253,106 @@ def _forget_pair(slot: Any, pairs: Any, counts: Any, secret: Any) -> None:
     mask = len(pairs) - 1
     counts[PAIRS] -= 1
     behind = (slot + 1) & mask
-    while pairs[behind, 2] != NEVER or pairs[behind, 3] != NEVER:
+    while pairs[behind, 2] or pairs[behind, 3]:
         home = _home(pairs[behind, 0], pairs[behind, 1], mask, secret)
         if ((behind - home) & mask) >= ((behind - slot) & mask):
             for column in range(4):
                 pairs[slot, column] = pairs[behind, column]
             slot = behind
         behind = (behind + 1) & mask
-    pairs[slot, 2], pairs[slot, 3] = NEVER, NEVER
+    pairs[slot, 2], pairs[slot, 3] = 0, 0
 
 
 # --- records in the window ------------------------------------------------------------------------------------------------
 
 
+# fmt: off
 @inner_kernel
-def _keep(time: Any, person: Any, path: Any, released: Any, kind: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
-    packed = (np.int64(path) << 16) | ((released + 2) << 8) | kind
-    if time < counts[NEWEST]:
-        _heap_in(time, person, packed, heap, counts)
-        return
-    slot = counts[TAIL] & (len(ring) - 1)
+def _keep(time: Any, person: Any, path: Any, reach: Any, released: Any, kind: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
+    # fmt: on
+    rows, nodes = tables[2], tables[6]
+    for level in range(reach - 1):
+        nodes[rows[path, level], OPEN] += 1
+    packed = (np.int64(path) << 24) | (np.int64(reach) << 16) | ((released + 2) << 8) | kind
+    _store(time, person, packed, counts[NEWEST], tables, ring, heap, counts)
+
+
+@inner_kernel
+def _store(time: Any, person: Any, packed: Any, newest: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
+    """Put a record behind all others, and let each node of it know it as the latest; of made-up ones nobody knows."""
+    rows, nodes = tables[2], tables[6]
+    record, path = counts[TAIL], packed >> 24
+    slot = record & (len(ring) - 1)
     ring[slot, 0], ring[slot, 1], ring[slot, 2] = time, person, packed
-    _link(counts[TAIL], slot, tables, ring)
+    if ring.shape[1] > _LINKS and not packed & FAKE:
+        for level in range(rows[path, rows.shape[1] - 2]):
+            node = rows[path, level]
+            ring[slot, _LINKS + level] = nodes[node, LATEST]
+            nodes[node, LATEST] = record
+    if time < newest:
+        _heap_in(time, record, heap, counts)
     counts[TAIL] += 1
 
 
 @inner_kernel
-def _link(record: Any, slot: Any, tables: Any, ring: Any) -> None:
-    """Let each category of a record know it as the latest; of made-up ones nobody knows."""
+def _level_of(slot: Any, node: Any, tables: Any, ring: Any) -> Any:
+    """Return which level of a record a node is."""
+    rows, level = tables[2], 0
+    path = ring[slot, 2] >> 24
+    while rows[path, level] != node:
+        level += 1
+    return level
+
+
+@inner_kernel
+def _close(node: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any) -> None:
+    """Let records of a node count above it no more, for what they show is published now. All of them came after it last was."""
     rows, nodes = tables[2], tables[6]
-    if ring.shape[1] > _LINKS and not ring[slot, 2] & FAKE:
-        path = ring[slot, 2] >> 16
-        for level in range(1, rows[path, rows.shape[1] - 2]):
-            node = rows[path, level]
-            ring[slot, _LINKS + level - 1] = nodes[node, 3]
-            nodes[node, 3] = record
+    record = nodes[node, LATEST]
+    while nodes[node, OPEN] > 0:
+        slot = record & (len(ring) - 1)
+        packed, level = ring[slot, 2], _level_of(slot, node, tables, ring)
+        record = ring[slot, _LINKS + level]
+        reach = (packed >> 16) & 255
+        if packed & GONE or reach <= level + 1:
+            continue
+        for above in range(level, reach - 1):
+            nodes[rows[packed >> 24, above], OPEN] -= 1
+            _less(ring[slot, 1], rows[packed >> 24, above + 1], 2, tables, pairs, counts, secret)
+        ring[slot, 2] = (packed & ~np.int64(255 << 16)) | ((level + 1) << 16)
 
 
 @inner_kernel
-def _before(slot: Any, category: Any, tables: Any, ring: Any) -> Any:
-    """Return the record before one of a category."""
-    rows = tables[2]
-    path = ring[slot, 2] >> 16
-    for level in range(1, rows[path, rows.shape[1] - 2]):
-        if rows[path, level] == category:
-            return ring[slot, _LINKS + level - 1]
-    return np.int64(-1)
-
-
-@inner_kernel
-def _expire(horizon: Any, ways: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
+def _expire(horizon: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
+    while counts[WAITING] > 0 and heap[0, 0] < horizon:
+        slot = heap[0, 1] & (len(ring) - 1)
+        _heap_out(heap, counts)
+        _gone(ring[slot, 1], ring[slot, 2], tables, pairs, counts, secret)
+        ring[slot, 2] |= GONE
+    # what came late has been taken out before: the others are in order of time
     while counts[HEAD] < counts[TAIL]:
         slot = counts[HEAD] & (len(ring) - 1)
-        if ring[slot, 0] >= horizon:
-            break
+        if not ring[slot, 2] & GONE:
+            if ring[slot, 0] >= horizon:
+                break
+            _gone(ring[slot, 1], ring[slot, 2], tables, pairs, counts, secret)
         counts[HEAD] += 1
-        _gone(ring[slot, 1], ring[slot, 2], horizon, ways, tables, pairs, counts, secret)
-    while counts[WAITING] > 0 and heap[0, 0] < horizon:
-        person, packed = heap[0, 1], heap[0, 2]
-        _heap_out(heap, counts)
-        _gone(person, packed, horizon, ways, tables, pairs, counts, secret)
 
 
 @inner_kernel
-def _gone(person: Any, packed: Any, horizon: Any, ways: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
-    rows = tables[2]
-    path, released, kind = packed >> 16, ((packed >> 8) & 255) - 2, packed & 255
-    reached = 1 if kind & FAKE else _reached(released, rows[path, rows.shape[1] - 2], ways)
-    for level in range(reached):
-        _fade(person, rows[path, level], horizon, tables, pairs, counts, secret)
-    if kind & OPTED_OUT:
-        _fade(person, _NOBODY, horizon, tables, pairs, counts, secret)
+def _gone(person: Any, packed: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    rows, nodes = tables[2], tables[6]
+    path, reach = packed >> 24, (packed >> 16) & 255
+    if packed & FAKE:
+        _less(person, rows[path, 0], 3, tables, pairs, counts, secret)
+    else:
+        for level in range(reach):
+            _less(person, rows[path, level], 2, tables, pairs, counts, secret)
+            if level + 1 < reach:
+                nodes[rows[path, level], OPEN] -= 1
+    if packed & OPTED_OUT:
+        _less(person, _NOBODY, 2, tables, pairs, counts, secret)
     _unused(path, tables)
-
-
-@inner_kernel
-def _fade(person: Any, node: Any, horizon: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
-    """Forget of a pair what is older than the window."""
-    nodes = tables[6]
-    slot = _known(person, node, pairs, secret)
-    if slot < 0:
-        return
-    if NEVER < pairs[slot, 2] < horizon:
-        pairs[slot, 2] = NEVER
-        if node >= 0:
-            nodes[node, 0] -= 1
-    if NEVER < pairs[slot, 3] < horizon:
-        pairs[slot, 3] = NEVER
-    if pairs[slot, 2] == NEVER and pairs[slot, 3] == NEVER:
-        if node >= 0:
-            nodes[node, 1] -= 1
-        _forget_pair(slot, pairs, counts, secret)
 
 
 @inner_kernel
@@ -331,8 +365,8 @@ def _unused(path: Any, tables: Any) -> None:
         return
     for level in range(rows[path, most]):
         node = rows[path, level]
-        nodes[node, 2] -= 1
-        if nodes[node, 2] == 0:
+        nodes[node, PATHS] -= 1
+        if nodes[node, PATHS] == 0:
             _give_back(node, node_slots, node_keys, free_nodes, sizes, 1)
     _give_back(path, path_slots, path_keys, free_paths, sizes, 0)
 
@@ -356,14 +390,14 @@ def _give_back(number: Any, slots: Any, keys: Any, free: Any, sizes: Any, which:
 
 
 @inner_kernel
-def _heap_in(time: Any, person: Any, packed: Any, heap: Any, counts: Any) -> None:
+def _heap_in(time: Any, record: Any, heap: Any, counts: Any) -> None:
     place = counts[WAITING]
     counts[WAITING] += 1
     while place > 0 and heap[(place - 1) // 2, 0] > time:
         above = (place - 1) // 2
-        heap[place, 0], heap[place, 1], heap[place, 2] = heap[above, 0], heap[above, 1], heap[above, 2]
+        heap[place, 0], heap[place, 1] = heap[above, 0], heap[above, 1]
         place = above
-    heap[place, 0], heap[place, 1], heap[place, 2] = time, person, packed
+    heap[place, 0], heap[place, 1] = time, record
 
 
 @inner_kernel
@@ -377,9 +411,9 @@ def _heap_out(heap: Any, counts: Any) -> None:
             below += 1
         if heap[below, 0] >= heap[last, 0]:
             break
-        heap[place, 0], heap[place, 1], heap[place, 2] = heap[below, 0], heap[below, 1], heap[below, 2]
+        heap[place, 0], heap[place, 1] = heap[below, 0], heap[below, 1]
         place = below
-    heap[place, 0], heap[place, 1], heap[place, 2] = heap[last, 0], heap[last, 1], heap[last, 2]
+    heap[place, 0], heap[place, 1] = heap[last, 0], heap[last, 1]
 
 
 # --- made-up people -------------------------------------------------------------------------------------------------------
@@ -398,24 +432,26 @@ def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, pool_siz
     rows, nodes = tables[2], tables[6]
     attribute, category = rows[path, 0], rows[path, 1]
     places, made_up = fakes[1], fakes[2]
-    needed = asked - nodes[attribute, 0 if ways[ORIGINAL] else 1]
+    needed = asked - nodes[attribute, PEOPLE if ways[ORIGINAL] else SEEMING]
     if needed <= 0:
         return True
     if ways[ORIGINAL]:
-        in_category = nodes[category, 0] + (0 if _known(person, category, pairs, secret) >= 0 else 1)
-        if in_category - nodes[attribute, 0] < needed:
+        in_category = nodes[category, PEOPLE] + (0 if _known(person, category, pairs, secret) >= 0 else 1)
+        if in_category - nodes[attribute, PEOPLE] < needed:
             return False
     pool, found = scratch
     wanted = needed if ways[ORIGINAL] else min(needed * pool_size, len(pool))
     # a walk without end would let a rare category stop the stream
     steps = len(ring) if ways[ORIGINAL] else 32 * wanted + 256
     number, is_known = 0, ways[ORIGINAL]
-    record = nodes[category, 3]
+    record = nodes[category, LATEST]
     counts[DRAWN] += 1
     while record >= counts[HEAD] and steps > 0 and (number < wanted or not is_known):
         slot = record & (len(ring) - 1)
-        other, record = ring[slot, 1], _before(slot, category, tables, ring)
+        other, record = ring[slot, 1], ring[slot, _LINKS + _level_of(slot, category, tables, ring)]
         steps -= 1
+        if ring[slot, 2] & GONE:
+            continue
         if other == person:
             is_known = True
         elif number < wanted and _may_stand(other, attribute, pairs, secret) and _is_new(other, found, counts[DRAWN]):
@@ -434,9 +470,9 @@ def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, pool_siz
         made_up[counts[FAKES]] = pool[step]
         counts[FAKES] += 1
         if not ways[ORIGINAL]:
-            _made_of(pool[step], attribute, time, tables, pairs, counts, secret)
+            _made_of(pool[step], attribute, tables, pairs, counts, secret)
             rows[path, rows.shape[1] - 1] += 1
-            _keep(time, pool[step], path, np.int64(0), FAKE, tables, ring, heap, counts)
+            _keep(time, pool[step], path, 1, np.int64(0), FAKE, tables, ring, heap, counts)
     return True
 
 
