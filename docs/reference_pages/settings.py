@@ -120,8 +120,8 @@ def _section(path: tuple[str, ...]) -> str:
 
 
 def _example(path: tuple[str, ...]) -> str:
-    if path[0] == "window":
-        return "None: streams are not built yet. A policy with `window` is read, and refused: [policy-not-built](../errors/policy-not-built.md)."
+    if path[0] in ("window", "stream") or path[:2] == ("views", "window"):
+        return "A policy of a stream is not run but followed: [docs/streams.md](../../streams.md) has examples."
     own = f"{'.'.join(path)}.yaml"
     # one that was written for this key, else the smallest that was written for no other
     using = [(file.name != own, file.parent == _WRITTEN, length, file) for file, (length, used) in _uses().items() if path in used]

@@ -55,8 +55,8 @@ def test_a_page_says_in_words_what_is_allowed_and_what_is_taken_otherwise(name: 
     assert line in (REFERENCE / "settings" / f"{name}.md").read_text(encoding="utf-8").splitlines()
 
 
-def test_keys_of_streams_say_that_these_are_not_built_yet() -> None:
-    assert "streams are not built yet" in setting_page(setting("window.count"))
+def test_keys_of_streams_lead_to_the_page_of_streams() -> None:
+    assert "[docs/streams.md](../../streams.md)" in setting_page(setting("window.count"))
 
 
 def test_every_link_of_the_reference_leads_to_a_file_and_a_heading() -> None:

@@ -80,7 +80,7 @@ GOOD = "columns:\n  age: {role: quasi_identifier}\n  illness: {role: sensitive}\
         (GOOD + "subject: illness\n", "policy-subject-published"),
         (GOOD + "sink: all.csv\nviews: {ward: {sink: ward.csv}}\n", "policy-views-sink"),
         (GOOD + "readers: {nurse: [ward]}\n", "policy-unknown-view"),
-        (GOOD + "window: {count: 100}\n", "policy-not-built"),
+        (GOOD + "window: {count: 100, time: 10m}\n", "policy-window"),
         (GOOD.replace("sensitive", "sensitive, mask: null"), "policy-value"),
         (GOOD.replace("sensitive", "sensitive, when: {column: age, equals: 3}"), "policy-role-key"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, otherwise: drop"), "policy-role-key"),
