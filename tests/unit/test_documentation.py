@@ -49,9 +49,9 @@ PAGE_OF_POLICIES = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
 PAGE_OF_RECORDS = (ROOT / "docs" / "record.md").read_text(encoding="utf-8")
 
 
-def marked(mark: str) -> str:
-    """Return the text of the one block of the README that has this comment above it."""
-    (block,) = [block for block in blocks(ROOT / "README.md") if block.mark == mark]
+def marked(mark: str, page: str = "README.md") -> str:
+    """Return the text of the one block of the README, or of another page, that has this comment above it."""
+    (block,) = [block for block in blocks(ROOT / page) if block.mark == mark]
     return block.text
 
 
@@ -144,6 +144,14 @@ def test_the_python_of_the_readme_prints_what_it_shows(example: Path, monkeypatc
         exec(compile(marked("python"), "README.md", "exec"), {})
 
     assert printed.getvalue() == marked("python prints")
+
+
+def test_the_python_of_the_page_of_streams_prints_what_it_shows() -> None:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(marked("python", "docs/streams.md"), "streams.md", "exec"), {})
+
+    assert printed.getvalue() == marked("python prints", "docs/streams.md")
 
 
 def test_every_measure_of_the_example_is_explained(example: Path) -> None:

@@ -134,6 +134,13 @@ def parse(values: pa.Array, kind: ValueType) -> pa.Array:
         return _within_calendar(values)
     if kind == "date" and pa.types.is_timestamp(values.type):
         return _whole_days(_within_calendar(values))
+    if kind == "integer" and pa.types.is_integer(values.type) and values.type != pa.uint64():
+        return pc.cast(values, pa.int64())
+    if kind == "date" and pa.types.is_date32(values.type):
+        # a day of no year that is written with four digits is none
+        days = pc.cast(values, pa.int32())
+        inside = pc.and_(pc.greater_equal(days, _FIRST_SECOND // 86_400), pc.less(days, _LAST_SECOND // 86_400))
+        return pc.if_else(inside, values, pa.scalar(None, pa.date32()))
     if not pa.types.is_string(values.type):
         values = _as_text(values)
     if kind == "integer":

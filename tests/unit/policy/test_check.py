@@ -91,7 +91,7 @@ GOOD = "columns:\n  age: {role: quasi_identifier}\n  illness: {role: sensitive}\
         (GOOD.replace("sensitive", "sensitive, mask: empty, on_null: generate"), "policy-mask-null"),
         (GOOD.replace("sensitive", "sensitive, mask: empty, when: {column: nobody, equals: 3}"), "policy-unknown-column"),
         (GOOD + "algorithm: {mondrian: {bounds: cut}}\n", "policy-not-built"),
-        (GOOD + "algorithm: castle\n", "component-unknown"),
+        (GOOD + "algorithm: castel\n", "component-unknown"),
         (GOOD.replace("sensitive", "sensitive, mask: {blur: {}}"), "component-unknown"),
         (GOOD.replace("[{k", "[{l_diversity: {column: illness, l: 2, given: [age]}}, {k"), "policy-role"),
         (GOOD.replace("[{k", "[{t_closeness: {column: illness, t: 0.1, distance: hierarchical}}, {k"), "policy-hierarchy-missing"),

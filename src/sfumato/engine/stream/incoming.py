@@ -42,6 +42,8 @@ class Taken:
     loose: bool = False
     unreadable: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
     strange: NDArray[np.bool_] | None = None
+    mixed: frozenset[str] = frozenset()
+    """The columns whose values are of several types."""
 
 
 def take(data: Any, policy: Policy, schema: pa.Schema | None = None) -> Taken:
@@ -66,7 +68,11 @@ def schema_of(taken: Taken, policy: Policy) -> pa.Schema:
     fields = []
     for name, column in policy.columns.items():
         found = taken.columns.get(name)
-        kind = found.type if found is not None and not pa.types.is_null(found.type) else _DECLARED.get(column.type or "text", pa.string())
+        declared = _DECLARED.get(column.type or "text", pa.string())
+        kind = found.type if found is not None and not pa.types.is_null(found.type) else declared
+        if name in taken.mixed and not column.missing and column.on_unknown == "error" and name not in policy.formats:
+            # what is of the type that the policy says is right, and the others are to be set aside
+            kind = declared
         fields.append(described(pa.field(name, kind)))
     return pa.schema(fields)
 
@@ -147,15 +153,17 @@ def _plain(values: Any) -> pa.Array:
 def _of_mappings(records: Sequence[Mapping[str, Any]], policy: Policy, schema: pa.Schema | None) -> Taken:
     known = list(policy.columns)
     strange = np.array([bool(record.keys() - policy.columns.keys()) for record in records], bool)
-    columns, unreadable = {}, {}
+    columns, unreadable, mixed = {}, {}, set()
     for name in known:
         values = [record.get(name) for record in records]
         if schema is not None and name not in schema.names:
             continue
         columns[name], wrong = _of_values(values, None if schema is None else schema.field(name))
+        if pa.types.is_string(columns[name].type) and not all(value is None or isinstance(value, str) for value in values):
+            mixed.add(name)
         if wrong.any():
             unreadable[name] = wrong
-    return Taken(columns, len(records), True, unreadable, strange)
+    return Taken(columns, len(records), True, unreadable, strange, frozenset(mixed))
 
 
 def _of_values(values: list[Any], one: pa.Field | None) -> tuple[pa.Array, NDArray[np.bool_]]:

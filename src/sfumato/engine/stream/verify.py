@@ -168,5 +168,7 @@ def _read_line(
 
 
 def _ends(texts: pa.Array, kind: ValueType) -> pa.Array:
-    """Return ends of intervals as values; the mean of whole numbers may be none."""
-    return canonical.parse(texts, "decimal" if kind == "integer" else kind)
+    """Return ends of intervals as values; the mean of whole numbers may be no whole one."""
+    found = canonical.parse(texts, kind)
+    odd = kind == "integer" and found.null_count > texts.null_count and pc.any(pc.and_(found.is_null(), pc.not_equal(texts, ROOT))).as_py()
+    return canonical.parse(texts, "decimal") if odd else found
