@@ -1,4 +1,4 @@
-"""The demonstration that ``make demo-stream`` runs: measurements that come one after the other, and four views of them, in the folder ``demo/stream``."""
+"""The demonstration that ``make demo-stream`` runs: measurements that come one after the other, and four views of them, in ``demo/stream``."""
 
 from __future__ import annotations
 
