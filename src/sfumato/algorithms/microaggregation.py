@@ -31,9 +31,9 @@ class Microaggregation(Settings):
     """Groups of k to 2k - 1 people of a window who are near each other, larger where a promise asks for it.
 
     With ``publish: mean`` a number is published as the mean of the group's people, each with the mean of their own. Whoever knows all others of a
-    group learns the last one's number from it, and whoever makes up most of it is nearly told: a mean of which one person makes up more than ``dominance``
-    is not published, and the column is then published as its root, as it is where some numbers of the group are missing. Two different numbers always
-    have one that makes up more than half: with k = 2 and the limit 0.5 only equal ones are told.
+    group learns the last one's number from it, and whoever makes up most of it is nearly told: a mean of which one person makes up more than
+    ``dominance`` is not published, and the column is then published as its root, as it is where some numbers of the group are missing. Two different
+    numbers always have one that makes up more than half: with k = 2 and the limit 0.5 only equal ones are told.
 
     Guarantee: every group keeps every promise, and each person of a window is in one group. Cost: people of a block x people / k x columns; some
     hundred thousand records a second. Does not find the best groups, which nobody knows how to in good time.
