@@ -14,7 +14,7 @@ VERSION = 1
 MOST_RECORDS = 1024
 """How many records a published cluster may hold and still take others in: each is tested with all before it."""
 
-BLOCK = 512
+BLOCK = 256
 """How many people of a cluster are searched for neighbours at once: a larger one is cut at medians first."""
 
 

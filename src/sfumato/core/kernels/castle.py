@@ -28,7 +28,7 @@ from sfumato.core.kernels.cluster_promises import all_kept, forget
 from sfumato.core.kernels.pair_table import add, take
 
 # what the state says
-POSITION, FREE, CLUSTERS, KEPT, LOSSES, LOSS_PLACE, IDENTITY, HELD, COMPARED, COMPARED_PLACE, RELEASED, MADE, SUPPRESSED = range(13)
+POSITION, FREE, CLUSTERS, KEPT, LOSSES, LOSS_PLACE, IDENTITY, HELD, COMPARED, COMPARED_PLACE, RELEASED, MADE, SUPPRESSED, LATEST = range(14)
 # where a record is that waits in no cluster
 IN_PUBLISHED, NOWHERE = -1, -2
 # the rules: k, whether clusters are split by values, how many values at least, which column, whether outliers wait, whether a cluster that keeps the
@@ -257,7 +257,10 @@ def _admit(slot: Any, own: Any) -> None:
     slots, waiting, _, table, losses, scale, _, _, room, _, _, _, state = own
     lows, highs, people, _, _, _, order = waiting
     point, more = slots[2][slot], room[12]
-    least = np.inf
+    # most records go where the one before went: with that as the bound most clusters are done after a column or two
+    least, latest = np.inf, state[LATEST]
+    if waiting[3][latest] > 0:
+        least = enlargement(scale, lows[latest], highs[latest], point, point, least)
     for place in range(state[CLUSTERS]):
         cluster = order[place]
         more[place] = enlargement(scale, lows[cluster], highs[cluster], point, point, least)
@@ -277,6 +280,7 @@ def _admit(slot: Any, own: Any) -> None:
             state[CLUSTERS] += 1
         else:
             fitting = smallest
+    state[LATEST] = fitting
     _append(slot, fitting, slots, waiting, table)
 
 
