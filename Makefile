@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean
+.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers benchmark-events lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -49,6 +49,11 @@ benchmark:
 # A hundred times SIGKILL at random moments for each way of working in a database; on a machine that is shared half an hour.
 benchmark-kills: $(VENV)/.dev
 	$(BIN)/python benchmarks/kills.py
+
+# z-anonymity: speed, and the tables of docs/z_anonymity_results.md; SHARE=0.2 for a fifth of each stream.
+SHARE ?= 1
+benchmark-events: $(VENV)/.dev
+	$(BIN)/python benchmarks/events.py --records $(SHARE)
 
 benchmark-masks: $(VENV)/.dev
 	$(BIN)/python benchmarks/masks.py
