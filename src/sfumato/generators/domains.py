@@ -35,7 +35,7 @@ class Domains(Happenings):
         user = drawn(random, users, len(numbers))
         domain = drawn(random, borders, len(numbers))
         # everybody has some domains of their own, to which they come back
-        own = random.random(len(numbers)) < 0.3
+        own = random.random(len(numbers)) < 0.08
         favourite = (user * 7_919 + random.integers(0, 12, len(numbers)) * 104_729) % DOMAINS
         domain = np.where(own, (favourite * favourite // DOMAINS) % DOMAINS, domain)
         return {"at": moments(random, numbers, _A_SECOND, DAY), "user": _addresses(user), "domain": paths.take(pa.array(domain))}
@@ -55,4 +55,4 @@ def _network() -> tuple[NDArray[np.float64], NDArray[np.float64], pa.Array]:
     names = pa.array([f"site{number:05}.{_ENDINGS[number % len(_ENDINGS)]}" for number in random.permutation(DOMAINS).tolist()])
     paths = pc.binary_join_element_wise(pa.array([f"category_{number:02}" for number in range(CATEGORIES)]).take(pa.array(category_of)), names, "*")
     users = random.lognormal(0.0, 0.9, USERS)
-    return borders_of(users), borders_of(ranked(DOMAINS, 1.15, 4.0)), paths
+    return borders_of(users), borders_of(ranked(DOMAINS, 1.6, 8.0)), paths

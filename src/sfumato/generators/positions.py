@@ -46,7 +46,7 @@ class Positions(Happenings):
         home = np.minimum(np.searchsorted(map_.towns, (device * 0.618_033_988_749) % 1.0, side="right"), TOWNS - 1)
         town = np.where(random.random(len(numbers)) < 0.6, home, drawn(random, map_.towns, len(numbers)))
         # a few streets of a town carry most of its traffic
-        place = (map_.streets[town] * random.random(len(numbers)) ** 3.5).astype(np.int64)
+        place = (map_.streets[town] * random.random(len(numbers)) ** 7).astype(np.int64)
         street = map_.first_street[town] + place
         latitude, longitude = (axis[street] + random.normal(0.0, 0.002, len(numbers)) for axis in (map_.latitude, map_.longitude))
         return {
