@@ -25,10 +25,15 @@ _SECTIONS = {
     "keys": "mask",
     "formats": "formats",
     "retention": "retention",
-    "window": "what-is-read-but-refused",
 }
 # keys of views and tables that are those of another key
-_ELSEWHERE = {("views", "columns"): ("columns",), ("tables", "columns"): ("columns",), ("tables", "formats"): ("formats",)}
+_ELSEWHERE = {
+    ("views", "columns"): ("columns",),
+    ("views", "window"): ("window",),
+    ("window", "starts"): ("columns", "when"),
+    ("tables", "columns"): ("columns",),
+    ("tables", "formats"): ("formats",),
+}
 _WRITTEN = EXAMPLES / "settings"
 _BESIDE_MASKS = ("mask", "when", "otherwise", "on_null", "on_invalid", "unique")
 _REFUSED = {

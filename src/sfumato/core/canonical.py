@@ -135,7 +135,7 @@ def parse(values: pa.Array, kind: ValueType) -> pa.Array:
     if kind == "date" and pa.types.is_timestamp(values.type):
         return _whole_days(_within_calendar(values))
     if kind == "integer" and pa.types.is_integer(values.type) and values.type != pa.uint64():
-        return pc.cast(values, pa.int64())
+        return values if pa.types.is_int64(values.type) else pc.cast(values, pa.int64())
     if kind == "date" and pa.types.is_date32(values.type):
         # a day of no year that is written with four digits is none
         days = pc.cast(values, pa.int32())
