@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.key_material import could_be_a_key
 from sfumato.core.keys import looks_like_a_key
 from sfumato.core.mask import Naming, Operation
 from sfumato.core.masked_column import AS_PUBLISHED
@@ -79,7 +80,7 @@ def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, Ma
             "mask", f"what it makes would be called like the column {name}{AS_PUBLISHED}", code="policy-name-taken", hint="rename that column"
         )
     for key in mask.keys:
-        if looks_like_a_key(key):
+        if looks_like_a_key(key) or could_be_a_key(key):
             words = "what looks like a key stands where the name of one should"
             yield _Wrong("mask", words, code="policy-key-pasted", hint="put the key into a file that only you may read, and name it under keys")
         elif key not in keys:
