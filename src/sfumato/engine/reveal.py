@@ -192,7 +192,9 @@ def _chosen(request: Request, keys: Keys) -> dict[str, str]:
     named = [(name, key_id) for name, _, key_id in asked if name]
     for name, key_id in named:
         if name not in keys.known:
-            raise UsageError(f"column {request.column}: its mask needs no key {shown_as(name, 'of that name')}", code="key-id", hint=suggestion(name, keys.known))
+            raise UsageError(
+                f"column {request.column}: its mask needs no key {shown_as(name, 'of that name')}", code="key-id", hint=suggestion(name, keys.known)
+            )
         keys.of_id(name, key_id)
     bare = [(name, key_id) for before, _, key_id in asked if not before for name in _names_with(key_id, request.column, keys)]
     for pairs in (bare, named):

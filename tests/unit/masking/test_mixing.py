@@ -17,6 +17,7 @@ import sfumato
 from sfumato.core.mask import MaskContext
 from sfumato.core.number_columns import as_column
 from sfumato.errors import DataError, PolicyError
+from sfumato.masking import _undominated
 from sfumato.masking.aggregate import Aggregate
 from sfumato.masking.microaggregate import Microaggregate
 from sfumato.masking.shuffle import Shuffle
@@ -344,6 +345,16 @@ def test_numbers_of_which_a_float_loses_digits_are_never_added_up_wrongly(values
 
     assert apply(Aggregate(function="sum", plain=True), pa.array(["90071992547409.1", "1", "-2"])) == ["90071992547408.1"] * 3
     assert apply(Aggregate(function="sum", plain=True), pa.array([1e300, 2.0])) == [1e300, 1e300]
+
+
+def test_a_dominance_that_hardly_any_group_can_keep_looks_at_each_number_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+    plain = _undominated._dominated
+    monkeypatch.setattr(_undominated, "_dominated", lambda sizes, *others: looked_at.append(len(sizes)) or plain(sizes, *others))
+    pays = np.sort(np.random.default_rng(7).lognormal(8, 1, 20_000))
+    bounds = np.arange(0, 20_001, 4)
+    assert _undominated.undominated(pays, bounds, 1.001 / 20_000)[1].all()
+    assert sum(looked_at) < 10 * len(pays)
 
 
 def test_a_dominance_that_no_group_can_keep_is_answered_at_once() -> None:
