@@ -472,3 +472,28 @@ def test_what_tells_all_values_or_brackets_may_be_read_beside_a_total(sql: str) 
 def test_hashes_of_all_values_may_be_read_beside_a_total() -> None:
     hashed = [{"round_number": {"decimals": 1}}, {"hash": {"unkeyed": "sha256"}}]
     assert len(read_by_one({"mask": hashed}, total(), ANN)) == 2
+
+
+# three who are left out because one of them would show, beside fifteen others
+LEFT_OUT = pa.concat_tables([WARDS, pa.table({"region": ["X"] * 3, "ward": ["D"] * 3, "sex": ["m", "m", "f"], "pay": [900, 1000, 9000]})])
+REMOVED = {**total("ward"), "on_invalid": "remove"}
+
+
+def test_a_group_that_is_left_out_because_somebody_dominates_it_follows_from_the_total_of_all() -> None:
+    assert refused(REMOVED, total(), LEFT_OUT) == (
+        "pay in the view one and pay in the view other tell totals of groups that differ by 3 people or more "
+        "in which one person makes up more than 0.5"
+    )
+    assert "in which one person makes up more than 0.5" in refused(REMOVED, total(function="average"), LEFT_OUT)
+
+
+def test_a_group_that_is_left_out_may_be_where_nobody_dominates_what_follows() -> None:
+    assert len(read_by_one(REMOVED, {**total("ward"), "on_invalid": "remove"}, LEFT_OUT)) == 2
+    assert len(read_by_one({**total("ward", dominance=1)}, total(dominance=1), LEFT_OUT)) == 2
+
+
+def test_who_dominates_those_whose_values_are_not_shown_is_told_by_the_total() -> None:
+    shown = {"mask": "constant", "when": {"column": "ward", "equals": "D"}}
+    assert refused(shown, total(), LEFT_OUT) == (
+        "pay in the view other tells a total of which the view one shows so many values that of the others one person makes up more than 0.5"
+    )

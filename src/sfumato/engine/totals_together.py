@@ -15,6 +15,7 @@ from sfumato.core.number_columns import added_prints, numbers_of, numbers_printe
 from sfumato.core.straight_line import on_a_line
 from sfumato.engine.brackets import few_left
 from sfumato.engine.differences import Groups, few_apart, few_in_common, few_people, smallest_group
+from sfumato.engine.dominated_differences import dominated_difference, dominated_group
 from sfumato.engine.shown_twice import few_who_may_have_it
 from sfumato.engine.shown_values import MaskedView, Rows, Shown
 
@@ -85,6 +86,11 @@ class _Family:
             place[place < 0] = len(layers) - 1
             places.append(place)
         return cls(totals, layers, places)
+
+    def added(self, number: int) -> NDArray[np.float64]:
+        """Return what each row adds to a total."""
+        told = self.totals[number].told
+        return numbers_printed(told.added, told.groups >= 0)
 
     @property
     def columns(self) -> frozenset[str]:
@@ -199,6 +205,8 @@ class AllTold:
             if len(some) > 1 or known.any():
                 told = [family.totals[number] for number in some]
                 found = self._few(told, [groups[number] for number in some], [places[number] for number in some], by)
+                if found is None and len(some) <= 2:
+                    found = self._dominated(family, some, groups, by)
                 if found is not None:
                     yield found
 
@@ -219,6 +227,22 @@ class AllTold:
         else:
             told = f"{names} together tell the total of {few}"
         return told if "fewer than" in few else f"{told}, fewer than {least}"
+
+    def _dominated(self, family: _Family, some: Sequence[int], groups: Sequence[Groups], by: Sequence[str]) -> str | None:
+        """Return what totals leave of enough people, one of whom makes up most of it."""
+        told = [family.totals[number] for number in some]
+        limits = [each.told.dominance for each in told if each.told.dominance is not None]
+        if not limits or any(each.told.mixed for each in told):
+            return None
+        limit, least = min(limits), max(each.told.people for each in told)
+        names, shown = _listed([each.words for each in told]), _showing(by)
+        added = [family.added(number) for number in some]
+        if len(told) == 1:
+            if not dominated_group(groups[some[0]], self._people, added[0], limit, told[0].told.groups):
+                return None
+            return f"{names} tells a total of which {shown} so many values that of the others one person makes up more than {limit:g}"
+        found = dominated_difference(groups[some[0]], groups[some[1]], self._people, added[0], added[1], limit)
+        return f"{names} tell totals of groups that differ by {least} people or more {found}" if found is not None else None
 
     def _few_of_choices(self, family: _Family, known: Rows, by: Sequence[str]) -> Iterator[str]:
         """Yield of how few people extremes and modes tell, beside each other, beside totals and beside values that are known.

@@ -18,6 +18,7 @@ from sfumato.core.reading import read
 from sfumato.core.row_groups import people_of
 from sfumato.engine.broken_release import broken
 from sfumato.engine.masks_again import as_values
+from sfumato.engine.moved_as_one import check_moved_together
 from sfumato.engine.shown_values import MaskedView
 from sfumato.engine.totals_together import AllTold, ToldInView
 from sfumato.errors import PromiseError
@@ -66,6 +67,7 @@ class WideMasksAgain:
             return
         written = read(view.staged.written, [], {name: [name] for name in names}, Quiet())
         rows = table.take(pa.array(view.staged.link))
+        check_moved_together(view.masks, rows, view.staged.written)
         for name in names:
             mask = view.masks.masks[name]
             columns = rows.select(view.masks.needed(name))

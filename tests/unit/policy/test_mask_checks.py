@@ -132,7 +132,7 @@ def test_a_mask_that_does_not_fit_what_another_makes_is_refused_with_the_policy(
 @pytest.mark.parametrize("mask", [{"aggregate": {"function": "sum"}}, {"microaggregate": {}}], ids=["aggregate", "microaggregate"])
 def test_numbers_of_a_constant_that_is_none_are_refused_with_the_policy(mask: Any) -> None:
     (name,) = mask
-    assert told({"pay": {"role": "other", "mask": ["constant", mask]}}) == [
+    assert told({"pay": {"role": "other", "mask": ["constant", mask]}}, **PROMISED) == [
         f"columns.pay.mask: {name} takes integer or decimal, and the column is of type text once constant has made it [policy-mask-type]\n"
         f"  try: {name} before constant, or one of them"
     ]
