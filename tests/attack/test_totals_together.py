@@ -421,6 +421,83 @@ def test_brackets_that_leave_enough_open_may_be_read_beside_a_total() -> None:
     )
 
 
+LITTLE_OPEN = "so much that less than a tenth is open of 1 person, fewer than 3"
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        {"generalise": {"bins": [100_050, 400_000], "labels": ["low", "middle", "high"]}},
+        {"expression": {"sql": "CASE WHEN pay > 400000 THEN 'high' WHEN pay >= 100050 THEN 'middle' ELSE pay::text END"}},
+        {"map_values": {"mapping": {"500000": "high"}, "default": "others"}},
+    ],
+    ids=["labels", "exact values and labels", "one label for most"],
+)
+def test_a_label_that_one_person_has_says_no_width_that_the_total_could_fall_short_of(mask: Any) -> None:
+    assert LITTLE_OPEN in refused({"mask": mask}, total(), CHIEF)
+
+
+@pytest.mark.parametrize(
+    "steps", [[{"expression": {"sql": "pay * 2"}}], [{"top_bottom_code": {"top": 450_000}}], [{"round_number": {"base": 7}}]], ids=str
+)
+def test_brackets_are_held_against_the_total_of_what_was_made_of_values(steps: list[Any]) -> None:
+    below = {"mask": {"generalise": {"size": 10}}, "when": {"column": "pay", "below": 400_000}, "otherwise": "constant"}
+    (aggregate,) = total().values()
+    assert LITTLE_OPEN in refused(below, {"mask": [*steps, aggregate]}, CHIEF)
+
+
+def test_brackets_are_held_against_means_of_people_with_several_rows() -> None:
+    twice = pa.concat_tables([CHIEF.append_column("who", pa.array([str(row) for row in range(41)]))] * 2)
+    below = {"mask": {"generalise": {"size": 10}}, "when": {"column": "pay", "below": 400_000}, "otherwise": "constant"}
+    assert LITTLE_OPEN in refused(below, {"mask": {"microaggregate": {"k": 41}}}, twice, subject="who").replace("fewer than 41", "fewer than 3")
+    assert LITTLE_OPEN in refused(below, total(), twice, subject="who")
+
+
+def test_brackets_of_several_views_are_known_by_what_they_have_in_common() -> None:
+    def sized(start: int) -> dict[str, Any]:
+        shown = {"mask": {"generalise": {"size": 4000, "minimum": start}}, "when": {"column": "pay", "below": 400_000}, "otherwise": "constant"}
+        return {"columns": {"pay": {**PAY, **shown}}}
+
+    views = {"one": sized(96_090), "two": sized(96_000), "other": {"columns": {"pay": {**PAY, **total()}}}}
+    policy: dict[str, Any] = {"columns": {"region": {"role": "quasi_identifier"}, "pay": PAY}, "promises": K, "views": views}
+    for seen in (["one", "other"], ["two", "other"]):
+        assert len(sfumato.run({**policy, "readers": {"reader": seen}}, CHIEF)) == 3
+    with pytest.raises(PromiseError, match="the view one and the view two show so much that less than a tenth is open of 1 person"):
+        sfumato.run({**policy, "readers": {"reader": ["one", "two", "other"]}}, CHIEF)
+
+
+def test_brackets_that_are_all_alike_may_be_read_beside_the_total_of_as_few_as_may_be_told_of() -> None:
+    twelve = pa.table({"region": ["X"] * 12, "pay": [1000 + 7 * row for row in range(12)]})
+    policy = {"promises": [{"k_anonymity": {"k": 12}}]}
+    assert len(read_by_one({"mask": {"generalise": {"size": 100}}}, total(), twelve, **policy)) == 2
+
+
+def test_an_interval_is_as_wide_as_it_says_whoever_is_in_it() -> None:
+    assert len(read_by_one({"mask": {"generalise": {"bins": [100_050, 400_000]}}}, total(), CHIEF)) == 2
+
+
+def test_another_column_of_the_same_view_may_hold_the_brackets() -> None:
+    columns = {
+        "region": {"role": "other"},
+        "band": {
+            "role": "other",
+            "mask": {"expression": {"sql": "CASE WHEN pay > 400000 THEN 'high' ELSE (pay // 10)::text END", "columns": ["pay"]}},
+        },
+        "pay": {**PAY, **total(k=3)},
+    }
+    with pytest.raises(PromiseError, match="pay tells a total of which the release shows so much that less than a tenth is open"):
+        sfumato.run({"columns": columns}, CHIEF.append_column("band", CHIEF["region"]))
+
+
+def test_what_chance_leaves_of_values_is_not_held_against_a_total_and_the_records_say_so() -> None:
+    release = read_by_one({"mask": {"noise": {"amount": 100_000}}}, total(), WARDS)
+    words = (
+        "pay in the view other is not held against the bounds within which chance has left values in pay in the view one: "
+        "both may tell more than each"
+    )
+    assert all(words in release[name].record.notes for name in ("one", "other"))
+
+
 YEARLY, TOP_OF_YEAR, TOP_OF_MONTH = {"expression": {"sql": "pay * 12"}}, {"top_bottom_code": {"top": 100_000}}, {"top_bottom_code": {"top": 8500}}
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.mask import Told
 from sfumato.core.number_columns import added_prints, numbers_of, numbers_printed
+from sfumato.core.row_groups import parts_of_people
 from sfumato.core.straight_line import on_a_line
-from sfumato.engine.brackets import few_left
+from sfumato.engine.brackets import Bracketed, few_left, opened
 from sfumato.engine.differences import Groups, few_apart, few_in_common, few_people, smallest_group
 from sfumato.engine.dominated_differences import dominated_difference, dominated_group
 from sfumato.engine.shown_twice import few_who_may_have_it
@@ -122,6 +123,7 @@ class AllTold:
         self._views, self._totals, self._table, self._people = views, totals, table, people
         self._shown: dict[tuple[str, str, frozenset[str]], Shown] = {}
         self._own: dict[str, tuple[_Prints, NDArray[np.float64]]] = {}
+        self.not_held: dict[tuple[str, str], str] = {}
 
     def of_few(self, seen: Collection[str]) -> Iterator[str]:
         """Yield what tells of few people to whoever sees some views: the first thing for all totals of the same columns."""
@@ -302,21 +304,66 @@ class AllTold:
 
     def _left_by_brackets(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
         """Yield which totals leave little open of what few people have, beside coarse values of all others."""
-        for each in family.totals:
-            if not each.adds_up or each.told.mixed or len(each.told.of) != 1:
+        for number, each in enumerate(family.totals):
+            if not each.adds_up or each.told.mixed or not each.told.of:
                 continue
-            (column,) = each.told.of
-            prints, numbers = self._own_of(column)
-            showing = [view for view in self._views if view.name in seen and view.name != each.view and column in view.telling_of({column})]
-            if not showing or (prints != each.told.added)[each.told.groups >= 0].any():
+            shown = list(self._bracketed(each, seen))
+            if not any((brackets.codes >= 0).any() for _, brackets in shown):
                 continue
-            widths = np.minimum.reduce([view.brackets(column, self._table) for view in showing])
-            spread = float(np.ptp(numbers[np.isfinite(numbers)]))
-            few = few_left(each.told.groups, widths, self._people, each.told.people, spread)
+            added = family.added(number)
+            told = self._told_beside(each, added, seen)
+            # of whom it is told what they add nothing is open, before and after
+            open_of_others, open_before = (
+                np.where(told, 0.0, widths) for widths in opened([one for _, one in shown], added, self._parts(each, added))
+            )
+            few = few_left(each.told.groups, open_of_others, open_before, self._people, each.told.people)
             if few is not None:
-                number = "1 person" if few == 1 else f"{few} people"
-                by = _showing([f"the view {view.name}" if view.name else "the release" for view in showing])
-                yield f"{each.words} tells a total of which {by} so much that less than a tenth is open of {number}, fewer than {each.told.people}"
+                people = "1 person" if few == 1 else f"{few} people"
+                by = _showing(list(dict.fromkeys(f"the view {view}" if view else "the release" for view, _ in shown)))
+                yield f"{each.words} tells a total of which {by} so much that less than a tenth is open of {people}, fewer than {each.told.people}"
+
+    def _told_beside(self, each: ToldInView, added: NDArray[np.float64], seen: Collection[str]) -> NDArray[np.bool_]:
+        """Return the rows of which another column tells what they add to a total, in whatever unit."""
+        told = np.zeros(len(added), bool)
+        for view in self._views:
+            for column in view.telling_of(each.told.of) if view.name in seen else ():
+                if (view.name, column) != (each.view, each.column):
+                    shown = self._shown_in(view, column, each.told.of)
+                    told |= shown.tells(each.told.added, added)
+                    told |= np.logical_and.reduce([shown.tells(*self._own_of(name)) for name in each.told.of])
+        return told
+
+    def _bracketed(self, each: ToldInView, seen: Collection[str]) -> Iterator[tuple[str, Bracketed]]:
+        """Yield what all columns but its own say of the numbers that go into a total, each with its view; note what chance is in."""
+        for view in self._views:
+            for column in view.telling_of(each.told.of) if view.name in seen else ():
+                for of in sorted(each.told.of) if (view.name, column) != (each.view, each.column) else ():
+                    if of != column and not view.reads_of(column, of):
+                        continue
+                    brackets = view.bracketed(column, of, self._table)
+                    if (brackets.by_chance & (each.told.groups >= 0)).any():
+                        told = f"{column} in the view {view.name}" if view.name else column
+                        words = (
+                            f"{each.words} is not held against the bounds within which chance has left values in {told}: both may tell more than each"
+                        )
+                        self.not_held.setdefault((each.view, view.name), words)
+                    if (brackets.codes >= 0).any():
+                        yield view.name, brackets
+
+    def _parts(self, each: ToldInView, added: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return how often the number of each row goes into a total: once, by its part of its person's rows, or by a straight line; else None."""
+        if len(each.told.of) != 1:
+            return None
+        (column,) = each.told.of
+        _, numbers = self._own_of(column)
+        rows = np.flatnonzero((each.told.groups >= 0) & np.isfinite(numbers))
+        for parts in (np.ones(len(added)), parts_of_people(each.told.groups, self._people)):
+            if np.allclose(numbers[rows] * parts[rows], added[rows], rtol=1e-9, atol=0):
+                return parts
+        if on_a_line(numbers[rows], added[rows]).all():
+            ends = rows[[np.argmin(numbers[rows]), np.argmax(numbers[rows])]]
+            return np.full(len(added), abs(float(np.diff(added[ends])[0] / np.diff(numbers[ends])[0])))
+        return None
 
     def _left_of_mixed(self, family: _Family, each: ToldInView, known: _Known) -> Iterator[str]:
         """Yield what is left of values that change places within groups of enough people, where other views show most of them."""

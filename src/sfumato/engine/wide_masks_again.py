@@ -46,8 +46,8 @@ class WideMasksAgain:
     def check(self, views: Sequence[MaskedView], readers: _Readers) -> list[tuple[tuple[str, str], str]]:
         """Refuse what is not what its mask makes of the source, and totals that tell of few people beside each other or beside shown values.
 
-        ``readers`` are those who see several views, by name. Return pairs of views that nobody is
-        said to read together, with what somebody would learn who does.
+        ``readers`` are those who see several views, by name. Return pairs of views that nobody is said to read together, with what somebody would
+        learn who does, and pairs of which something could not be held against each other.
         """
         if not self._batches:
             return []
@@ -59,7 +59,8 @@ class WideMasksAgain:
             for found in told.of_few(seen):
                 raise PromiseError(f"{found}; nothing has been published", code="aggregate-difference", hint=_HINT)
         apart = [pair for pair in combinations([view.name for view in views], 2) if not any({*pair} <= seen for seen in together)]
-        return [(pair, f"{found}: who reads both views learns of them") for pair in apart for found in told.of_few(frozenset(pair))]
+        met = [(pair, f"{found}: who reads both views learns of them") for pair in apart for found in told.of_few(frozenset(pair))]
+        return [*met, *told.not_held.items()]
 
     def _of_view(self, view: MaskedView, table: pa.RecordBatch) -> Iterator[ToldInView]:
         names = self._columns[view.name]
