@@ -574,3 +574,62 @@ def test_who_dominates_those_whose_values_are_not_shown_is_told_by_the_total() -
     assert refused(shown, total(), LEFT_OUT) == (
         "pay in the view other tells a total of which the view one shows so many values that of the others one person makes up more than 0.5"
     )
+
+
+# six pairs whose hours anybody may know
+PAIRS = pa.table(
+    {
+        "region": ["X"] * 12,
+        "pair": [letter for letter in "ABCDEF" for _ in range(2)],
+        "hours": [38, 21, 40, 35, 20, 30, 10, 37, 25, 40, 33, 19],
+        "pay": [1500, 1600, 1720, 1810, 2900, 2500, 2600, 2780, 2800, 2950, 2100, 2200],
+    }
+)
+BY_HOURS = {"expression": {"sql": "pay * hours", "columns": ["hours"]}}
+
+
+def weighted(step: Any, groups: list[str], **others: Any) -> dict[str, Any]:
+    plain, made = ({"aggregate": {"function": "sum", "by": groups, "k": 2, "dominance": 1}} for _ in range(2))
+    shown = {name: {"role": "other"} for name in ("region", "pair", "hours")}
+    views = {name: {"columns": {"pay": {**PAY, "mask": mask}}} for name, mask in (("one", plain), ("two", [step, made]))}
+    return {"columns": {**shown, "pay": PAY, **others}, "views": views, "readers": {"reader": ["one", "two"]}}
+
+
+WITH_WEIGHTS = (
+    "pay in the view one and pay in the view two tell sums of the same values with weights that can be known, "
+    "from which it may follow what fewer than 2 people add"
+)
+
+
+@pytest.mark.parametrize("step", [BY_HOURS, {"expression": {"sql": "pay * pay"}}], ids=["hours", "squares"])
+def test_two_sums_of_a_pair_one_of_them_weighted_tell_both_values(step: Any) -> None:
+    with pytest.raises(PromiseError) as caught:
+        sfumato.run(weighted(step, ["pair"]), PAIRS)
+    assert caught.value.message == f"{WITH_WEIGHTS}; nothing has been published"
+
+
+def test_weighted_sums_of_more_people_than_there_are_sums_may_be_read_together() -> None:
+    assert len(sfumato.run(weighted(BY_HOURS, ["region"]), PAIRS)) == 2
+
+
+def test_sums_of_pairs_weighted_by_what_nobody_sees_may_be_read_together() -> None:
+    assert len(sfumato.run(weighted(BY_HOURS, ["pair"], hours={"role": "identifier"}), PAIRS)) == 2
+
+
+def test_a_sum_of_two_columns_beside_that_of_each_is_held_to_the_people_they_differ_by() -> None:
+    everybody, others = {"function": "sum", "k": 3}, {"function": "sum", "by": ["ward"], "k": 3, "dominance": 1}
+    data = WARDS.append_column("bonus", pa.array([100 + 7 * row for row in range(15)])).append_column("both", WARDS["pay"])
+    data = data.set_column(1, "ward", pa.array(["A"] * 14 + ["B"]))
+    both = [{"expression": {"sql": "pay + bonus", "columns": ["pay", "bonus"]}}, {"aggregate": others}]
+    columns = {
+        "region": {"role": "other"},
+        "ward": {"role": "other"},
+        "sex": {"role": "other"},
+        "pay": {**PAY, "mask": {"aggregate": everybody}},
+        "bonus": {**PAY, "mask": {"aggregate": others}, "on_invalid": "remove"},
+        "both": {**PAY, "mask": both, "on_invalid": "remove"},
+    }
+    with pytest.raises(PromiseError, match="pay and both tell totals of groups that differ by 1 person, fewer than 3"):
+        sfumato.run({"columns": columns}, data)
+    same = {**columns, "pay": {**PAY, "mask": {"aggregate": others}, "on_invalid": "remove"}}
+    assert sfumato.run({"columns": same}, data).record.rows.out == 15

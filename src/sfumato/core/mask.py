@@ -259,7 +259,8 @@ class Told:
     the value itself or something else (see ``added_prints``). ``groups`` has the group of each row, -1 where nothing is told of it; ``people`` is the
     number below which nothing may be told. ``known`` are rows whose own value is told, though not whose it is. What is ``mixed`` shows all values of
     a group, in another order. ``one_of`` has the group of each row of which one value is told, an extreme or a mode, instead of a total. Nobody may
-    make up more than ``dominance`` of a total, where one is held to that.
+    make up more than ``dominance`` of a total, where one is held to that. What is ``weighed`` was made of values before it was
+    added up in any way that a reader may know, and not only rounded or cut off.
     """
 
     of: frozenset[str]
@@ -270,6 +271,7 @@ class Told:
     mixed: bool = False
     one_of: NDArray[np.int64] | None = None
     dominance: float | None = None
+    weighed: bool = False
 
     @property
     def about(self) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -19,6 +19,7 @@ from sfumato.engine.differences import Groups, few_apart, few_in_common, few_peo
 from sfumato.engine.dominated_differences import dominated_difference, dominated_group
 from sfumato.engine.shown_twice import few_who_may_have_it
 from sfumato.engine.shown_values import MaskedView, Rows, Shown
+from sfumato.engine.weighted_totals import Weighted, may_leave_few, straight
 
 _Prints = NDArray[np.uint64]
 
@@ -148,6 +149,7 @@ class AllTold:
             yield from self._left_of_mixed(family, each, self._known(family, {*seen} - {each.view}))
         yield from self._shown_twice(family)
         yield from self._left_by_brackets(family, seen)
+        yield from self._left_by_weights(family, seen)
         if any(each.chooses for each in family.totals):
             known = self._known(family, seen, one_of=False)
             for surely in known.guesses():
@@ -364,6 +366,62 @@ class AllTold:
             ends = rows[[np.argmin(numbers[rows]), np.argmax(numbers[rows])]]
             return np.full(len(added), abs(float(np.diff(added[ends])[0] / np.diff(numbers[ends])[0])))
         return None
+
+    def _left_by_weights(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
+        """Yield which totals tell of few people because a reader knows with which weights their values were added up."""
+        totals = [(each, family.added(number)) for number, each in enumerate(family.totals) if each.adds_up and not each.told.mixed and each.told.of]
+        if len(totals) < 2:
+            return
+        known = {name: self._own_known(name, seen) for name in family.columns}
+        found = [self._weighted(number, each, added, known) for number, (each, added) in enumerate(totals)]
+        if not any(weighted is not None and is_weighted for weighted, is_weighted in found):
+            return
+        told = [(each, weighted) for (each, _), (weighted, _) in zip(totals, found, strict=True) if weighted is not None]
+        least = max(each.told.people for each, _ in told)
+        for some in _sets(range(len(told))):
+            if len(some) > 1 and may_leave_few([told[number][1] for number in some], self._people, least):
+                names = _listed([told[number][0].words for number in some])
+                told_of = f"from which it may follow what fewer than {least} people add"
+                yield f"{names} tell sums of the same values with weights that can be known, {told_of}"
+                return
+
+    def _own_known(self, name: str, seen: Collection[str]) -> NDArray[np.bool_]:
+        """Return the rows whose value of a column some views show."""
+        known = np.zeros(len(self._people), bool)
+        for view in self._views:
+            for column in view.telling_of({name}) if view.name in seen else ():
+                known |= self._shown_in(view, column, frozenset([name])).tells(*self._own_of(name))
+        return known
+
+    def _weighted(
+        self, number: int, each: ToldInView, added: NDArray[np.float64], known: Mapping[str, NDArray[np.bool_]]
+    ) -> tuple[Weighted | None, bool]:
+        """Return how unknown numbers go into a total, and whether with weights; nothing where all of them are known.
+
+        Weights are those of a sum of multiples of columns; else, where all columns but one are shown, what the one was multiplied with. What is made
+        of several that nobody sees, or by chance, is a number of its own.
+        """
+        rows = (each.told.groups >= 0) & np.isfinite(added)
+        numbers = {name: self._own_of(name)[1] for name in sorted(each.told.of)}
+        parts = self._parts(each, added)
+        line = straight({name: values[rows] for name, values in numbers.items()}, added[rows]) if len(numbers) > 1 and each.told.weighed else None
+        hidden = [name for name in numbers if (rows & ~known[name]).any()]
+        if not hidden:
+            return None, False
+        if parts is not None:
+            weights = {name: np.where(known[name], 0.0, parts) for name in numbers}
+        elif line is not None:
+            weights = {name: np.where(known[name], 0.0, weight) for name, weight in line.items()}
+        elif len(hidden) == 1 and each.told.weighed and not self._is_mostly(numbers[hidden[0]], added, rows):
+            values = numbers[hidden[0]]
+            weights = {hidden[0]: np.where(known[hidden[0]], 0.0, np.divide(added, values, out=np.zeros_like(added), where=rows & (values != 0)))}
+        else:
+            return Weighted(np.where(rows, each.told.groups, -1), {f"\0{number}": np.ones(len(added))}), False
+        return Weighted(np.where(rows, each.told.groups, -1), weights), len(weights) > 1 or (parts is None and line is None)
+
+    def _is_mostly(self, numbers: NDArray[np.float64], added: NDArray[np.float64], rows: NDArray[np.bool_]) -> bool:
+        """Return whether most of what is added up is the numbers themselves, so that only some were changed, as beyond a limit."""
+        return bool(on_a_line(np.where(rows, numbers, np.nan), np.where(rows, added, np.nan)).sum() * 2 > rows.sum())
 
     def _left_of_mixed(self, family: _Family, each: ToldInView, known: _Known) -> Iterator[str]:
         """Yield what is left of values that change places within groups of enough people, where other views show most of them."""
