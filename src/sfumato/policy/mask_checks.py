@@ -148,10 +148,9 @@ def _moved_apart(name: str, mask: MaskedColumn, on_null: str | None, masks: Mapp
     if moved is None:
         return
     first = mask.steps[0]
-    code = "policy-mask-together"
     if len(mask.steps) > 1 or not isinstance(first, Together) or len([step for step in mask.operations if _moves_with(step, moved)]) > 1:
         words = f"moves the column together with others ({moved}), and is not its only operation"
-        yield _Wrong("mask", f"{first.component_name()} {words}", code=code, hint="leave the other operations out")
+        yield _Wrong("mask", f"{first.component_name()} {words}", code="policy-mask-together", hint="leave the other operations out")
         return
     others = {
         other: found
@@ -160,13 +159,22 @@ def _moved_apart(name: str, mask: MaskedColumn, on_null: str | None, masks: Mapp
     }
     if not others:
         words = f"moves the column together with others ({moved}), and there are none"
-        yield _Wrong("mask", f"{first.component_name()} {words}", code=code, hint=f"together: {yaml_text(moved)} at the others too, or leave it out")
+        yield _Wrong(
+            "mask",
+            f"{first.component_name()} {words}",
+            code="policy-mask-together",
+            hint=f"together: {yaml_text(moved)} at the others too, or leave it out",
+        )
     apart = [other for other, found in others.items() if found.steps[0] != first or found.when != mask.when]
     if apart:
         words = f"moves the column together with {', '.join(apart)}, by other settings or under another condition"
-        yield _Wrong("mask", f"{first.component_name()} {words}", code=code, hint="the same settings and the same when at all of them")
+        yield _Wrong(
+            "mask", f"{first.component_name()} {words}", code="policy-mask-together", hint="the same settings and the same when at all of them"
+        )
     if on_null == "keep":
-        yield _Wrong("on_null", "a missing value moves with the others of its row", code=code, hint="leave on_null out, or on_null: error")
+        yield _Wrong(
+            "on_null", "a missing value moves with the others of its row", code="policy-mask-together", hint="leave on_null out, or on_null: error"
+        )
 
 
 def _moves_with(step: Mask, moved: str) -> bool:
