@@ -16,6 +16,7 @@ from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext, type_of_arrow
 from sfumato.core.mask_effect import Made
 from sfumato.core.mistakes import key_text
+from sfumato.core.moved_together import MovedTogether
 from sfumato.core.nested_types import nested_type
 from sfumato.core.publication import published_names
 from sfumato.engine.as_published import as_published
@@ -118,13 +119,17 @@ class Plan:
         kinds = ((field.name, nested_type(field)) for field in self.schema)
         return {name: kind for name, kind in kinds if kind is not None}
 
+    @cached_property
+    def _moved(self) -> MovedTogether:
+        return MovedTogether()
+
     def context(self, column: str, ladder: Hierarchy | None = None) -> MaskContext:
         """Return what the mask of a column may need."""
         policy = self.resolved.policy
         # tables are joined by their pseudonyms, views are not
         domain = own_domain(self.resolved.identity, "" if self.resolved.part == "table" else self.view)
         kind, people = policy.columns[column].type, self.threshold
-        return MaskContext(column, domain, self.keys, kind, policy.subject, people, ladder, rehearsal=self.rehearsal)
+        return MaskContext(column, domain, self.keys, kind, policy.subject, people, ladder, rehearsal=self.rehearsal, moved=self._moved)
 
     @property
     def threshold(self) -> int:
