@@ -34,8 +34,13 @@ STAGING = "sfumato_staging"
 _ROWS = 1 << 16
 _LAST_OF_NAMES = 0xFFFF
 _SECONDS, _PATIENCE = 10, 5
-# a session waits while other tables are worked on
-_A_DAY = 86_400
+# what a server may have set for all, or a user for themselves: rows would be left out, texts and numbers be read or written in another way, or tables
+# be made that know no transactions. A session waits while other tables are worked on. MySQL takes what MariaDB alone has for a comment
+_SETTINGS = f"""
+SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {_SECONDS}, wait_timeout = 86400,
+    sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, default_storage_engine = 'InnoDB',
+    foreign_key_checks = 1, unique_checks = 1, div_precision_increment = 4, lc_time_names = 'en_US' /*M!100005 , default_regex_flags = '' */
+"""
 _FAILURES = {
     "1045": REFUSED,
     "1698": REFUSED,
@@ -91,8 +96,7 @@ class MysqlConnection:
         self._opened = partial(_session, self._driver, address, password)
         with self._errors():
             self._connection = self._opened()
-            settings = {"time_zone": "'+00:00'", "sql_mode": "'STRICT_ALL_TABLES,ANSI_QUOTES'", "lock_wait_timeout": _SECONDS, "wait_timeout": _A_DAY}
-            self.do(f"SET {', '.join(f'{name} = {value}' for name, value in settings.items())}")
+            self.do(_SETTINGS)
 
     def __enter__(self) -> MysqlConnection:
         """Begin."""

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
-from sfumato.databases.postgresql import DEPENDENT, PostgresqlConnection
+from sfumato.databases.postgresql import PostgresqlConnection
+from sfumato.databases.postgresql_replacing import DEPENDENT
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UsageError, suggestion
@@ -85,7 +86,6 @@ class PostgresqlLiveView:
         """Begin the transaction, and make the view within it; rights that are given by default are taken away."""
         self._connection.commit()
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        self._connection.do("SET LOCAL search_path = pg_catalog, pg_temp")
         self._connection.do(self._made(self._hidden))
         self._connection.do(self._noted(self._hidden))
         self._connection.keep_private(self._hidden)
