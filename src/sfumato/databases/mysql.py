@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -25,7 +25,7 @@ from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
-from sfumato.databases.table import ForeignKey, TableColumn, TableName
+from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, suggestion
 
 STAGING = "sfumato_staging"
@@ -76,6 +76,13 @@ _PRIMARY_KEY = """
 SELECT column_name FROM information_schema.key_column_usage
 WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' ORDER BY ordinal_position
 """
+_REFERRING = """
+SELECT k.table_schema, k.table_name, k.constraint_name, r.delete_rule, k.column_name, k.referenced_column_name
+FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints r
+    ON r.constraint_schema = k.constraint_schema AND r.constraint_name = k.constraint_name AND r.table_name = k.table_name
+WHERE k.referenced_table_schema = %s AND k.referenced_table_name = %s ORDER BY 1, 2, 3, k.ordinal_position
+"""
+_ON_DELETE: dict[str, OnDelete] = {"CASCADE": "deleted", "SET NULL": "emptied", "SET DEFAULT": "emptied"}
 # what hangs on a table and would be lost with it, or would go on with the old one
 _DEPENDENT = """
 SELECT DISTINCT CONCAT('a foreign key of ', table_name) FROM information_schema.key_column_usage
@@ -441,14 +448,32 @@ class MysqlConnection:
         """Give the lock back."""
         self._rows("SELECT RELEASE_LOCK(%s)", [_alone(f"work {name}")])
 
-    def referring(self, table: TableName) -> list[str]:
-        """Return the other tables whose foreign keys keep rows of a table from being deleted."""
+    def referring(self, table: TableName) -> list[Referring]:
+        """Return the foreign keys that refer to a table, of tables that the user may see."""
+        found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        for row in self._rows(_REFERRING, [self._schema_of(table), table.name]):
+            *which, column, referred = map(text_of, row)
+            found.setdefault(tuple(which), []).append((column, referred))
+        return [
+            Referring(TableName(name, schema), tuple(one for one, _ in pairs), tuple(other for _, other in pairs), _ON_DELETE.get(rule, "refused"))
+            for (schema, name, _, rule), pairs in found.items()
+        ]
+
+    def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
+        """Return the triggers that the user may see."""
         query = (
-            "SELECT DISTINCT constraint_schema, table_name FROM information_schema.referential_constraints WHERE unique_constraint_schema = %s "
-            "AND referenced_table_name = %s AND NOT (constraint_schema = %s AND table_name = %s) AND delete_rule IN ('RESTRICT', 'NO ACTION')"
+            "SELECT trigger_name FROM information_schema.triggers "
+            "WHERE event_object_schema = %s AND event_object_table = %s AND event_manipulation = %s ORDER BY 1"
         )
-        names = [self._schema_of(table), table.name] * 2
-        return sorted(f"{text_of(schema)}.{text_of(name)}" for schema, name in self._rows(query, names))
+        return [f"the trigger {text_of(name)}" for (name,) in self._rows(query, [self._schema_of(table), table.name, event])]
+
+    def hides_rows(self, table: TableName) -> bool:
+        """Return that it does not: there is no row-level security."""
+        del table
+        return False
+
+    def see_what_is_shown(self) -> None:
+        """Do nothing: all rows are shown."""
 
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""

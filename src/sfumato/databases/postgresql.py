@@ -59,6 +59,11 @@ class PostgresqlConnection(PostgresqlCatalogue):
         """The session in which rows come and go, opened where some do."""
         return working_session(self._address, self._password)
 
+    def see_what_is_shown(self) -> None:
+        """Let row-level security show what it shows."""
+        self.do("SET row_security = on")
+        self.commit()
+
     def one_state(self) -> None:
         """Begin a transaction that sees the database as it is when its first statement begins."""
         self.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

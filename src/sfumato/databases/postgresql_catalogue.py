@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from sfumato.databases.address import Address
 from sfumato.databases.postgresql_session import catalogue_session, postgresql_errors
-from sfumato.databases.postgresql_types import column_of
-from sfumato.databases.table import ForeignKey, TableColumn, TableName
-from sfumato.errors import DataError, UsageError, suggestion
+from sfumato.databases.postgresql_types import column_of, quoted
+from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
+from sfumato.errors import DataError, SfumatoError, UsageError, suggestion
 
 _COLUMNS = """
 WITH RECURSIVE held AS (
@@ -40,6 +41,25 @@ FROM pg_constraint c JOIN pg_class t ON t.oid = c.confrelid JOIN pg_namespace n 
 WHERE c.contype = 'f' AND c.conrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid)
 ORDER BY c.conname
 """
+_REFERRING = """
+SELECT n.nspname, t.relname,
+    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place)
+        JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number),
+    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY k(number, place)
+        JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number),
+    c.confdeltype
+FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE c.contype = 'f' AND c.confrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.confrelid = c.confrelid)
+ORDER BY n.nspname, t.relname, c.conname
+"""
+_ON_DELETE: Mapping[str, OnDelete] = {"a": "held", "r": "refused", "c": "deleted", "n": "emptied", "d": "emptied"}
+_ACTING = """
+SELECT 'trigger', tgname FROM pg_trigger
+WHERE tgrelid = %(table)s AND NOT tgisinternal AND tgenabled IN ('O', 'A') AND (tgtype::integer & %(bit)s) <> 0
+UNION ALL SELECT 'rule', rulename FROM pg_rewrite WHERE ev_class = %(table)s AND ev_type = %(event)s AND ev_enabled IN ('O', 'A')
+ORDER BY 1, 2
+"""
+_TRIGGER_BITS, _RULE_EVENTS = {"INSERT": 4, "DELETE": 8}, {"INSERT": "3", "DELETE": "4"}
 _PRIMARY_KEY = """
 SELECT a.attname::text FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place), pg_attribute a
 WHERE i.indrelid = %s AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place
@@ -107,13 +127,36 @@ class PostgresqlCatalogue:
         """Return what is written beside a table."""
         return str(self._rows("SELECT obj_description(%s::oid, 'pg_class'::name)", [self._found(table)[0]])[0][0])
 
-    def referring(self, table: TableName) -> list[str]:
-        """Return the other tables whose foreign keys keep rows of a table from being deleted."""
-        query = (
-            "SELECT DISTINCT conrelid::regclass::text FROM pg_constraint WHERE contype = 'f' AND confrelid = %s "
-            "AND conrelid <> confrelid AND confdeltype IN ('a', 'r') ORDER BY 1"
-        )
-        return [name for (name,) in self._rows(query, [self._found(table)[0]])]
+    def referring(self, table: TableName) -> list[Referring]:
+        """Return the foreign keys that refer to a table."""
+        rows = self._rows(_REFERRING, [self._found(table)[0]])
+        return [Referring(TableName(name, schema), tuple(own), tuple(referred), _ON_DELETE[kind]) for schema, name, own, referred, kind in rows]
+
+    def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
+        """Return the triggers that are not disabled, and the rules."""
+        values = {"table": self._found(table)[0], "bit": _TRIGGER_BITS[event], "event": _RULE_EVENTS[event]}
+        return [f"the {what} {name}" for what, name in self._rows(_ACTING, values)]
+
+    def hides_rows(self, table: TableName) -> bool:
+        """Let the server plan to read it, once with what row-level security allows and once without: the second fails where that hides anything.
+
+        It is so for views too, whoever's rights these have.
+        """
+        planned = f"EXPLAIN SELECT 1 FROM {quoted(self.placed(table))}"
+        with self._errors():
+            self._catalogue.execute("SET row_security = on")
+            try:
+                self._catalogue.execute(planned)
+            finally:
+                self._catalogue.execute("SET row_security = off")
+        try:
+            with self._errors():
+                self._catalogue.execute(planned)
+        except SfumatoError as error:
+            if error.code != "database-rights":
+                raise
+            return True
+        return False
 
     def _find(self, table: TableName) -> tuple[int, str, str] | None:
         """Return the number of a table, what it is, and its schema; None where there is none."""

@@ -61,6 +61,11 @@ class PostgresqlLiveView:
         if reading:
             words = f"{', '.join(sorted(reading))} may read {self._source} itself, so that a masked view of it would hide nothing"
             raise UsageError(words, code="live-view-role", hint=f"REVOKE SELECT ON {self._source}, from PUBLIC too, or name other roles")
+        if self._connection.hides_rows(self._source):
+            words = (
+                f"row-level security of {self._source} would decide in the view by rules for its owner and its readers, and nobody could verify that"
+            )
+            raise UsageError(words, code="live-view-rows", hint="give the roles the table itself, or publish a copy")
         self._old()
 
     def _old(self) -> bool:

@@ -174,7 +174,7 @@ def _record(run: LiveViewRun, effects: Mapping[str, Effect], rows: int, timings:
         files=[str(place) for place in run.sink.places()],
         release_columns=plan.released,
         fingerprints={},
-        notes=[*NOTES, who, *removed, *warned, *mask_notes(plan, effects)],
+        notes=[*NOTES, *plan.told, who, *removed, *warned, *mask_notes(plan, effects)],
     )
 
 
