@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,7 +23,7 @@ from sfumato.core.files import file_errors
 from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
-from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
+from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -49,8 +50,12 @@ _FAILURES = {
     "1142": NO_RIGHT,
     "1227": NO_RIGHT,
     "1370": NO_RIGHT,
+    "20": FULL,
     "1021": FULL,
     "1114": FULL,
+    "1051": CHANGED,
+    "1054": CHANGED,
+    "1146": CHANGED,
     "1205": LOCKED,
     "1213": LOCKED,
     "1264": VALUE,
@@ -64,6 +69,8 @@ _FAILURES = {
     # the driver says so of a connection that it has given up
     "0": GONE,
 }
+# what goes wrong with a file has one code, and the system's own behind it
+_OF_A_FILE, _NO_ROOM = ("3", "1026", "1030"), re.compile(r"\b(28|122)\b")
 _COLUMNS = """
 SELECT column_name, column_type, data_type, numeric_precision, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
@@ -292,6 +299,17 @@ class MysqlConnection:
             )
             self._load_through_pipe(table, row)
         return table
+
+    def hold_texts(self, row: pa.RecordBatch) -> str:
+        """Make a temporary table of one row of texts, in bulk."""
+        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        table = TableName(f"sfumato_{secrets.token_hex(8)}", STAGING)
+        widths = [max(1, len(column[0].as_py())) for column in row.columns]
+        columns = ", ".join(f"{quoted_name(name)} varchar({width})" for name, width in zip(row.schema.names, widths, strict=True))
+        self.do(f"CREATE TEMPORARY TABLE {quoted(table)} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+        self.load(table, row)
+        self.loaded(table)
+        return quoted(table)
 
     def _load_through_pipe(self, table: str, row: pa.RecordBatch) -> None:
         line = b"\t".join(column[0].as_py() for column in row.columns)
@@ -531,7 +549,8 @@ class MysqlConnection:
             yield
         except (self._driver.Error, OSError) as error:
             code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
-            raise of_code(code, _FAILURES).error(self._address.shown, f"error {code}" if code else "") from None
+            failure = FULL if code in _OF_A_FILE and _NO_ROOM.search(str(error)) else of_code(code, _FAILURES)
+            raise failure.error(self._address.shown, f"error {code}" if code else "") from None
 
 
 def _session(driver: Any, address: Address, password: str | None) -> Any:

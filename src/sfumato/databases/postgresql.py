@@ -82,8 +82,9 @@ class PostgresqlConnection(PostgresqlCatalogue):
             yield from (typed(batch, wanted, columns) for batch in self._fetched(cursor))
 
     def _fetched(self, cursor: Any) -> Iterator[pa.RecordBatch]:
-        """Yield what a statement gives; what goes wrong on the way comes as an error of a file, whose words are the server's."""
+        """Yield what a statement gives; the driver's own reader gives what goes wrong on the way a code, that of Arrow none."""
         reader = cursor.fetch_record_batch()
+        reader = getattr(getattr(cursor, "_results", None), "reader", reader)
         while True:
             try:
                 batch = reader.read_next_batch()
@@ -124,6 +125,13 @@ class PostgresqlConnection(PostgresqlCatalogue):
         name = f"sfumato_{secrets.token_hex(8)}"
         self.do(f"CREATE TEMPORARY TABLE {name} ({', '.join(f'{quoted_name(column)} bytea' for column in row.schema.names)})")
         table = TableName(name, "pg_temp")
+        self.load(table, row)
+        return quoted(table)
+
+    def hold_texts(self, row: pa.RecordBatch) -> str:
+        """Make a temporary table of one row of texts, in bulk."""
+        table = TableName(f"sfumato_{secrets.token_hex(8)}", "pg_temp")
+        self.do(f"CREATE TEMPORARY TABLE {quoted_name(table.name)} ({', '.join(f'{quoted_name(column)} text' for column in row.schema.names)})")
         self.load(table, row)
         return quoted(table)
 

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, of_code
+from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, of_code
 from sfumato.errors import SfumatoError, UnreachableError
 
 _LOCK = "10s"
@@ -42,6 +42,9 @@ _FAILURES = {
     "3D000": NO_DATABASE,
     "42501": NO_RIGHT,
     "53100": FULL,
+    "53400": FULL,
+    "42P01": CHANGED,
+    "42703": CHANGED,
     "55P03": LOCKED,
     "40P01": LOCKED,
     "22": VALUE,

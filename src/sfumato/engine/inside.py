@@ -12,7 +12,6 @@ from sfumato.databases.inside import Layout
 from sfumato.databases.key_servers import allowed_on
 from sfumato.databases.located import Located, LocatedSink
 from sfumato.databases.masks_there import MasksThere, needed
-from sfumato.databases.pads import ALIAS
 from sfumato.databases.script import script, spark_steps
 from sfumato.databases.table import TableName
 from sfumato.engine.plan import Plan
@@ -54,8 +53,7 @@ def statements(plan: Plan) -> list[str]:
         return spark_steps(plan.source.table_name, plan.sink.table_name, plan.quasi_identifiers)
     coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched])
     counted, kept, read = ([known[name] for name in names] for names in (coded, plan.kept, needed(computed)))
-    pads = f"sfumato_keys {ALIAS}" if masks.planned.held else None
-    layout = Layout(source, counted, kept, computed, read, pads)
+    layout = Layout(source, counted, kept, computed, read, masks.shown)
     texts = iter(range(2 * len(known)))
     columns = [(shown, next(texts) if name in plan.quasi_identifiers else None) for name in plan.published for shown in plan.shown_as(name)]
     return script(plan.sink.address, layout, target, columns)

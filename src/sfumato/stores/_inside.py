@@ -62,7 +62,7 @@ class InsideStore:
         known = {column.name: column for column in connection.columns(self._source.table_name)}
         computed = [each for each in self._masks.computed(connection, self._sink.address.kind, known).values() if each is not None]
         counted, kept, read = ([known[name] for name in names] for names in (plan.coded, self._kept, needed(computed)))
-        return Layout(self._source.table_name, counted, kept, computed, read, self._masks.brought_to(connection))
+        return Layout(self._source.table_name, counted, kept, computed, read, self._masks.brought_to(connection), self._masks.texts.texts)
 
     def frequencies(self, attached: InsideTable, plan: CountPlan) -> Frequencies:
         """Count the combinations of leaf codes among the cells."""
