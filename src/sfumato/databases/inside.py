@@ -31,7 +31,8 @@ class Computed:
 class Layout:
     """The columns of a table that is worked on: those that are counted, those that are published as they are, and those that are computed.
 
-    Some are counted and kept. ``read`` are what computed ones need and what nobody sees; ``pads`` is the table, of one row, that they need beside.
+    Some are counted and kept. ``read`` are what computed ones need and what nobody sees; ``pads`` is what they need beside, tables of one row;
+    ``texts`` are those of the policy that are in one of them.
     """
 
     table: TableName
@@ -40,6 +41,7 @@ class Layout:
     computed: Sequence[Computed] = ()
     read: Sequence[TableColumn] = ()
     pads: str | None = None
+    texts: Sequence[str] = ()
 
     @property
     def copied(self) -> list[TableColumn]:
@@ -48,8 +50,9 @@ class Layout:
 
     @property
     def identity(self) -> list[TableColumn]:
-        """What tells this layout from others: its columns, and the text of what is computed as the type of a further one."""
-        return [*self.counted, *self.copied, *(TableColumn(each.column.name, each.sql(str), None) for each in self.computed)]
+        """What tells this layout from others: its columns, and as types of further ones the text of what is computed, and texts of the policy."""
+        computed = (TableColumn(each.column.name, each.sql(str), None) for each in self.computed)
+        return [*self.counted, *self.copied, *computed, *(TableColumn("", text, None) for text in self.texts)]
 
     @property
     def watched(self) -> list[TableColumn]:

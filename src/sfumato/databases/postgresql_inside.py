@@ -36,6 +36,7 @@ class PostgresqlInside:
 
     def __init__(self, connection: PostgresqlConnection, layout: Layout, target: TableName) -> None:
         self._connection, self._layout = connection, layout
+        self._source = connection.placed(layout.table)
         # both are nobody's, so that nobody can make two cells with one key, or a value that is taken for a missing one
         self._seed, self._missing = secrets.randbits(62), secrets.token_hex(16)
         self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
@@ -71,7 +72,7 @@ class PostgresqlInside:
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
-        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{self._by_chance()} AS {_PLACE}', *kept])} FROM {quoted(self._layout.table)}"
+        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{self._by_chance()} AS {_PLACE}', *kept])} FROM {quoted(self._source)}"
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner}")
         self._count()
         self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}'")
@@ -88,7 +89,7 @@ class PostgresqlInside:
         computed = {each.column.name for each in self._layout.computed}
         prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(_of_source)]
         printed = self._print(prints)
-        source = self._layout.beside(f"{quoted(self._layout.table)} s")
+        source = self._layout.beside(f"{quoted(self._source)} s")
         # by their places: the source may have columns of such names
         grouped = f"SELECT {inner}, count(*) AS {ROWS}, {printed} AS {PRINT} FROM {source} GROUP BY {_first(len(columns))}"
         query = f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"

@@ -102,7 +102,9 @@ class Script:
         return set()
 
     def placed(self, table: TableName) -> TableName:
-        """Return the name of a table with that of its database."""
+        """Return the name of a table with that of its database; that of a schema of PostgreSQL was looked for where the table is."""
+        if self._address.kind == "postgresql":
+            return table
         return TableName(table.name, table.schema or ("main" if self._address.kind == "duckdb" else self._address.database))
 
     def reserve(self, table: TableName, columns: Sequence[str]) -> None:

@@ -35,6 +35,7 @@ def explain(plan: Plan) -> list[str]:
     policy, in_place = plan.resolved.policy, _in_place(plan)
     scan = plan.source.scan()
     steps = [f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}."]
+    steps += [f"Mind that {words}." for words in plan.told]
     for name, form in policy.formats.items():
         written = form.form()
         clocks = f" by the clocks of {written.time_zone}" if written.time_zone else ""

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.core.relaxed_search import deals_out
-from sfumato.databases.address import Address
+from sfumato.databases.address import Address, Kind
 from sfumato.databases.inside import Layout
 from sfumato.databases.key_servers import allowed_on
 from sfumato.databases.located import Located, LocatedSink
 from sfumato.databases.masks_there import MasksThere, needed
-from sfumato.databases.pads import ALIAS
 from sfumato.databases.script import script, spark_steps
+from sfumato.databases.table import TableName
 from sfumato.engine.plan import Plan
 from sfumato.errors import nothing_to_resume
 from sfumato.stores._inside import InsideStore
@@ -48,15 +48,20 @@ def statements(plan: Plan) -> list[str]:
     with plan.source.connected() as connection:
         known = {column.name: column for column in connection.columns(plan.source.table_name)}
         computed = [each for each in masks.computed(connection, plan.sink.address.kind, known).values() if each is not None]
+        source, target = (_placed(connection, plan.sink.address.kind, table) for table in (plan.source.table_name, plan.sink.table_name))
     if plan.sink.address.kind == "spark":
         return spark_steps(plan.source.table_name, plan.sink.table_name, plan.quasi_identifiers)
     coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched])
     counted, kept, read = ([known[name] for name in names] for names in (coded, plan.kept, needed(computed)))
-    pads = f"sfumato_keys {ALIAS}" if masks.planned.held else None
-    layout = Layout(plan.source.table_name, counted, kept, computed, read, pads)
+    layout = Layout(source, counted, kept, computed, read, masks.shown)
     texts = iter(range(2 * len(known)))
     columns = [(shown, next(texts) if name in plan.quasi_identifiers else None) for name in plan.published for shown in plan.shown_as(name)]
-    return script(plan.sink.address, layout, plan.sink.table_name, columns)
+    return script(plan.sink.address, layout, target, columns)
+
+
+def _placed(connection: Any, kind: Kind, table: TableName) -> TableName:
+    """Return the name of a table with that of its schema, where a database looks for tables in several; the statements have no other."""
+    return connection.placed(table) if kind == "postgresql" else table
 
 
 def not_inside(plan: Plan, views: int = 1) -> str | None:

@@ -14,6 +14,8 @@ from sfumato.engine.in_place_checks import refuse_in_place
 from sfumato.engine.live_view import refuse_live_view
 from sfumato.engine.outline import outline
 from sfumato.engine.plan import AnyPolicy, make_plans
+from sfumato.engine.retain import retention_steps
+from sfumato.policy.load import load
 from sfumato.policy.resolve import Part
 
 _LONGEST = 400
@@ -68,10 +70,12 @@ class PlanView:
 
 def plan(policy: AnyPolicy, data: Any = None) -> PlanView:
     """Hold a policy against the columns of its source, or of ``data``, and say what a run would do. Nothing is read but names and types."""
-    made = make_plans(policy, data)
+    loaded = load(policy)
+    made = make_plans(loaded, data)
     refuse_in_place(made)
     refuse_live_view(made)
-    views = {name: PlanView(explain(each), outline(each)) for name, each in made.views.items()}
+    retained = retention_steps(loaded, made)
+    views = {name: PlanView([*explain(each), *retained], outline(each)) for name, each in made.views.items()}
     return views[""] if "" in views else PlanView([], {}, views, explain_together(made), "table" if made.are_tables else "view")
 
 

@@ -186,6 +186,7 @@ def _nothing_left(plan: Plan, counted: Counted, name: str) -> str:
 
 def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     notes = [] if counted.rows else ["the source has no rows: an empty table was published"]
+    notes += plan.told
     if not plan.resolved.promises:
         notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")
     if isinstance(plan.sink, InPlaceSink):

@@ -19,7 +19,7 @@ from sfumato.core.publication import labels_of
 from sfumato.core.recoding import Recoding
 from sfumato.core.workplace import Workplace
 from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Computing, Inside, Layout
-from sfumato.databases.located import Located, LocatedSink, inside_of
+from sfumato.databases.located import Located, LocatedSink, PartlySeen, inside_of
 from sfumato.databases.masks_there import MasksThere, needed
 from sfumato.databases.table import TableName
 from sfumato.errors import nothing_to_resume
@@ -39,6 +39,8 @@ class InsideStore:
         del workplace, progress
         refuse_unreadable(source.describe(), [*plan.coded, *plan.kept], str(self._source.table_name))
         connection = self._sink.connected()
+        if isinstance(self._source, PartlySeen):
+            self._source.seen_by(connection)
         try:
             layout = self._layout(connection, plan)
             inside = inside_of(connection, self._sink.address.kind, layout, self._sink.table_name)
@@ -60,7 +62,7 @@ class InsideStore:
         known = {column.name: column for column in connection.columns(self._source.table_name)}
         computed = [each for each in self._masks.computed(connection, self._sink.address.kind, known).values() if each is not None]
         counted, kept, read = ([known[name] for name in names] for names in (plan.coded, self._kept, needed(computed)))
-        return Layout(self._source.table_name, counted, kept, computed, read, self._masks.brought_to(connection))
+        return Layout(self._source.table_name, counted, kept, computed, read, self._masks.brought_to(connection), self._masks.texts.texts)
 
     def frequencies(self, attached: InsideTable, plan: CountPlan) -> Frequencies:
         """Count the combinations of leaf codes among the cells."""
