@@ -132,7 +132,7 @@ class MysqlInside:
         names = [quoted_name(name) for name in texts]
         key = self._digest([*names, *(self._part(column, quoted_name(column.name)) for column in watched)])
         printed = self._print([(column, quoted_name(column.name)) for column in self._layout.released])
-        query = f"SELECT {listed([*names, *(selected(column) for column in watched), 'COUNT(*)', printed])} FROM {quoted(staged)} GROUP BY {_as_bytes(key)}"
+        query = f"SELECT {listed([*names, *(selected(column) for column in watched), 'COUNT(*)', printed])} FROM {quoted(staged)} GROUP BY {key}"
         return self._connection.select(query, [*(_text(name) for name in texts), *watched, _rows(), _text(PRINT)])
 
     def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
@@ -144,7 +144,7 @@ class MysqlInside:
         joined = self._layout.beside(self._published)
         shown = [selected(column, expression) for column, expression in values]
         names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
-        return self._connection.select(f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {_as_bytes(key)}", [*names, _rows()])
+        return self._connection.select(f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {key}", [*names, _rows()])
 
     def _of_copy(self, name: str) -> str:
         return f"r.{self._kept[name]}"
@@ -155,7 +155,7 @@ class MysqlInside:
 
     def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
         """Group what is staged by its text and by a value, and then by its text alone."""
-        key, value = _as_bytes(self._digest([quoted_name(name) for name in texts])), self._part(column, quoted_name(column.name))
+        key, value = self._digest([quoted_name(name) for name in texts]), self._part(column, quoted_name(column.name))
         each = f"SELECT {key} AS {KEY}, MAX({value} IS NULL) AS missing, COUNT(*) AS n FROM {quoted(staged)} GROUP BY {KEY}, {_told(value)}"
         summed = f"SELECT SUM(IF(missing, n, 1)) AS n FROM ({each}) e GROUP BY {KEY}"
         (batch,) = self._connection.select(f"SELECT CAST(COALESCE(MIN(n), 0) AS SIGNED) FROM ({summed}) s", [_rows()])
@@ -180,7 +180,7 @@ class MysqlInside:
 
     def _digest(self, parts: Sequence[str]) -> str:
         """Return the key of some values."""
-        return _told_text(self._joined(parts))
+        return _told(self._joined(parts))
 
     def _joined(self, parts: Sequence[str]) -> str:
         """Return some values as one text: behind their lengths, so that no two rows of values are written alike."""
@@ -193,18 +193,9 @@ class MysqlInside:
         return f"CAST({name} AS DOUBLE)" if column.kind == pa.float32() else name
 
 
-def _told_text(value: str) -> str:
-    """Return what tells a value from others."""
-    return f"LEFT(SHA2({value}, 256), {_DIGITS})"
-
-
 def _told(value: str) -> str:
-    return _as_bytes(_told_text(value))
-
-
-def _as_bytes(digest: str) -> str:
-    """Return a digest as what it is grouped by: as a text it would be compared by the rules of a language, which takes the server three times as long."""
-    return f"CAST({digest} AS BINARY({_DIGITS}))"
+    """Return what tells a value from others, as bytes: texts are compared by the rules of a language, which takes the server three times as long."""
+    return f"CAST(LEFT(SHA2({value}, 256), {_DIGITS}) AS BINARY({_DIGITS}))"
 
 
 def _width(texts: pa.Array) -> int:

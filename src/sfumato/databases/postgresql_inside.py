@@ -172,8 +172,8 @@ class PostgresqlInside:
         for table in self._made_last:
             self._connection.keep_private(table)
         self._connection.commit()
-        parts = (f"INSERT INTO {quoted(self._staged)} {query(f'WHERE {self._by_chance} {half}')}" for half in ("< 0", ">= 0"))
-        self._connection.do_both(*parts, _SETTINGS)
+        one, other = (f"INSERT INTO {quoted(self._staged)} {query(f'WHERE {self._by_chance} {half}')}" for half in ("< 0", ">= 0"))
+        self._connection.do_both(one, other, _SETTINGS)
         return self._staged
 
     @property
