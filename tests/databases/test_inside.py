@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -323,24 +322,3 @@ def test_rows_of_tables_that_inherit_are_not_taken_for_each_other(postgresql_url
     plain: Any = sfumato.run(policy(postgresql_url))
 
     assert Counter(map(str, release.table.to_pylist())) == Counter(map(str, plain.table.to_pylist()))
-
-
-def test_what_fails_in_the_session_beside_is_told(postgresql_url: str) -> None:
-    with PostgresqlConnection(*parsed_with_password(postgresql_url)) as connection, pytest.raises(SfumatoError) as caught:
-        connection.do_both("SELECT 1", "SELECT 1 / 0", [])
-
-    assert caught.value.code == "database-value"
-
-
-def test_the_session_beside_ends_when_the_first_one_fails(postgresql_url: str) -> None:
-    began = time.monotonic()
-    with PostgresqlConnection(*parsed_with_password(postgresql_url)) as connection, pytest.raises(SfumatoError) as caught:
-        connection.do_both("SELECT 1 / 0", "SELECT pg_sleep(600)", [])
-
-    assert caught.value.code == "database-value"
-    assert time.monotonic() - began < 300
-
-
-def parsed_with_password(url: str) -> tuple[Any, str | None]:
-    parts = urlsplit(url)
-    return parsed(parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl()), parts.password

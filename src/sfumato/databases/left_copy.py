@@ -16,19 +16,6 @@ from sfumato.databases.table import TableColumn, TableName
 BEGINNING = "sfumato_copy_"
 """How the names of all such copies begin."""
 
-NAME = "_[0-9a-f]{8}$"
-"""How they end, as a regular expression: what is made of a copy has its name with a word behind it."""
-_MADE = ("cells", "classes", "labels", "chance", "staged")
-
-
-def made_of(copy: TableName) -> list[TableName]:
-    """Return the names of what a run makes of a copy and nobody else may read.
-
-    >>> [str(table) for table in made_of(TableName("a", "b"))]
-    ['b.a_cells', 'b.a_classes', 'b.a_labels', 'b.a_chance', 'b.a_staged']
-    """
-    return [TableName(f"{copy.name}_{word}", copy.schema) for word in _MADE]
-
 
 def beginning_of(source: str | None, columns: Sequence[TableColumn], target: TableName) -> str:
     """Return how the names of copies of one source with the same columns begin; ``source`` tells it from all other tables.

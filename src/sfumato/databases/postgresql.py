@@ -20,16 +20,12 @@ import pyarrow as pa
 
 from sfumato.databases.address import Address
 from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
-from sfumato.databases.left_copy import NAME, made_of
-from sfumato.databases.postgresql_helper import helped
-from sfumato.databases.postgresql_rights import given_by_default, kept_private
+from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_types import bytewise, called, column_of, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.table import ForeignKey, TableColumn, TableName
 from sfumato.errors import DataError, UnreachableError, UsageError, suggestion
 
 _LOCK = "10s"
-# a session waits while other tables are worked on
-_SESSION = (f"lock_timeout = '{_LOCK}'", "TimeZone = 'UTC'", "idle_in_transaction_session_timeout = 0")
 # what a session that has lost its process holds is free in a moment
 _TRIES, _PAUSE = 25, 0.2
 _FAILURES = {
@@ -124,8 +120,9 @@ class PostgresqlConnection:
         with self._errors():
             connection = self._dbapi.connect(self._uri())
             with connection.cursor() as cursor:
-                for setting in _SESSION:
-                    cursor.execute(f"SET {setting}")
+                # a session waits while other tables are worked on
+                for setting in (f"SET lock_timeout = '{_LOCK}'", "SET TimeZone = 'UTC'", "SET idle_in_transaction_session_timeout = 0"):
+                    cursor.execute(setting)
             connection.commit()
         return connection
 
@@ -353,9 +350,9 @@ class PostgresqlConnection:
         # whoever takes a lock here gives it back at the end of the statement: it is a transaction
         query = (
             "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s "
-            "AND starts_with(c.relname::text, %s::text) AND c.relkind = 'r' AND c.relname ~ %s AND pg_has_role(c.relowner, 'USAGE')"
+            "AND starts_with(c.relname::text, %s::text) AND c.relkind = 'r' AND NOT c.relname LIKE %s AND pg_has_role(c.relowner, 'USAGE')"
         )
-        names = [name for (name,) in self._rows(query, [schema, beginning, NAME])]
+        names = [name for (name,) in self._rows(query, [schema, beginning, r"%\_cells"])]
         return [TableName(name, schema) for name in names if self._rows("SELECT pg_try_advisory_xact_lock(%s::bigint)", [_work(name)])[0][0]]
 
     def comment_of(self, table: TableName) -> str:
@@ -363,18 +360,13 @@ class PostgresqlConnection:
         return str(self._rows("SELECT obj_description(%s::oid, 'pg_class'::name)", [self._found(table)[0]])[0][0])
 
     def remove_left(self, table: TableName) -> None:
-        """Remove a private copy and what was made of it; where that cannot be now the next run does it."""
+        """Remove a private copy and its cells; where that cannot be now the next run does it."""
         with suppress(Exception):
-            self._catalogue.execute(f"DROP TABLE IF EXISTS {', '.join(quoted(each) for each in [table, *made_of(table)])}")
+            self._catalogue.execute(f"DROP TABLE IF EXISTS {quoted(table)}, {quoted(TableName(f'{table.name}_cells', table.schema))}")
 
     def keep_private(self, table: TableName) -> None:
         """Take all rights to a table from everybody but its owner: new tables may be given some by default."""
         self.do(kept_private(table))
-
-    def given_by_default(self, table: TableName, target: TableName) -> list[str]:
-        """Return the statements that give to a table the rights that another, which was just made, got by default."""
-        found = self.select(given_by_default(table, target), [TableColumn("given", "text", pa.string())])
-        return [given for batch in found for given in batch.column(0).to_pylist()]
 
     def undo(self) -> None:
         """Undo what was not committed."""
@@ -462,11 +454,6 @@ class PostgresqlConnection:
         """Let the server do something."""
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(statement)
-
-    def do_both(self, statement: str, other: str, settings: Sequence[str]) -> None:
-        """Let the server do two things at once, the other in a session of its own, where it lasts."""
-        with self._errors(), helped(self._uri(), [*_SESSION, *settings], other):
-            self.do(statement)
 
     def _uri(self) -> str:
         address = self._address

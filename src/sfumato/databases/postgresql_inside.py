@@ -2,20 +2,19 @@
 
 The first sees the table in one state, copies what is published of it and counts its cells; both last, as tables to which nobody but their owner has
 any right, so that a run that is killed can be taken up. The second makes the release from them, verifies and publishes it, and nobody sees anything
-of that before. Two sessions write the release, because each writes with one process only; what the other has written lasts, in a table that is as
-private as the copy until the second transaction gives it its name.
+of that before.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
 
 from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Layout, labels_named, listed
-from sfumato.databases.left_copy import BEGINNING, beginning_of, made_of, new_name
+from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName
@@ -29,7 +28,11 @@ _SETTINGS = (
     # compiling takes longer than what it makes faster
     "jit = off",
 )
-_DRAWN = "SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint) AS seed"
+_PLACE = "sfumato_place"
+"""Where a row is in the source; no such column is needed to tell rows of the copy apart."""
+_DRAWN = "(SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint))"
+_BY_CHANCE = f"hashtidextended(r.ctid, {_DRAWN})"
+"""What rows are ordered by: a hash of their places in the copy, which several processes can compute, under a seed that nobody learns."""
 
 
 class PostgresqlInside:
@@ -39,26 +42,25 @@ class PostgresqlInside:
         self._connection, self._layout = connection, layout
         # both are nobody's, so that nobody can make two cells with one key, or a value that is taken for a missing one
         self._seed, self._missing = secrets.randbits(62), secrets.token_hex(16)
+        self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
         self._target, self._beginning = target, beginning_of(connection.identity(layout.table), layout.identity, target)
-        self._name(TableName(new_name(self._beginning), connection.staged_name(target).schema))
+        self._rows = TableName(new_name(self._beginning), self._labels.schema)
         self._is_taken = False
-        self._given: list[str] = []
         self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
         for setting in _SETTINGS:
             connection.do(f"SET {setting}")
         connection.commit()
 
-    def _name(self, rows: TableName) -> None:
-        """Call everything that is made after the copy."""
-        self._rows = rows
-        self._cells, self._classes, self._labels, self._chance, self._staged = made_of(rows)
+    @property
+    def _cells(self) -> TableName:
+        return TableName(f"{self._rows.name}_cells", self._rows.schema)
 
     def take_up(self) -> bool:
         """Go on with what a run that was killed has copied and counted."""
         left = self._connection.left_behind(self._beginning, self._target)
         if not left:
             return False
-        self._name(left[0])
+        self._rows = left[0]
         self._connection.claim(self._rows.name)
         self._is_taken = True
         seed, self._missing = self._connection.comment_of(self._rows).split()
@@ -73,24 +75,46 @@ class PostgresqlInside:
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
-        select = f"SELECT {listed([f'{key} AS {KEY}', *kept])} FROM {quoted(self._layout.table)}"
-        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {select}")
-        self._count()
+        has_places = self._connection.has_places(self._layout.table)
+        places = [f"ctid AS {_PLACE}"] if has_places else []
+        inner = f"SELECT {listed([f'{key} AS {KEY}', *places, *kept])} FROM {quoted(self._layout.table)}"
+        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner}")
+        self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
+        query = self._cells_by_key() if has_places else self._cells_by_values()
+        with self._going_to_places():
+            self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
         self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}'")
         for table in (self._rows, self._cells):
             self._connection.keep_private(table)
         self._connection.commit()
         self._is_taken = True
 
-    def _count(self) -> None:
-        """Group the table itself: the transaction sees it as it was copied, and what the copy became is held against it."""
+    def _cells_by_key(self) -> str:
+        """Return the query that groups the copy by its keys and reads the values of each group where a row of it has its place in the table.
+
+        The transaction sees the table as it was copied, and nobody can move its rows meanwhile.
+        """
+        grouped = f"SELECT {KEY}, {self._sums(self._of_copy)}, min({_PLACE}) AS place FROM {self._layout.beside(f'{quoted(self._rows)} r')}"
+        values = [f"{bytewise(column, _of_source(column.name))} AS c{place}" for place, column in enumerate(self._layout.counted)]
+        chosen = listed([f"g.{KEY}", f"g.{ROWS}", f"g.{PRINT}", *values])
+        # in the order of the places, so that each page is read once
+        return f"SELECT {chosen} FROM ({grouped} GROUP BY {KEY} ORDER BY place) g JOIN {quoted(self._layout.table)} s ON s.ctid = g.place"
+
+    def _cells_by_values(self) -> str:
+        """Return the query that groups the table itself, whose rows have no places."""
         columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
+        names = listed(name for _, name in columns)
+        inner = listed(f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns)
+        source = self._layout.beside(f"{quoted(self._layout.table)} s")
+        # by their places: the source may have columns of such names
+        grouped = f"SELECT {inner}, {self._sums(_of_source)} FROM {source} GROUP BY {_first(len(columns))}"
+        return f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
+
+    def _sums(self, refer: Callable[[str], str]) -> str:
+        """Return what is added up over the rows of a cell."""
         computed = {each.column.name for each in self._layout.computed}
-        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(_of_source)]
-        sums = f"count(*) AS {ROWS}, {self._print(prints)} AS {PRINT}"
-        query = self._by_places(columns, sums) if self._connection.has_places(self._layout.table) else self._by_values(columns, sums)
-        with self._going_to_places():
-            self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
+        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(refer)]
+        return f"count(*) AS {ROWS}, {self._print(prints)} AS {PRINT}"
 
     @contextmanager
     def _going_to_places(self) -> Iterator[None]:
@@ -98,25 +122,6 @@ class PostgresqlInside:
         self._connection.do("SET enable_hashjoin = off")
         yield
         self._connection.do("SET enable_hashjoin = on")
-
-    def _by_places(self, columns: Sequence[tuple[TableColumn, str]], sums: str) -> str:
-        """Return the query that groups by keys, which is faster than by values, and reads these where a row of each group has its place."""
-        key = self._hash([(column, _of_source(column.name)) for column, _ in columns])
-        # by its place: the source may have a column of such a name
-        grouped = f"SELECT {key} AS {KEY}, {sums}, min(s.ctid) AS place FROM {self._source} GROUP BY 1 ORDER BY place"
-        values = [f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns]
-        chosen = listed([f"g.{KEY}", f"g.{ROWS}", f"g.{PRINT}", *values])
-        return f"SELECT {chosen} FROM ({grouped}) g JOIN {quoted(self._layout.table)} s ON s.ctid = g.place"
-
-    def _by_values(self, columns: Sequence[tuple[TableColumn, str]], sums: str) -> str:
-        names = listed(name for _, name in columns)
-        inner = listed(f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns)
-        grouped = f"SELECT {inner}, {sums} FROM {self._source} GROUP BY {_first(len(columns))}"
-        return f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
-
-    @property
-    def _source(self) -> str:
-        return self._layout.beside(f"{quoted(self._layout.table)} s")
 
     def cells(self) -> Iterator[pa.RecordBatch]:
         """Return what was counted."""
@@ -135,46 +140,31 @@ class PostgresqlInside:
         return distinct, once
 
     def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
-        """Load both tables, and let the server look at them; a run that was killed may have left some."""
-        self._connection.do(f"DROP TABLE IF EXISTS {listed(quoted(table) for table in self._made_last)}")
+        """Load both tables, and let the server look at them."""
         for table, batch in ((self._classes, classes), (self._labels, labels_named(labels))):
             columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in batch.schema)
             self._connection.do(f"CREATE UNLOGGED TABLE {quoted(table)} ({columns})")
             self._connection.load(table, batch)
             self._connection.do(f"ANALYZE {quoted(table)}")
-        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._chance)} AS {_DRAWN}")
-
-    @property
-    def _made_last(self) -> list[TableName]:
-        return [self._classes, self._labels, self._chance, self._staged]
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Join the copy with the decision; rows are put into an order by chance when the keys of their cells have been looked at for the last time.
 
         A join may bring rows of one key together, and those of a class could be told apart by that. What the texts of classes do is seen anyway.
         """
+        staged = self._connection.staged_name(target)
         shown = [name for name, text in columns if text is None]
         computed = {each.column.name: _typed(each.column, each.sql(self._of_copy)) for each in self._layout.computed}
         inner = listed(["c.class", *(f"{computed.get(name) or self._of_copy(name)} AS p{place}" for place, name in enumerate(shown))])
+        ordered = f"SELECT {inner} FROM {self._layout.beside(self._published)} ORDER BY {_BY_CHANCE}"
         places = {name: f"s.p{place}" for place, name in enumerate(shown)}
         chosen = listed(f"{places[name] if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
-
-        def query(condition: str) -> str:
-            ordered = f"SELECT {inner} FROM {self._layout.beside(self._published)} {condition} ORDER BY {self._by_chance}"
-            return f"SELECT {chosen} FROM ({ordered}) s JOIN {quoted(self._labels)} l USING (class)"
-
-        if self._layout.pads is not None:
-            # no other session has the keys
-            self._connection.do(f"CREATE TABLE {quoted(self._staged)} AS {query('')}")
-            return self._staged
-        self._connection.do(f"CREATE TABLE {quoted(self._staged)} AS {query('')} WITH NO DATA")
-        self._given = self._connection.given_by_default(self._staged, TableName(target.name, self._staged.schema))
-        for table in self._made_last:
-            self._connection.keep_private(table)
-        self._connection.commit()
-        one, other = (f"INSERT INTO {quoted(self._staged)} {query(f'WHERE {self._by_chance} {half}')}" for half in ("< 0", ">= 0"))
-        self._connection.do_both(one, other, _SETTINGS)
-        return self._staged
+        joined = f"({ordered}) s JOIN {quoted(self._labels)} l USING (class)"
+        # whoever writes is busy enough
+        self._connection.do("SET parallel_leader_participation = off")
+        self._connection.do(f"CREATE TABLE {quoted(staged)} AS SELECT {chosen} FROM {joined}")
+        self._connection.do("SET parallel_leader_participation = on")
+        return staged
 
     @property
     def _published(self) -> str:
@@ -220,12 +210,9 @@ class PostgresqlInside:
 
     def publish(self, staged: TableName, target: TableName) -> None:
         """Drop what is private, rename what is staged, and let others see it."""
-        for table in (self._rows, self._cells, self._classes, self._labels, self._chance):
+        for table in (self._rows, self._cells, self._classes, self._labels):
             self._connection.do(f"DROP TABLE {quoted(table)}")
-        is_new = self._connection.identity(TableName(target.name, staged.schema)) is None
         self._connection.publish(staged, target)
-        for statement in self._given if is_new else ():
-            self._connection.do(statement)
         self._connection.commit()
         self._is_taken = False
         self.close()
@@ -238,11 +225,6 @@ class PostgresqlInside:
                 self._connection.remove_left(self._rows)
         finally:
             self._connection.__exit__(None, None, None)
-
-    @property
-    def _by_chance(self) -> str:
-        """What rows are ordered by, and which session writes them: a hash of their places in the copy, under a seed that nobody learns."""
-        return f"hashtidextended(r.ctid, (SELECT seed FROM {quoted(self._chance)}))"
 
     def _hash(self, columns: Sequence[tuple[TableColumn, str]], read: bool = False) -> str:
         """Return a number that is the same for the same values; ``read`` says that they are bytewise already.

@@ -15,19 +15,6 @@ DO $sfumato$ DECLARE who text; BEGIN
 END $sfumato$
 """
 
-# rights that were given by default, as statements about the table that this one becomes
-_GIVEN = """
-SELECT 'GRANT ' || a.privilege_type || ' ON ' || {target} || ' TO '
-    || CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END
-    || CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
-FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = {name}::regclass AND a.grantee <> c.relowner
-"""
-
-
-def given_by_default(table: TableName, target: TableName) -> str:
-    """Return the query for statements that give to a table the rights that another got by default when it was made."""
-    return _GIVEN.format(name=_literal(quoted(table)), target=_literal(quoted(target)))
-
 
 def kept_private(table: TableName) -> str:
     """Return the statement that takes all rights to a table from everybody but its owner."""

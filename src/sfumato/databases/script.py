@@ -72,16 +72,6 @@ class Script:
         """Note that nobody else may read a table."""
         self.statements.append(f"-- nobody but its owner has any right to {table}")
 
-    def given_by_default(self, table: TableName, target: TableName) -> list[str]:
-        """Return what nobody asks here."""
-        del table, target
-        return []
-
-    def do_both(self, statement: str, other: str, settings: Sequence[str]) -> None:
-        """Note two statements that are done at once."""
-        del settings
-        self.statements += [statement, f"-- meanwhile, in a session of its own\n{other}"]
-
     def refuse_names(self, columns: Sequence[str]) -> None:
         """Do nothing: the run does it."""
 
