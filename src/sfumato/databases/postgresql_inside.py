@@ -29,7 +29,7 @@ _SETTINGS = (
     "jit = off",
 )
 _PLACE = "sfumato_place"
-"""Where a row is in the source; no such column is needed to tell rows of the copy apart."""
+"""The column of the copy that says where a row stands in the table."""
 _DRAWN = "(SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint))"
 _BY_CHANCE = f"hashtidextended(r.ctid, {_DRAWN})"
 """What rows are ordered by: a hash of their places in the copy, which several processes can compute, under a seed that nobody learns."""
