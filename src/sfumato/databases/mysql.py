@@ -222,11 +222,11 @@ class MysqlConnection:
 
     @cached_property
     def unlogged(self) -> str:
-        """What says that a table is of an engine that keeps no log, where the server has one."""
+        """What says that a table is of an engine that keeps no log, where the server has one; the one that is written faster where it has two."""
         engines = {
             text_of(name).lower() for (name,) in self._rows("SELECT engine FROM information_schema.engines WHERE support IN ('YES', 'DEFAULT')", [])
         }
-        return "ENGINE = Aria TRANSACTIONAL = 0" if "aria" in engines else "ENGINE = MyISAM" if "myisam" in engines else ""
+        return "ENGINE = MyISAM" if "myisam" in engines else "ENGINE = Aria TRANSACTIONAL = 0 ROW_FORMAT = DYNAMIC" if "aria" in engines else ""
 
     def character_sets(self, table: TableName) -> set[str]:
         """Return the character sets of the columns of a table."""

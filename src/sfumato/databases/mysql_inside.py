@@ -25,7 +25,7 @@ _SORTING = 64 << 20
 _SHORT = 255
 _CHARACTER = 4
 _OVERHEAD = 64
-_ALL = 18_446_744_073_709_551_615
+_PLACE = "sfumato_place"
 # what a server draws follows from what it drew before: the order of sums over their digits tells less of them than that of the numbers
 _CHANCE = "CRC32(RAND())"
 
@@ -43,7 +43,7 @@ class MysqlInside:
         self._beginning = beginning_of(source, layout.identity, connection.placed(target))
         self._rows = TableName(new_name(self._beginning), self._labels.schema)
         self._counted = {column.name: f"c{place}" for place, column in enumerate(layout.counted)}
-        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
+        self._kept = {column.name: self._counted.get(column.name, f"k{place}") for place, column in enumerate(layout.copied)}
         # texts of several character sets cannot be written one after the other
         self._mixed = len(connection.character_sets(layout.table) | {"utf8mb4"}) > len({"utf8mb4", "ascii"})
         # reads what was written before the statement began, and locks nothing
@@ -64,15 +64,15 @@ class MysqlInside:
         return f"{self._connection.rows_of(table)} rows, server started {self._connection.started}"
 
     def take(self) -> None:
-        """Copy the columns, with the key of each row's cell."""
+        """Copy the columns, with the key of each row's cell and a number by chance, by which the release is ordered."""
         for left in self._connection.left_behind(self._beginning):
             self._connection.give_up(left)
         self._connection.reserve(self._rows, [])
-        counted = [f"{quoted_name(name)} AS {short}" for name, short in self._counted.items()]
-        kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
+        copied = [f"{quoted_name(name)} AS {short}" for name, short in (self._counted | self._kept).items()]
         key = self._digest([self._part(column, quoted_name(column.name)) for column in self._layout.counted])
-        select = f"SELECT {listed([f'{key} AS {KEY}', *counted, *kept])} FROM {quoted(self._connection.placed(self._layout.table))}"
-        self._connection.do(f"CREATE TABLE {quoted(self._rows)} ({_KEY}) {self._connection.unlogged} {select}")
+        chosen = listed([f"{key} AS {KEY}", f"{_CHANCE} AS {_PLACE}", *copied])
+        made = f"CREATE TABLE {quoted(self._rows)} ({_KEY}, {_PLACE} INT UNSIGNED NOT NULL) {self._connection.unlogged}"
+        self._connection.do(f"{made} SELECT {chosen} FROM {quoted(self._connection.placed(self._layout.table))}")
         self._connection.do(f"ALTER TABLE {quoted(self._rows)} COMMENT = '{self._whole(self._rows)}'")
 
     def cells(self) -> Iterator[pa.RecordBatch]:
@@ -87,7 +87,7 @@ class MysqlInside:
         return self._occurring(self._rows, column, self._kept[column.name])
 
     def _occurring(self, table: TableName, column: TableColumn, name: str) -> tuple[int, int]:
-        grouped = f"SELECT COUNT(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY SHA2({self._part(column, name)}, 256)"
+        grouped = f"SELECT COUNT(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {_told(self._part(column, name))}"
         batches = self._connection.select(f"SELECT COUNT(*), CAST(COALESCE(SUM(n = 1), 0) AS SIGNED) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
@@ -109,20 +109,22 @@ class MysqlInside:
             self._connection.loaded(table)
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
-        """Put the rows into an order by chance, as long as they are narrow, and join them with the decision."""
+        """Join the rows with the decision, in the order that chance has given them; the server sorts them as long as they are narrow."""
         staged = self._connection.staged_name(target)
         self._connection.reserve(staged, [name for name, _ in columns])
-        computed = {each.column.name: each.sql(lambda name: f"s.{self._kept[name]}") for each in self._layout.computed}
+        computed = {each.column.name: each.sql(self._of_copy) for each in self._layout.computed}
         chosen = listed(
-            f"{computed.get(name) or f's.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
+            f"{computed.get(name) or self._of_copy(name) if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
         )
-        # without a limit the server would not heed the order
-        ordered = f"SELECT {listed([KEY, *self._kept.values()])} FROM {quoted(self._rows)} ORDER BY {_CHANCE} LIMIT {_ALL}"
-        joined = f"({ordered}) s JOIN {quoted(self._classes)} c ON c.{KEY} = s.{KEY} JOIN {quoted(self._labels)} l ON l.class = c.class"
+        joined = self._layout.beside(f"{self._published} JOIN {quoted(self._labels)} l ON l.class = c.class")
         types = listed(f"{quoted_name(name)} longtext" for name in computed)
         made = f"CREATE TABLE {quoted(staged)} {f'({types}) ' if types else ''}DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-        self._connection.do(f"{made} SELECT STRAIGHT_JOIN {chosen} FROM {self._layout.beside(joined)}")
+        self._connection.do(f"{made} SELECT STRAIGHT_JOIN {chosen} FROM {joined} ORDER BY r.{_PLACE}")
         return staged
+
+    @property
+    def _published(self) -> str:
+        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}"
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by a hash of its own text."""
@@ -139,7 +141,7 @@ class MysqlInside:
         inputs = [(read[name], self._of_copy(name)) for name in computed.reads]
         values = [*inputs, (computed.column, computed.sql(self._of_copy))]
         key = self._digest([self._part(column, expression) for column, expression in values])
-        joined = self._layout.beside(f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}")
+        joined = self._layout.beside(self._published)
         shown = [selected(column, expression) for column, expression in values]
         names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
         return self._connection.select(f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {key}", [*names, _rows()])
@@ -154,7 +156,7 @@ class MysqlInside:
     def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
         """Group what is staged by its text and by a value, and then by its text alone."""
         key, value = self._digest([quoted_name(name) for name in texts]), self._part(column, quoted_name(column.name))
-        each = f"SELECT {key} AS {KEY}, MAX({value} IS NULL) AS missing, COUNT(*) AS n FROM {quoted(staged)} GROUP BY {KEY}, SHA2({value}, 256)"
+        each = f"SELECT {key} AS {KEY}, MAX({value} IS NULL) AS missing, COUNT(*) AS n FROM {quoted(staged)} GROUP BY {KEY}, {_told(value)}"
         summed = f"SELECT SUM(IF(missing, n, 1)) AS n FROM ({each}) e GROUP BY {KEY}"
         (batch,) = self._connection.select(f"SELECT CAST(COALESCE(MIN(n), 0) AS SIGNED) FROM ({summed}) s", [_rows()])
         return int(batch.column(0)[0].as_py())
@@ -178,7 +180,7 @@ class MysqlInside:
 
     def _digest(self, parts: Sequence[str]) -> str:
         """Return the key of some values."""
-        return f"LEFT(SHA2({self._joined(parts)}, 256), {_DIGITS})"
+        return _told(self._joined(parts))
 
     def _joined(self, parts: Sequence[str]) -> str:
         """Return some values as one text: behind their lengths, so that no two rows of values are written alike."""
@@ -189,6 +191,11 @@ class MysqlInside:
     def _part(self, column: TableColumn, name: str) -> str:
         # the text of a float has fewer digits than tell two of them apart
         return f"CAST({name} AS DOUBLE)" if column.kind == pa.float32() else name
+
+
+def _told(value: str) -> str:
+    """Return what tells a value from others, as bytes: texts are compared by the rules of a language, which takes the server three times as long."""
+    return f"CAST(LEFT(SHA2({value}, 256), {_DIGITS}) AS BINARY({_DIGITS}))"
 
 
 def _width(texts: pa.Array) -> int:

@@ -87,13 +87,14 @@ class PostgresqlCatalogue:
         ((began, database),) = self._rows("SELECT pg_postmaster_start_time(), oid FROM pg_database WHERE datname = current_database()", [])
         return f"{began}/{database}/{found[0]}"
 
-    def has_places(self, table: TableName) -> bool:
-        """Return whether every row of a table has a place of its own: those of a view have none."""
-        return self._found(table)[1] in ("r", "p", "m")
-
     def primary_key(self, table: TableName) -> tuple[str, ...]:
         """Return the columns of the primary key."""
         return tuple(name for (name,) in self._rows(_PRIMARY_KEY, [self._found(table)[0]]))
+
+    def has_places(self, table: TableName) -> bool:
+        """Return whether every row of a table has a place of its own: those of a view have none, and those of parts are places in them."""
+        found, kind, _ = self._found(table)
+        return kind in ("r", "m") and not self._rows("SELECT FROM pg_inherits WHERE inhparent = %s", [found])
 
     def foreign_keys(self, table: TableName) -> list[ForeignKey]:
         """Return the foreign keys; views have none."""

@@ -8,7 +8,8 @@ of that before.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 
@@ -28,7 +29,10 @@ _SETTINGS = (
     "jit = off",
 )
 _PLACE = "sfumato_place"
+"""The column of the copy that says where a row stands in the table."""
 _DRAWN = "(SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint))"
+_BY_CHANCE = f"hashtidextended(r.ctid, {_DRAWN})"
+"""What rows are ordered by: a hash of their places in the copy, which several processes can compute, under a seed that nobody learns."""
 
 
 class PostgresqlInside:
@@ -72,28 +76,53 @@ class PostgresqlInside:
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
-        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{self._by_chance()} AS {_PLACE}', *kept])} FROM {quoted(self._source)}"
+        has_places = self._connection.has_places(self._source)
+        places = [f"ctid AS {_PLACE}"] if has_places else []
+        inner = f"SELECT {listed([f'{key} AS {KEY}', *places, *kept])} FROM {quoted(self._source)}"
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner}")
-        self._count()
+        self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
+        query = self._cells_by_key() if has_places else self._cells_by_values()
+        with self._going_to_places():
+            self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
         self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}'")
         for table in (self._rows, self._cells):
             self._connection.keep_private(table)
         self._connection.commit()
         self._is_taken = True
 
-    def _count(self) -> None:
-        """Group the table itself: the transaction sees it as it was copied, and what the copy became is held against it."""
+    def _cells_by_key(self) -> str:
+        """Return the query that groups the copy by its keys and reads the values of each group where a row of it has its place in the table.
+
+        The transaction sees the table as it was copied, and nobody can move its rows meanwhile.
+        """
+        grouped = f"SELECT {KEY}, {self._sums(self._of_copy)}, min({_PLACE}) AS place FROM {self._layout.beside(f'{quoted(self._rows)} r')}"
+        values = [f"{bytewise(column, _of_source(column.name))} AS c{place}" for place, column in enumerate(self._layout.counted)]
+        chosen = listed([f"g.{KEY}", f"g.{ROWS}", f"g.{PRINT}", *values])
+        # in the order of the places, so that each page is read once
+        return f"SELECT {chosen} FROM ({grouped} GROUP BY {KEY} ORDER BY place) g JOIN {quoted(self._source)} s ON s.ctid = g.place"
+
+    def _cells_by_values(self) -> str:
+        """Return the query that groups the table itself, whose rows have no places."""
         columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
         names = listed(name for _, name in columns)
         inner = listed(f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns)
-        computed = {each.column.name for each in self._layout.computed}
-        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(_of_source)]
-        printed = self._print(prints)
         source = self._layout.beside(f"{quoted(self._source)} s")
         # by their places: the source may have columns of such names
-        grouped = f"SELECT {inner}, count(*) AS {ROWS}, {printed} AS {PRINT} FROM {source} GROUP BY {_first(len(columns))}"
-        query = f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
-        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
+        grouped = f"SELECT {inner}, {self._sums(_of_source)} FROM {source} GROUP BY {_first(len(columns))}"
+        return f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
+
+    def _sums(self, refer: Callable[[str], str]) -> str:
+        """Return what is added up over the rows of a cell."""
+        computed = {each.column.name for each in self._layout.computed}
+        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(refer)]
+        return f"count(*) AS {ROWS}, {self._print(prints)} AS {PRINT}"
+
+    @contextmanager
+    def _going_to_places(self) -> Iterator[None]:
+        # a server that does not know how few groups there are would rather read all rows once more than go to the places of some
+        self._connection.do("SET enable_hashjoin = off")
+        yield
+        self._connection.do("SET enable_hashjoin = on")
 
     def cells(self) -> Iterator[pa.RecordBatch]:
         """Return what was counted."""
@@ -128,11 +157,14 @@ class PostgresqlInside:
         shown = [name for name, text in columns if text is None]
         computed = {each.column.name: _typed(each.column, each.sql(self._of_copy)) for each in self._layout.computed}
         inner = listed(["c.class", *(f"{computed.get(name) or self._of_copy(name)} AS p{place}" for place, name in enumerate(shown))])
-        ordered = f"SELECT {inner} FROM {self._layout.beside(self._published)} ORDER BY r.{_PLACE}"
+        ordered = f"SELECT {inner} FROM {self._layout.beside(self._published)} ORDER BY {_BY_CHANCE}"
         places = {name: f"s.p{place}" for place, name in enumerate(shown)}
         chosen = listed(f"{places[name] if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
         joined = f"({ordered}) s JOIN {quoted(self._labels)} l USING (class)"
+        # whoever writes is busy enough
+        self._connection.do("SET parallel_leader_participation = off")
         self._connection.do(f"CREATE TABLE {quoted(staged)} AS SELECT {chosen} FROM {joined}")
+        self._connection.do("SET parallel_leader_participation = on")
         return staged
 
     @property
@@ -152,10 +184,8 @@ class PostgresqlInside:
         )
         values = [bytewise(column, f"s.{name}") for column, name in columns]
         query = f"SELECT {listed([*values, f'g.{ROWS}', f'g.{PRINT}'])} FROM ({grouped}) g JOIN {quoted(staged)} s ON s.ctid = g.place"
-        # a server that does not know how few groups there are would rather read all rows once more than go to the places of some
-        self._connection.do("SET enable_hashjoin = off")
-        yield from self._connection.select(query, [*shown, _rows(), _text(PRINT)])
-        self._connection.do("SET enable_hashjoin = on")
+        with self._going_to_places():
+            yield from self._connection.select(query, [*shown, _rows(), _text(PRINT)])
 
     def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
         """Group what is published of the copy by what a column is made of, and by what it becomes."""
@@ -196,12 +226,6 @@ class PostgresqlInside:
                 self._connection.remove_left(self._rows)
         finally:
             self._connection.__exit__(None, None, None)
-
-    def _by_chance(self) -> str:
-        """Return what rows are ordered by: a hash of their places, which several processes can compute, under a seed that nobody learns."""
-        if not self._connection.has_places(self._layout.table):
-            return "random()"
-        return f"hashtidextended(ctid, hashoidextended(tableoid, {_DRAWN}))"
 
     def _hash(self, columns: Sequence[tuple[TableColumn, str]], read: bool = False) -> str:
         """Return a number that is the same for the same values; ``read`` says that they are bytewise already.
