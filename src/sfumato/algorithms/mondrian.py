@@ -17,9 +17,11 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from sfumato.algorithms import _any_promise, _relaxed, _relaxed_any_promise
+from sfumato.algorithms._divide import divide
 from sfumato.algorithms._kernel_arrays import counters, entry_rows, ladder_arrays, leaf_codes, promise_lines
 from sfumato.algorithms._level_range import within_levels
 from sfumato.algorithms._stragglers import stragglers
+from sfumato.core.elsewhere import Elsewhere, Fragment
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.impossible import refuse_the_impossible
 from sfumato.core.interfaces import Progress
@@ -70,6 +72,15 @@ class Mondrian(Settings):
     def strict(self) -> Mondrian:
         """Return the search with which a relaxed one is compared."""
         return self.model_copy(update={"relaxed": False})
+
+    @property
+    def undivided(self) -> str | None:
+        """Why its first cuts cannot be made elsewhere; None where they can."""
+        return "a relaxed search deals out rows that are alike" if self.relaxed else None
+
+    def divide(self, problem: Problem, table: Elsewhere, most: int, progress: Progress) -> list[Fragment]:
+        """Make the first cuts where the frequencies are."""
+        return divide(problem, table, most, _smallest(problem), progress)
 
     def _boxes(self, problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
         smallest = _smallest(problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -34,14 +34,13 @@ class Examined:
     """What is staged, looked at after it was written, and the cells of the source that it was made of.
 
     ``shown`` has a row for each combination of texts and of watched values in the release; ``rows`` and ``prints`` how many rows have it, and the sum
-    of their fingerprints. ``class_of`` is the class that was decided for each cell, -1 where it is suppressed.
+    of their fingerprints. ``parts`` returns the cells, some at a time, with the class that was decided for each, -1 where it is suppressed.
     """
 
     shown: pa.Table
     rows: NDArray[np.int64]
     prints: NDArray[np.uint64]
-    cells: Cells
-    class_of: NDArray[np.int32]
+    parts: Callable[[], Iterator[tuple[Cells, NDArray[np.int32]]]]
 
 
 @runtime_checkable

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.databases.duckdb_connection import DuckdbConnection, refuse_names
 from sfumato.databases.duckdb_types import bytewise, called, is_text, quoted_name, readable, selected
-from sfumato.databases.inside import KEY, PRINT, ROWS, Layout, labels_named, listed
+from sfumato.databases.inside import KEY, PRINT, ROWS, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UnreachableError
 
@@ -43,16 +43,11 @@ class DuckdbInside:
         chosen = listed([f"{key} AS {KEY}", f"row_number() OVER () AS {_PLACE}", *kept])
         self._connection.do(f"CREATE TEMPORARY TABLE {self._private(self._rows)} AS SELECT {chosen} FROM {self._table}")
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Group the table itself: the transaction sees it as it was copied, and what the copy became is held against it."""
         columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
-        values = [f"{bytewise(column, quoted_name(column.name))} AS {name}" for column, name in columns]
-        key = self._hash([(column, quoted_name(column.name)) for column, _ in columns])
-        printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.printed])
-        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{printed} AS {PRINT}', *values])} FROM {self._table}"
-        names = [KEY, *(name for _, name in columns)]
-        grouped = f"SELECT {listed(names)}, count(*) AS {ROWS}, {self._sum()} AS {PRINT} FROM ({inner}) s GROUP BY {listed(names)}"
-        query = f"SELECT {listed([KEY, ROWS, PRINT, *(readable(column, name) for column, name in columns)])} FROM ({grouped}) g"
+        chosen = listed([KEY, ROWS, PRINT, *(readable(column, name) for column, name in columns)])
+        query = f"SELECT {chosen} FROM ({self._grouped()}) g{limited(most)}"
         read = pa.Table.from_batches(
             self._connection.select(query, [_key(), _rows(), _text(PRINT), *self._layout.counted]),
             pa.schema(
@@ -61,8 +56,18 @@ class DuckdbInside:
         )
         keys = read.column(0)
         if len(keys.unique()) < len(keys):
-            raise UnreachableError("two cells have one key by chance; nothing has been published", code="database-keys", hint="run again")
+            raise _shared_keys()
         yield from read.combine_chunks().to_batches()
+
+    def _grouped(self) -> str:
+        """Return the cells: their keys, rows and prints, and their values bytewise."""
+        columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
+        values = [f"{bytewise(column, quoted_name(column.name))} AS {name}" for column, name in columns]
+        key = self._hash([(column, quoted_name(column.name)) for column, _ in columns])
+        printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.printed])
+        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{printed} AS {PRINT}', *values])} FROM {self._table}"
+        names = [KEY, *(name for _, name in columns)]
+        return f"SELECT {listed(names)}, count(*) AS {ROWS}, {self._sum()} AS {PRINT} FROM ({inner}) s GROUP BY {listed(names)}"
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
@@ -73,12 +78,69 @@ class DuckdbInside:
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables."""
-        for table, batch in ((self._classes, classes), (self._labels, labels_named(labels))):
-            columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in batch.schema)
-            self._connection.do(f"CREATE TEMPORARY TABLE {self._private(table)} ({columns})")
+        for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels_named(labels)))):
+            self._brought(table, decided)
+
+    def _brought(self, table: TableName, decided: Decided) -> None:
+        columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in decided.schema)
+        self._connection.do(f"CREATE TEMPORARY TABLE {self._private(table)} ({columns})")
+        for batch in decided.batches():
             self._connection.load(table, batch)
+
+    # --- a bench for cells that are too many to be read: temporary tables, which are in no file but those of this process ---
+
+    @property
+    def key(self) -> TableColumn:
+        """How keys are read."""
+        return _key()
+
+    def decided_classes(self) -> str:
+        """The table of what was decided."""
+        return self._private(self._classes)
+
+    def kept_cells(self) -> str:
+        """Group the table itself, and keep what comes of it; no two cells may have one key."""
+        cells = self.keep(self._grouped())
+        (found,) = self.ask(f"SELECT count(*), count(DISTINCT {KEY}) FROM {cells}", [_rows(), _rows()])
+        if found.column(0) != found.column(1):
+            raise _shared_keys()
+        return cells
+
+    def value(self, place: int, name: str) -> str:
+        """Return a value, which is bytewise, as it is read."""
+        return readable(self._layout.counted[place], name)
+
+    def value_key(self, place: int, name: str) -> str:
+        """Hash a value as those of rows are hashed."""
+        column = self._layout.counted[place]
+        return f"hash({_SEED}, {f'{_SEED} || {readable(column, name)}' if is_text(column) else name})"
+
+    def whole(self, expression: str) -> str:
+        """Return a sum, which is of a wider type, as a whole number."""
+        return f"CAST({expression} AS BIGINT)"
+
+    def keep(self, query: str) -> str:
+        """Make a temporary table."""
+        table = self._private(self._connection.temporary_name())
+        self._connection.do(f"CREATE TEMPORARY TABLE {table} AS {query}")
+        return table
+
+    def bring(self, table: pa.Table) -> str:
+        """Load a table."""
+        name = self._connection.temporary_name()
+        self._brought(name, Decided(table.schema, table.num_rows, lambda: iter(table.to_batches())))
+        return self._private(name)
+
+    def forget(self, table: str) -> None:
+        """Drop a table."""
+        self._connection.do(f"DROP TABLE {table}")
+
+    def ask(self, query: str, columns: Sequence[TableColumn], large: bool = False) -> Iterator[pa.RecordBatch]:
+        """Read what a query gives, some rows at a time."""
+        del large
+        return self._connection.select(query, columns)
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Join the copy with the decision, and put the rows in an order that chance decides."""
@@ -124,6 +186,10 @@ class DuckdbInside:
     def _sum(self) -> str:
         """Return the sum of fingerprints, which is the same in any order of the rows."""
         return f"CAST(sum({PRINT}) AS VARCHAR)" if self._layout.printed else "'0'"
+
+
+def _shared_keys() -> UnreachableError:
+    return UnreachableError("two cells have one key by chance; nothing has been published", code="database-keys", hint="run again")
 
 
 def _key() -> TableColumn:

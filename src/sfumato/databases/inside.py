@@ -76,6 +76,20 @@ class Layout:
         return f"{tables} CROSS JOIN {self.pads}" if self.pads else tables
 
 
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """Which class the rows of each key go to, as batches of ``KEY`` and ``class``, and how many lines these are."""
+
+    schema: pa.Schema
+    rows: int
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> Decided:
+        """Return what one batch says."""
+        return cls(batch.schema, batch.num_rows, lambda: iter([batch]))
+
+
 class Inside(Protocol):
     """What a database does with a table of its own. Everything is private to the session until it is published, and gone with it."""
 
@@ -87,15 +101,15 @@ class Inside(Protocol):
         """Copy the table in one state into a private one; remove those that dead runs have left."""
         ...
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
-        """Return the key, the number of rows, the sum of fingerprints and the counted values of each cell."""
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Return the key, the number of rows, the sum of fingerprints and the counted values of each cell; one more than ``most`` of them at most."""
         ...
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Return how many distinct values a kept column has, and how many of them stand in one row alone."""
         ...
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Take the class of each key that is published, and the texts of each class."""
         ...
 
@@ -131,6 +145,11 @@ class Computing(Inside, Protocol):
     def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
         """Return the fewest distinct values that a column has in what shows the same texts; a missing one is a value of its own."""
         ...
+
+
+def limited(most: int | None) -> str:
+    """Return what ends a query of which more than so many rows are too many; one more tells that."""
+    return "" if most is None else f" LIMIT {most + 1}"
 
 
 def labels_named(labels: pa.RecordBatch) -> pa.RecordBatch:

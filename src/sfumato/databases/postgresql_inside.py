@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Layout, labels_named, listed
+from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
@@ -94,10 +94,10 @@ class PostgresqlInside:
         query = f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Return what was counted."""
         names = listed(f"c{place}" for place in range(len(self._layout.counted)))
-        query = f"SELECT {KEY}, {ROWS}, {PRINT}, {names} FROM {quoted(self._cells)}"
+        query = f"SELECT {KEY}, {ROWS}, {PRINT}, {names} FROM {quoted(self._cells)}{limited(most)}"
         return self._connection.select(query, [_key(), _rows(), _text(PRINT), *self._layout.counted])
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
@@ -110,13 +110,67 @@ class PostgresqlInside:
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables, and let the server look at them."""
-        for table, batch in ((self._classes, classes), (self._labels, labels_named(labels))):
-            columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in batch.schema)
-            self._connection.do(f"CREATE UNLOGGED TABLE {quoted(table)} ({columns})")
+        for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels_named(labels)))):
+            self._brought(table, decided)
+
+    def _brought(self, table: TableName, decided: Decided) -> None:
+        columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in decided.schema)
+        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(table)} ({columns})")
+        for batch in decided.batches():
             self._connection.load(table, batch)
-            self._connection.do(f"ANALYZE {quoted(table)}")
+        self._connection.do(f"ANALYZE {quoted(table)}")
+
+    # --- a bench for cells that are too many to be read: what it makes is of the second transaction, and gone with it ---
+
+    @property
+    def key(self) -> TableColumn:
+        """How keys are read."""
+        return _key()
+
+    def decided_classes(self) -> str:
+        """The table of what was decided."""
+        return quoted(self._classes)
+
+    def kept_cells(self) -> str:
+        """Return the table in which the cells are anyway."""
+        return quoted(self._cells)
+
+    def value(self, place: int, name: str) -> str:
+        """Return the value itself: it is as it is read."""
+        del place
+        return name
+
+    def value_key(self, place: int, name: str) -> str:
+        """Hash a value as those of rows are hashed."""
+        return self._hash([(self._layout.counted[place], name)], read=True)
+
+    def whole(self, expression: str) -> str:
+        """Return a sum, which is of a type for any number, as a whole one."""
+        return f"({expression})::bigint"
+
+    def keep(self, query: str) -> str:
+        """Make a table that keeps no log."""
+        table = quoted(self._connection.staged_name(self._target))
+        self._connection.do(f"CREATE UNLOGGED TABLE {table} AS {query}")
+        self._connection.do(f"ANALYZE {table}")
+        return table
+
+    def bring(self, table: pa.Table) -> str:
+        """Load a table."""
+        name = self._connection.staged_name(self._target)
+        self._brought(name, Decided(table.schema, table.num_rows, lambda: iter(table.to_batches())))
+        return quoted(name)
+
+    def forget(self, table: str) -> None:
+        """Drop a table."""
+        self._connection.do(f"DROP TABLE {table}")
+
+    def ask(self, query: str, columns: Sequence[TableColumn], large: bool = False) -> Iterator[pa.RecordBatch]:
+        """Read what a query gives, some rows at a time."""
+        del large
+        return self._connection.select(query, columns)
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Join the copy with the decision; rows are put into an order by chance when the keys of their cells have been looked at for the last time.

@@ -8,7 +8,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.inside import Layout
+from sfumato.databases.inside import Decided, Layout
 from sfumato.databases.located import inside_of
 from sfumato.databases.table import TableColumn, TableName
 
@@ -151,7 +151,7 @@ def script(address: Address, layout: Layout, target: TableName, columns: Sequenc
         inside.occurrences(column)
     keys = _KEYS.get(address.kind, pa.string())
     classes = pa.RecordBatch.from_arrays([pa.nulls(0, keys), pa.nulls(0, pa.int32())], names=["sfumato_key", "class"])
-    inside.decide(classes, pa.RecordBatch.from_arrays([pa.nulls(0, pa.string())] * len(texts), names=texts))
+    inside.decide(Decided.of(classes), pa.RecordBatch.from_arrays([pa.nulls(0, pa.string())] * len(texts), names=texts))
     staged = inside.stage(target, columns)
     list(inside.shown(staged, texts))
     inside.publish(staged, target)

@@ -14,17 +14,18 @@ from sfumato.core.frequencies import Frequencies
 from sfumato.core.interfaces import AttachPlan, CountPlan, Dictionary, Encoding, MaskPlan, Progress, Published, Sink, Source
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask_effect import Effect
+from sfumato.core.memory import most_cells
 from sfumato.core.nested_types import refuse_unreadable
 from sfumato.core.publication import labels_of
 from sfumato.core.recoding import Recoding
 from sfumato.core.workplace import Workplace
-from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Computing, Inside, Layout
+from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Computing, Decided, Inside, Layout
 from sfumato.databases.located import Located, LocatedSink, inside_of
 from sfumato.databases.masks_there import MasksThere, needed
 from sfumato.databases.table import TableName
 from sfumato.errors import nothing_to_resume
-
-_WRAPPED = 1 << 64
+from sfumato.stores._cells import cells_of, numbers_of
+from sfumato.stores._divided import DividedTable
 
 
 class InsideStore:
@@ -34,9 +35,9 @@ class InsideStore:
         self._source, self._sink, self._resume = source, sink, resume
         self._kept, self._masks = kept, masks
 
-    def attach(self, source: Source, plan: AttachPlan, workplace: Workplace, progress: Progress) -> InsideTable:
+    def attach(self, source: Source, plan: AttachPlan, workplace: Workplace, progress: Progress) -> InsideTable | DividedTable:
         """Let the database copy what is published and count cells; these are all that is read."""
-        del workplace, progress
+        del progress
         refuse_unreadable(source.describe(), [*plan.coded, *plan.kept], str(self._source.table_name))
         connection = self._sink.connected()
         try:
@@ -50,7 +51,7 @@ class InsideStore:
                 inside.take()
             elif not inside.take_up():
                 raise nothing_to_resume(f"no run that was killed has left a copy of {self._source.table_name} with these columns")
-            return InsideTable(inside, layout)
+            return _counted(inside, layout, workplace)
         except BaseException:
             inside.close()
             raise
@@ -62,25 +63,29 @@ class InsideStore:
         counted, kept, read = ([known[name] for name in names] for names in (plan.coded, self._kept, needed(computed)))
         return Layout(self._source.table_name, counted, kept, computed, read, self._masks.brought_to(connection))
 
-    def frequencies(self, attached: InsideTable, plan: CountPlan) -> Frequencies:
+    def frequencies(self, attached: InsideTable | DividedTable, plan: CountPlan) -> Frequencies:
         """Count the combinations of leaf codes among the cells."""
         return attached.count(plan)
 
     def stage(
-        self, attached: InsideTable, recoding: Recoding, masks: MaskPlan, sink: Sink, workplace: Workplace, progress: Progress
+        self,
+        attached: InsideTable | DividedTable,
+        recoding: Recoding,
+        masks: MaskPlan,
+        sink: Sink,
+        workplace: Workplace,
+        progress: Progress,
     ) -> InsideRelease:
         """Let the database write the release where nobody sees it."""
         del sink, workplace
         progress.stage("writing")
-        class_of = np.append(recoding.class_of, np.int32(-1))[attached.combination_of_cell]
         labels = labels_of(recoding, masks.publications)
-        target = self._sink.table_name
-        attached.decide(class_of, labels)
+        written = attached.decide(recoding, pa.RecordBatch.from_arrays(list(labels.values()), names=list(labels)))
         recoded = {publication.column: publication.columns for publication in masks.publications}
         columns = [(shown, name if name in recoded else None) for name in masks.order for shown in recoded.get(name, (name,))]
-        staged = attached.inside.stage(target, [(name, list(labels).index(name) if of is not None else None) for name, of in columns])
-        written = int(attached.cells.rows[class_of >= 0].sum())
-        return InsideRelease(attached, staged, self._sink, class_of, list(labels), written)
+        places = [(name, list(labels).index(name) if of is not None else None) for name, of in columns]
+        staged = attached.inside.stage(self._sink.table_name, places)
+        return InsideRelease(attached, staged, self._sink, list(labels), written)
 
     def publish(self, staged: InsideRelease, sink: Sink) -> Published:
         """Let the staged table take its place."""
@@ -92,19 +97,31 @@ class InsideStore:
         staged.inside.close()
 
 
+def _counted(inside: Inside, layout: Layout, workplace: Workplace) -> InsideTable | DividedTable:
+    """Read the cells as long as they fit; where there are more, leave them where they are."""
+    most = most_cells(len(layout.counted))
+    batches, number = [], 0
+    for batch in inside.cells(most):
+        number += batch.num_rows
+        batches.append(batch)
+    if number > most:
+        del batches
+        return DividedTable(inside, layout, most, workplace)
+    return InsideTable(inside, layout, batches)
+
+
 class InsideTable:
     """A table of a database in one state: its cells in memory, its rows in a private copy there."""
 
-    def __init__(self, inside: Inside, layout: Layout) -> None:
+    def __init__(self, inside: Inside, layout: Layout, batches: Sequence[pa.RecordBatch]) -> None:
         self.inside, self.layout = inside, layout
         names = [KEY, ROWS, PRINT, *(column.name for column in layout.counted)]
         kinds = [column.kind for column in layout.counted]
-        batches = list(inside.cells())
         read = pa.Table.from_batches(batches).rename_columns(names) if batches else _nothing(names, kinds)
         self.keys: pa.Array = read.column(0).combine_chunks()
-        columns = {name: _coded(column) for name, column in zip(names[3:], read.columns[3:], strict=True)}
-        self.cells = Cells(columns, read.column(1).combine_chunks().to_numpy(), _numbers(read.column(2)))
+        self.cells = cells_of(names[3:], read.column(1), read.column(2), read.columns[3:])
         self.combination_of_cell: NDArray[np.int32] = np.empty(0, np.int32)
+        self.class_of_cell: NDArray[np.int32] = np.empty(0, np.int32)
 
     @property
     def rows(self) -> int:
@@ -155,11 +172,18 @@ class InsideTable:
             references,
         )
 
-    def decide(self, class_of: NDArray[np.int32], labels: Mapping[str, pa.Array]) -> None:
-        """Tell the database which class each published cell is in, and what each class shows."""
+    def decide(self, recoding: Recoding, labels: pa.RecordBatch) -> int:
+        """Tell the database which class each published cell is in, and what each class shows; return how many rows are published."""
+        class_of = np.append(recoding.class_of, np.int32(-1))[self.combination_of_cell]
         published = np.flatnonzero(class_of >= 0)
         classes = pa.RecordBatch.from_arrays([self.keys.take(pa.array(published)), pa.array(class_of[published])], names=[KEY, "class"])
-        self.inside.decide(classes, pa.RecordBatch.from_arrays(list(labels.values()), names=list(labels)))
+        self.inside.decide(Decided.of(classes), labels)
+        self.class_of_cell = class_of
+        return int(self.cells.rows[published].sum())
+
+    def parts(self) -> Iterator[tuple[Cells, NDArray[np.int32]]]:
+        """Return all cells at once, with the class that was decided for each."""
+        yield self.cells, self.class_of_cell
 
     def release(self) -> None:
         """Keep what verification needs."""
@@ -176,11 +200,8 @@ class InsideTable:
 class InsideRelease:
     """A staged table that the database looks at itself."""
 
-    def __init__(
-        self, attached: InsideTable, staged: TableName, sink: LocatedSink, class_of: NDArray[np.int32], texts: Sequence[str], rows: int
-    ) -> None:
-        self._attached, self._staged, self._sink = attached, staged, sink
-        self._class_of, self._texts = class_of, texts
+    def __init__(self, attached: InsideTable | DividedTable, staged: TableName, sink: LocatedSink, texts: Sequence[str], rows: int) -> None:
+        self._attached, self._staged, self._sink, self._texts = attached, staged, sink, texts
         self.rows = rows
         self.effects: Mapping[str, Effect] = {}
         self.staging: Sequence[str] = ()
@@ -200,7 +221,7 @@ class InsideRelease:
         progress.stage("verifying")
         shown = pa.Table.from_batches(self.inside.shown(self._staged, self._texts))
         texts = shown.drop_columns([ROWS, PRINT])
-        return Examined(texts, shown.column(ROWS).to_numpy(), _numbers(shown.column(PRINT)), self._attached.cells, self._class_of)
+        return Examined(texts, shown.column(ROWS).to_numpy(), numbers_of(shown.column(PRINT)), self._attached.parts)
 
     def pairs(self, column: str) -> Iterator[pa.RecordBatch]:
         """Return what a masked column was made of and what it became, each combination once: its inputs, the published value, the number of rows."""
@@ -233,15 +254,3 @@ class InsideRelease:
 def _nothing(names: Sequence[str], kinds: Sequence[pa.DataType | None]) -> pa.Table:
     """Return no cells."""
     return pa.schema(list(zip(names, [pa.int64(), pa.int64(), pa.string(), *kinds], strict=True))).empty_table()
-
-
-def _numbers(texts: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """Return sums of fingerprints, which may be too large for any type of a number, as what 64 bits hold of them."""
-    parts = [np.fromiter((int(text) % _WRAPPED for text in chunk.to_pylist()), np.uint64, len(chunk)) for chunk in texts.chunks]
-    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
-
-
-def _coded(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[Any]]:
-    """Return the distinct values of a column and the place of each entry's among them, -1 where it is missing."""
-    encoded = column.combine_chunks().dictionary_encode()
-    return encoded.dictionary, encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
