@@ -20,7 +20,7 @@ from sfumato.core.recoding import Recoding
 
 Places = NDArray[np.int64]
 _CUTS_AT_ONCE = 32
-_ROWS_AT_ONCE = 1 << 22
+_ROWS_AT_ONCE = 1 << 20
 
 
 def partition(problem: Problem, frequencies: Frequencies, smallest: int, progress: Progress) -> Recoding:

@@ -115,7 +115,8 @@ class Printed:
             lines = _mixed(lines ^ _mixed(part + np.uint64(place + 1)))
         for place in range(len(self.sums)):
             lines = _mixed(lines + np.uint64(_GOLDEN))
-            self.sums[place] += lines.sum(dtype=np.uint64)
+            # an array goes round without a word, where a number would warn
+            self.sums[place : place + 1] += lines.sum(dtype=np.uint64)
 
 
 _GOLDEN = 0x9E3779B97F4A7C15

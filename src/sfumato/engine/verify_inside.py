@@ -29,6 +29,8 @@ from sfumato.engine.plan import Plan
 from sfumato.engine.seen_cells import Leaves, Places, Printed, Values
 from sfumato.engine.verify import Verified, not_kept, result_of
 
+_LINES = 1 << 16
+
 
 def verify_inside(
     plan: Plan, counted: Counted, masks: MaskPlan, labels: Sequence[pa.Array], examined: Examined, suppressed: int, levels: Sequence[int] | None
@@ -140,10 +142,10 @@ def _places(column: pa.DictionaryArray) -> NDArray[np.int64]:
 
 def _distinct(texts: Sequence[pa.Array]) -> tuple[list[pa.Array], NDArray[np.int64]]:
     """Return the distinct rows of one or two columns of text, and which of them each row is."""
-    coded = [as_text(column).dictionary_encode() for column in texts]
+    coded = [column if pa.types.is_dictionary(column.type) else as_text(column).dictionary_encode() for column in texts]
     found = TextClasses.of_codes([_places(column) for column in coded], [len(column.dictionary) for column in coded], len(texts[0]))
     firsts = pa.array(found.order[found.starts])
-    return [column.take(firsts) for column in texts], found.class_of.astype(np.int64)
+    return [as_text(column.take(firsts)) for column in texts], found.class_of.astype(np.int64)
 
 
 def _classes(
@@ -159,8 +161,11 @@ def _classes(
 
 def _fingerprints(examined: Examined, source: Printed) -> dict[str, str]:
     """Return HMACs of source and release under the installation's key, the same in any order of the rows."""
-    release = Printed()
-    release.add([as_text(column.combine_chunks()) for column in examined.shown.columns], examined.rows, examined.prints)
+    release, begin = Printed(), 0
+    for batch in examined.shown.to_batches(_LINES):
+        lines = slice(begin, begin + batch.num_rows)
+        release.add([as_text(column) for column in batch.columns], examined.rows[lines], examined.prints[lines])
+        begin += batch.num_rows
     return {
         name: hmac.new(places.installation_key(), each.sums.tobytes(), hashlib.sha256).hexdigest()
         for name, each in (("source", source), ("release", release))

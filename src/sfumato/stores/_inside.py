@@ -219,7 +219,9 @@ class InsideRelease:
     def examined(self, progress: Progress) -> Examined:
         """Let the database group what was written."""
         progress.stage("verifying")
-        shown = pa.Table.from_batches(self.inside.shown(self._staged, self._texts))
+        # texts that many lines share are held once
+        batches = [_coded_texts(batch, len(self._texts)) for batch in self.inside.shown(self._staged, self._texts)]
+        shown = pa.Table.from_batches(batches).unify_dictionaries()
         texts = shown.drop_columns([ROWS, PRINT])
         return Examined(texts, shown.column(ROWS).to_numpy(), numbers_of(shown.column(PRINT)), self._attached.parts)
 
@@ -249,6 +251,12 @@ class InsideRelease:
     def publish(self) -> None:
         """Let the table take its place."""
         self.inside.publish(self._staged, self._sink.table_name)
+
+
+def _coded_texts(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
+    """Return a batch whose first columns, which are texts, are numbers of their distinct values."""
+    columns = [column.dictionary_encode() if place < number else column for place, column in enumerate(batch.columns)]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
 
 
 def _nothing(names: Sequence[str], kinds: Sequence[pa.DataType | None]) -> pa.Table:
