@@ -9,6 +9,7 @@ form boxes may overlap: rows that are alike are dealt out to several by chance, 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -67,7 +68,8 @@ class Mondrian(Settings):
         progress.stage("searching", frequencies.rows if self.relaxed else len(frequencies.counts))
         if self.relaxed and frequencies.subject is not None:
             raise AssertionError("a person's rows are not dealt out: the policy is refused")
-        return within_levels(lambda part, counted: self._boxes(part, counted, progress), problem, frequencies)
+        search = partial(within_levels, lambda part, counted: self._boxes(part, counted, progress))
+        return _relaxed.in_order(search, problem, frequencies) if self.relaxed else search(problem, frequencies)
 
     def strict(self) -> Mondrian:
         """Return the search with which a relaxed one is compared."""

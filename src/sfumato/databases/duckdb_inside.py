@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.databases.duckdb_connection import DuckdbConnection, refuse_names
 from sfumato.databases.duckdb_types import bytewise, called, is_text, quoted_name, readable, selected
-from sfumato.databases.inside import KEY, PRINT, ROWS, Decided, Layout, labels_named, limited, listed
+from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UnreachableError
 
@@ -27,7 +27,7 @@ class DuckdbInside:
         self._connection, self._layout = connection, layout
         self._table = connection.quoted(connection.placed(layout.table))
         self._rows, self._classes, self._labels = (connection.temporary_name() for _ in range(3))
-        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.kept)}
+        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
         # nobody's, so that nobody can make two cells with one key, or know the order of the rows; no statement holds it
         connection.do("SET VARIABLE sfumato_seed = $1", [secrets.token_hex(32)])
         del target
@@ -38,10 +38,17 @@ class DuckdbInside:
 
     def take(self) -> None:
         """Copy what is published as it is, with the key of each row's cell and a number."""
-        kept = [f"{quoted_name(column.name)} AS {self._kept[column.name]}" for column in self._layout.kept]
+        kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
         chosen = listed([f"{key} AS {KEY}", f"row_number() OVER () AS {_PLACE}", *kept])
-        self._connection.do(f"CREATE TEMPORARY TABLE {self._private(self._rows)} AS SELECT {chosen} FROM {self._table}")
+        copied = f"SELECT {chosen} FROM {self._table}"
+        if self._layout.numbered:
+            copied = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {self._by_chance('i')}) AS {NUMBER} FROM ({copied}) i"
+        self._connection.do(f"CREATE TEMPORARY TABLE {self._private(self._rows)} AS {copied}")
+
+    def _by_chance(self, row: str) -> str:
+        """Return what rows are ordered by."""
+        return f"md5_number({_SEED} || {row}.{_PLACE})"
 
     def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Group the table itself: the transaction sees it as it was copied, and what the copy became is held against it."""
@@ -72,8 +79,11 @@ class DuckdbInside:
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
         name = self._kept[column.name]
-        values = f"SELECT {bytewise(column, name)} AS v FROM {self._private(self._rows)} WHERE {name} IS NOT NULL"
-        grouped = f"SELECT count(*) AS n FROM ({values}) s GROUP BY v"
+        subject = self._layout.subject
+        person = "0" if subject is None else self._hash([(subject, self._kept[subject.name])])
+        values = f"SELECT {bytewise(column, name)} AS v, {person} AS p FROM {self._private(self._rows)} WHERE {name} IS NOT NULL"
+        people = "count(*)" if subject is None else "CASE WHEN min(p) = max(p) THEN 1 ELSE 2 END"
+        grouped = f"SELECT {people} AS n FROM ({values}) s GROUP BY v"
         batches = self._connection.select(f"SELECT count(*), count(*) FILTER (WHERE n = 1) FROM ({grouped}) g", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
@@ -147,11 +157,20 @@ class DuckdbInside:
         refuse_names([name for name, _ in columns])
         staged = self._connection.staged_name(target)
         chosen = listed(f"{f'r.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
-        decided = f"{self._private(self._classes)} c USING ({KEY}) JOIN {self._private(self._labels)} l USING (class)"
-        joined = f"{self._private(self._rows)} r JOIN {decided}"
-        ordered = f"md5_number({_SEED} || r.{_PLACE})"
-        self._connection.do(f"CREATE TABLE {self._connection.quoted(staged)} AS SELECT {chosen} FROM {joined} ORDER BY {ordered}")
+        joined = f"{self._published} JOIN {self._private(self._labels)} l USING (class)"
+        self._connection.do(f"CREATE TABLE {self._connection.quoted(staged)} AS SELECT {chosen} FROM {joined} ORDER BY {self._by_chance('r')}")
         return staged
+
+    @property
+    def _published(self) -> str:
+        return f"{self._private(self._rows)} r JOIN {self._private(self._classes)} c ON c.{KEY} = r.{KEY}{self._layout.dealt('r', 'c')}"
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        printed = self._hash([(column, f"r.{self._kept[column.name]}") for column in self._layout.printed])
+        inner = f"SELECT r.{KEY}, c.class, {printed} AS {PRINT} FROM {self._published}"
+        query = f"SELECT {KEY}, class, count(*), {self._sum()} FROM ({inner}) d GROUP BY {KEY}, class"
+        return self._connection.select(query, [_key(), _rows(), _rows(), _text(PRINT)])
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by its own text."""

@@ -17,6 +17,9 @@ from sfumato.databases.table import TableColumn, TableName
 KEY, ROWS, PRINT = "sfumato_key", "sfumato_rows", "sfumato_print"
 """What is selected beside the columns of a policy: the key of a cell, a number of rows, and the sum of the fingerprints of their other values."""
 
+NUMBER, FIRST, LAST = "sfumato_number", "first_row", "last_row"
+"""The number of a row among those of its cell, in an order left to chance, and which of them go to a class."""
+
 
 @dataclass(frozen=True)
 class Computed:
@@ -32,6 +35,7 @@ class Layout:
     """The columns of a table that is worked on: those that are counted, those that are published as they are, and those that are computed.
 
     Some are counted and kept. ``read`` are what computed ones need and what nobody sees; ``pads`` is the table, of one row, that they need beside.
+    ``subject``, which is counted, says whose a row is. Where rows of one cell may go to several classes they are ``numbered``, by chance.
     """
 
     table: TableName
@@ -40,16 +44,19 @@ class Layout:
     computed: Sequence[Computed] = ()
     read: Sequence[TableColumn] = ()
     pads: str | None = None
+    subject: TableColumn | None = None
+    numbered: bool = False
 
     @property
     def copied(self) -> list[TableColumn]:
         """The columns that are copied as they are."""
-        return list(dict.fromkeys([*self.kept, *self.read]))
+        return list(dict.fromkeys([*self.kept, *self.read, *([self.subject] if self.subject is not None else [])]))
 
     @property
     def identity(self) -> list[TableColumn]:
         """What tells this layout from others: its columns, and the text of what is computed as the type of a further one."""
-        return [*self.counted, *self.copied, *(TableColumn(each.column.name, each.sql(str), None) for each in self.computed)]
+        further = [TableColumn(each.column.name, each.sql(str), None) for each in self.computed]
+        return [*self.counted, *self.copied, *further, *([TableColumn(NUMBER, "", None)] if self.numbered else [])]
 
     @property
     def watched(self) -> list[TableColumn]:
@@ -71,6 +78,10 @@ class Layout:
         """What fingerprints are of, as columns of the release."""
         return [*self.printed, *(each.column for each in self.computed)]
 
+    def dealt(self, row: str, decided: str) -> str:
+        """Return what more than the key a row and its class must have in common."""
+        return f" AND {row}.{NUMBER} BETWEEN {decided}.{FIRST} AND {decided}.{LAST}" if self.numbered else ""
+
     def beside(self, tables: str) -> str:
         """Return tables of a query, with that of the pads where there is one."""
         return f"{tables} CROSS JOIN {self.pads}" if self.pads else tables
@@ -78,7 +89,10 @@ class Layout:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """Which class the rows of each key go to, as batches of ``KEY`` and ``class``, and how many lines these are."""
+    """Which class the rows of each key go to, as batches of ``KEY`` and ``class``, and how many lines these are.
+
+    Where the layout numbers rows, each line is about those from ``FIRST`` to ``LAST``.
+    """
 
     schema: pa.Schema
     rows: int
@@ -106,7 +120,7 @@ class Inside(Protocol):
         ...
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
-        """Return how many distinct values a kept column has, and how many of them stand in one row alone."""
+        """Return how many distinct values a kept column has, and how many of them stand in one row alone; in those of one person, with a subject."""
         ...
 
     def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
@@ -115,6 +129,10 @@ class Inside(Protocol):
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Write the release where nobody sees it, and return its name; each column with the place of its text among a class's, if it is one."""
+        ...
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Return the key and the class, the number of rows and the sum of fingerprints of what is published of the copy, where rows are numbered."""
         ...
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:

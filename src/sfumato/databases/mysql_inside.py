@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
+from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.left_copy import beginning_of, new_name
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import quoted, quoted_name, selected
@@ -28,7 +28,7 @@ _CHARACTER = 4
 _OVERHEAD = 64
 _ALL = 18_446_744_073_709_551_615
 # what a server draws follows from what it drew before: the order of sums over their digits tells less of them than that of the numbers
-_CHANCE = "CRC32(RAND())"
+_CHANCE, _PLACE = "CRC32(RAND())", "sfumato_place"
 
 
 class MysqlInside:
@@ -72,7 +72,10 @@ class MysqlInside:
         counted = [f"{quoted_name(name)} AS {short}" for name, short in self._counted.items()]
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._digest([self._part(column, quoted_name(column.name)) for column in self._layout.counted])
-        select = f"SELECT {listed([f'{key} AS {KEY}', *counted, *kept])} FROM {quoted(self._connection.placed(self._layout.table))}"
+        chance = [f"{_CHANCE} AS {_PLACE}"] if self._layout.numbered else []
+        select = f"SELECT {listed([f'{key} AS {KEY}', *counted, *kept, *chance])} FROM {quoted(self._connection.placed(self._layout.table))}"
+        if self._layout.numbered:
+            select = f"SELECT i.*, ROW_NUMBER() OVER (PARTITION BY i.{KEY} ORDER BY i.{_PLACE}) AS {NUMBER} FROM ({select}) i"
         self._connection.do(f"CREATE TABLE {quoted(self._rows)} ({_KEY}) {self._connection.unlogged} {select}")
         self._connection.do(f"ALTER TABLE {quoted(self._rows)} COMMENT = '{self._whole(self._rows)}'")
 
@@ -85,10 +88,19 @@ class MysqlInside:
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
-        return self._occurring(self._rows, column, self._kept[column.name])
+        return self._occurring(self._rows, column, self._kept[column.name], self._people)
 
-    def _occurring(self, table: TableName, column: TableColumn, name: str) -> tuple[int, int]:
-        grouped = f"SELECT COUNT(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY SHA2({self._part(column, name)}, 256)"
+    @property
+    def _people(self) -> str:
+        """Return how many people rows are, as far as one or several matters: rows where nothing says whose they are."""
+        subject = self._layout.subject
+        if subject is None:
+            return "COUNT(*)"
+        person = self._digest([self._part(subject, self._kept[subject.name])])
+        return f"IF(MIN({person}) = MAX({person}), 1, 2)"
+
+    def _occurring(self, table: TableName, column: TableColumn, name: str, people: str = "COUNT(*)") -> tuple[int, int]:
+        grouped = f"SELECT {people} AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY SHA2({self._part(column, name)}, 256)"
         batches = self._connection.select(f"SELECT COUNT(*), CAST(COALESCE(SUM(n = 1), 0) AS SIGNED) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
@@ -99,7 +111,7 @@ class MysqlInside:
         widths = [_width(column) for column in labels.columns]
         texts = [f"t{place} varchar({width})" if width <= _SHORT else f"t{place} longtext" for place, width in enumerate(widths)]
         for table, decided, columns, width in (
-            (self._classes, classes, [_KEY, "class INT NOT NULL", f"PRIMARY KEY ({KEY})"], _DIGITS),
+            (self._classes, classes, [_KEY, "class INT NOT NULL", *self._stretch], _DIGITS),
             (self._labels, named, ["class INT NOT NULL PRIMARY KEY", *texts], _CHARACTER * sum(widths)),
         ):
             # what fits is found fastest in memory, where every text takes as much room as the longest
@@ -165,6 +177,13 @@ class MysqlInside:
         del large
         return self._connection.select(query, columns)
 
+    @property
+    def _stretch(self) -> list[str]:
+        """Return what the table of classes has beside, and by what its lines are found."""
+        if not self._layout.numbered:
+            return [f"PRIMARY KEY ({KEY})"]
+        return [f"{FIRST} BIGINT NOT NULL", f"{LAST} BIGINT NOT NULL", f"PRIMARY KEY ({KEY}, {FIRST})"]
+
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Put the rows into an order by chance, as long as they are narrow, and join them with the decision."""
         staged = self._connection.staged_name(target)
@@ -174,8 +193,10 @@ class MysqlInside:
             f"{computed.get(name) or f's.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
         )
         # without a limit the server would not heed the order
-        ordered = f"SELECT {listed([KEY, *self._kept.values()])} FROM {quoted(self._rows)} ORDER BY {_CHANCE} LIMIT {_ALL}"
-        joined = f"({ordered}) s JOIN {quoted(self._classes)} c ON c.{KEY} = s.{KEY} JOIN {quoted(self._labels)} l ON l.class = c.class"
+        read = [KEY, *([NUMBER] if self._layout.numbered else []), *self._kept.values()]
+        ordered = f"SELECT {listed(read)} FROM {quoted(self._rows)} ORDER BY {_CHANCE} LIMIT {_ALL}"
+        decided = f"{quoted(self._classes)} c ON c.{KEY} = s.{KEY}{self._layout.dealt('s', 'c')}"
+        joined = f"({ordered}) s JOIN {decided} JOIN {quoted(self._labels)} l ON l.class = c.class"
         types = listed(f"{quoted_name(name)} longtext" for name in computed)
         made = f"CREATE TABLE {quoted(staged)} {f'({types}) ' if types else ''}DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
         self._connection.do(f"{made} SELECT STRAIGHT_JOIN {chosen} FROM {self._layout.beside(joined)}")
@@ -196,10 +217,21 @@ class MysqlInside:
         inputs = [(read[name], self._of_copy(name)) for name in computed.reads]
         values = [*inputs, (computed.column, computed.sql(self._of_copy))]
         key = self._digest([self._part(column, expression) for column, expression in values])
-        joined = self._layout.beside(f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}")
+        joined = self._layout.beside(self._published)
         shown = [selected(column, expression) for column, expression in values]
         names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
         return self._connection.select(f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {key}", [*names, _rows()])
+
+    @property
+    def _published(self) -> str:
+        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}{self._layout.dealt('r', 'c')}"
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        printed = self._print(self._layout.prints(self._of_copy))
+        joined = self._layout.beside(self._published)
+        query = f"SELECT r.{KEY}, c.class, COUNT(*), {printed} FROM {joined} GROUP BY r.{KEY}, c.class"
+        return self._connection.select(query, [_text(KEY), _rows(), _rows(), _text(PRINT)])
 
     def _of_copy(self, name: str) -> str:
         return f"r.{self._kept[name]}"

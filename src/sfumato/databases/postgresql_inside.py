@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
+from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
@@ -72,6 +72,8 @@ class PostgresqlInside:
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
         inner = f"SELECT {listed([f'{key} AS {KEY}', f'{self._by_chance()} AS {_PLACE}', *kept])} FROM {quoted(self._layout.table)}"
+        if self._layout.numbered:
+            inner = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {_PLACE}) AS {NUMBER} FROM ({inner}) i"
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner}")
         self._count()
         self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}'")
@@ -102,10 +104,19 @@ class PostgresqlInside:
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
-        return self._occurring(self._rows, column, self._kept[column.name])
+        return self._occurring(self._rows, column, self._kept[column.name], self._people)
 
-    def _occurring(self, table: TableName, column: TableColumn, name: str) -> tuple[int, int]:
-        grouped = f"SELECT count(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {bytewise(column, name)}"
+    @property
+    def _people(self) -> str:
+        """Return how many people rows are, as far as one or several matters: rows where nothing says whose they are."""
+        subject = self._layout.subject
+        if subject is None:
+            return "count(*)"
+        person = self._hash([(subject, self._kept[subject.name])])
+        return f"CASE WHEN min({person}) = max({person}) THEN 1 ELSE 2 END"
+
+    def _occurring(self, table: TableName, column: TableColumn, name: str, people: str = "count(*)") -> tuple[int, int]:
+        grouped = f"SELECT {people} AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {bytewise(column, name)}"
         batches = self._connection.select(f"SELECT count(*), count(*) FILTER (WHERE n = 1) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
@@ -190,10 +201,18 @@ class PostgresqlInside:
 
     @property
     def _published(self) -> str:
-        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c USING ({KEY})"
+        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}{self._layout.dealt('r', 'c')}"
 
     def _of_copy(self, name: str) -> str:
         return f"r.{self._kept[name]}"
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        computed = {each.column.name for each in self._layout.computed}
+        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(self._of_copy)]
+        published = self._layout.beside(self._published)
+        query = f"SELECT r.{KEY}, c.class::bigint, count(*), {self._print(prints)} FROM {published} GROUP BY r.{KEY}, c.class"
+        return self._connection.select(query, [_key(), _rows(), _rows(), _text(PRINT)])
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by a hash of its own text, and read that where a row of each group has its place."""

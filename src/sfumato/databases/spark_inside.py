@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.column_types import refuse_damaged_text
-from sfumato.databases.inside import KEY, PRINT, ROWS, Decided, Layout, labels_named
+from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Decided, Layout, labels_named
 from sfumato.databases.spark_connection import SparkConnection, as_spark
 from sfumato.databases.spark_copy import in_pieces
 from sfumato.databases.spark_prints import counted, fingerprint, printed
@@ -61,7 +61,10 @@ class SparkInside:
             copied = [bytewise(column, functions.col(f"s{names.index(column.name)}")).alias(self._short[column.name]) for column in self._columns]
             key = fingerprint(self._seed, [self._short[column.name] for column in self._layout.counted]).alias(KEY)
             chance = functions.expr(_CHANCE).alias(_ORDER)
-            frame.select(*copied).select("*", key, chance).write.parquet(f"{self._folder}/rows")
+            rows = frame.select(*copied).select("*", key, chance)
+            if self._layout.numbered:
+                rows = rows.select("*", functions.expr(f"row_number() OVER (PARTITION BY {KEY} ORDER BY {_ORDER})").alias(NUMBER))
+            rows.write.parquet(f"{self._folder}/rows")
 
     def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Group the copy by its keys and values."""
@@ -86,7 +89,7 @@ class SparkInside:
     def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Hand both tables to Spark."""
         texts = labels_named(pa.RecordBatch.from_arrays([column.cast(pa.string()) for column in labels.columns], names=labels.schema.names))
-        schema = f"{KEY} bigint, class int"
+        schema = f"{KEY} bigint, class int{f', {FIRST} bigint, {LAST} bigint' if self._layout.numbered else ''}"
         with spark_errors("the classes"):
             batches = list(classes.batches()) if classes.rows <= _SENT_TO_ALL else []
             if len(batches) == 1:
@@ -175,10 +178,21 @@ class SparkInside:
             chosen = [
                 functions.col(self._short[name] if text is None else f"t{text}").alias(f"p{place}") for place, (name, text) in enumerate(columns)
             ]
-            joined = self._rows().join(self._classes, KEY).join(self._labels, "class").select(_ORDER, *chosen)
+            joined = self._published().join(self._labels, "class").select(_ORDER, *chosen)
             dealt = joined.repartition(_ORDER).sortWithinPartitions(_ORDER).drop(_ORDER)
             dealt.toDF(*(name for name, _ in columns)).write.parquet(f"{self._folder}/staged")
         return SparkTable(f"{self._folder}/staged", is_path=True)
+
+    def _published(self) -> Any:
+        joined = self._rows().join(self._classes, KEY)
+        return joined.where(f"{NUMBER} BETWEEN {FIRST} AND {LAST}") if self._layout.numbered else joined
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        prints = printed([self._short[column.name] for column in self._layout.printed])
+        with spark_errors("the private copy"):
+            found = self._published().groupBy(KEY, "class").agg(counted(), prints).toArrow()
+        yield typed(found, [_number(KEY), _number("class"), _number(ROWS), _text(PRINT)])
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by its own text."""
@@ -219,6 +233,13 @@ class SparkInside:
         frame = self._session.createDataFrame(pa.Table.from_batches([batch]), schema=schema)
         return functions.broadcast(frame) if batch.num_rows <= _SENT_TO_ALL else frame
 
+    def _person(self) -> Any:
+        """Return whose a row is, as a number; the same of all where nothing says it."""
+        from pyspark.sql import functions
+
+        subject = self._layout.subject
+        return functions.lit(0) if subject is None else fingerprint(self._seed, [self._short[subject.name]])
+
     def _counted_values(self) -> dict[str, tuple[int, int]]:
         from pyspark.sql import functions
 
@@ -228,11 +249,13 @@ class SparkInside:
                 functions.struct(
                     functions.lit(place).alias("place"),
                     functions.when(functions.col(name).isNotNull(), functions.xxhash64(name)).alias("value"),
+                    self._person().alias("person"),
                 )
                 for place, name in enumerate(self._short[column.name] for column in columns)
             ]
-            each = self._rows().select(functions.explode(functions.array(*pairs)).alias("pair")).select("pair.place", "pair.value")
-            values = each.where("value IS NOT NULL").groupBy("place", "value").agg(counted())
+            each = self._rows().select(functions.explode(functions.array(*pairs)).alias("pair")).select("pair.place", "pair.value", "pair.person")
+            people = counted() if self._layout.subject is None else functions.expr(f"IF(min(person) = max(person), 1, 2) AS {ROWS}")
+            values = each.where("value IS NOT NULL").groupBy("place", "value").agg(people)
             once = functions.sum(functions.when(functions.col(ROWS) == 1, 1).otherwise(0))
             found = values.groupBy("place").agg(functions.count(functions.lit(1)), once).collect()
         told = {int(place): (int(distinct), int(alone)) for place, distinct, alone in found}

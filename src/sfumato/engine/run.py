@@ -283,7 +283,7 @@ def _verified_inside(view: View, staged: Examining, progress: Progress) -> RunRe
         verified = verify_inside(plan, view.counted, view.masks, labels, staged.examined(progress), view.suppressed, view.recoding.levels)
         effects = check_masks_inside(plan, view.masks, staged)
     record = make_record(plan, view.counted, view.recoding, verified, view.suppressed, view.timings.seconds, effects)
-    return record.model_copy(update={"notes": [*record.notes, *first_rows_notes([plan]).get(plan.view, ()), *_missed(view)]})
+    return record.model_copy(update={"notes": [*record.notes, *view.notes, *first_rows_notes([plan]).get(plan.view, ()), *_missed(view)]})
 
 
 def _attach_plan(plans: Plans) -> AttachPlan:

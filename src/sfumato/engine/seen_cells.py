@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.canonical import as_text
+from sfumato.core.classes import Classes
 from sfumato.core.encoding import encode
 from sfumato.core.examined import Cells
 from sfumato.core.hierarchy import Hierarchy
@@ -15,6 +17,7 @@ from sfumato.core.kernels.fingerprint import fingerprints
 from sfumato.core.publication import Publication
 from sfumato.engine.plan import Plan
 from sfumato.engine.sensitive import encode_sensitive
+from sfumato.engine.verify import reference_of
 
 
 class Places:
@@ -97,6 +100,38 @@ class Values:
         told = every[joined.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)]
         reference = np.bincount(told[: len(values)], self._rows, minlength=encoding.size).astype(np.int64)
         return told[len(values) :], reference
+
+
+class People:
+    """Whose cells are, where the policy names a subject: with the sensitive values beside them, by class."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan, self._subject = plan, plan.resolved.policy.subject
+        self._cells: list[tuple[Cells, NDArray[np.int64]]] = []
+
+    def add(self, cells: Cells, class_of: NDArray[np.int64]) -> None:
+        """Keep some cells, where people are counted."""
+        if self._subject is not None:
+            self._cells.append((cells, class_of))
+
+    def classes(self, number: int, ladders: Mapping[str, Hierarchy]) -> Classes:
+        """Return the classes that the cells make; cells of people are never many at a time."""
+        if len(self._cells) != 1:
+            raise AssertionError("people are told apart among all cells at once")
+        ((cells, class_of),) = self._cells
+        # by sorting texts: not the way in which people were told apart for the search
+        values, codes = cells.columns[str(self._subject)]
+        texts = np.array(as_text(values).to_pylist(), object)
+        of_value = np.unique(texts, return_inverse=True)[1].astype(np.int64) if len(texts) else np.empty(0, np.int64)
+        people = np.append(of_value, len(texts))[codes]
+        published = np.flatnonzero(class_of >= 0)
+        sensitive, references = {}, {}
+        for name in self._plan.watched:
+            own, places = cells.columns[name]
+            encoding = encode_sensitive(self._plan, name, own, ladders)
+            every = np.append(encoding.codes, encoding.null_code).astype(np.int32)[places]
+            sensitive[name], references[name] = every[published], reference_of(every, encoding.size, people)
+        return Classes(number, class_of[published].astype(np.int32), cells.rows[published], sensitive, people[published], references, ladders)
 
 
 class Printed:

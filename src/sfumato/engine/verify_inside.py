@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from sfumato.core import places
 from sfumato.core.canonical import as_text
 from sfumato.core.classes import Classes
-from sfumato.core.examined import Cells, Examined
+from sfumato.core.examined import Cells, Dealt, Examined
 from sfumato.core.interfaces import MaskPlan
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.broken_release import broken
 from sfumato.engine.count import Counted
 from sfumato.engine.covered import Extents, Shown, covered, levels_of
 from sfumato.engine.plan import Plan
-from sfumato.engine.seen_cells import Leaves, Places, Printed, Values
+from sfumato.engine.seen_cells import Leaves, People, Places, Printed, Values
 from sfumato.engine.verify import Verified, not_kept, result_of
 
 _LINES = 1 << 16
@@ -45,13 +45,17 @@ def verify_inside(
     shown = [column.combine_chunks() for column in examined.shown.columns]
     watched = dict(zip(examined.shown.column_names[number:], shown[number:], strict=True))
     written = _Written(shown[:number])
-    seen = _Cells(plan, masks, examined, written, watched)
+    seen = _Cells(plan, masks, written, watched)
     decided = written.classes_of(labels)
-    for cells, class_of in examined.parts():
+    dealt = examined.dealt
+    for cells, class_of in examined.parts() if dealt is None else [(dealt.cells, dealt.class_of)]:
         of_cell = np.append(decided, -1)[class_of]
         if (of_cell[class_of >= 0] < 0).any():
             raise broken("does not show what was decided", code="verify-width")
         seen.add(cells, of_cell)
+        seen.print(cells if dealt is None else dealt.whole)
+    if dealt is not None:
+        _whole_again(dealt)
     seen.hold_against(examined)
     sizes = np.bincount(written.class_of, examined.rows, minlength=written.number).astype(np.int64)
     columns: list[Extents] = []
@@ -61,7 +65,7 @@ def verify_inside(
         first += len(publication.columns)
         told = Shown(*_distinct(texts), leaves.smallest, leaves.largest, leaves.known)
         columns.append(covered(publication, told, sizes, level, suppressed > 0))
-    classes = _classes(plan, counted, examined, written, watched, seen.values)
+    classes = _classes(plan, counted, examined, written, watched, seen)
     results = [result_of(promise, classes) for promise in plan.resolved.promises]
     if not all(result.holds for result in results):
         raise broken(f"does not keep {not_kept(results)}", code="verify-promise")
@@ -86,15 +90,15 @@ class _Written:
 class _Cells:
     """What the cells of the source tell of the classes that were written."""
 
-    def __init__(self, plan: Plan, masks: MaskPlan, examined: Examined, written: _Written, watched: Mapping[str, pa.Array]) -> None:
+    def __init__(self, plan: Plan, masks: MaskPlan, written: _Written, watched: Mapping[str, pa.Array]) -> None:
         self._watched = {name: as_text(column).dictionary_encode() for name, column in watched.items()}
         self._places = Places([written.class_of, *(_places(column) + 1 for column in self._watched.values())])
         self._rows = np.zeros(self._places.number, np.int64)
         self._prints = np.zeros(self._places.number, np.uint64)
         self.leaves = [Leaves(plan, publication, written.number) for publication in masks.publications]
         self.values = {name: Values() for name in plan.watched}
+        self.people = People(plan)
         self.printed = Printed()
-        del examined
 
     def add(self, cells: Cells, of_cell: NDArray[np.int64]) -> None:
         """Look at some cells, each of the written class that its number says."""
@@ -114,6 +118,10 @@ class _Cells:
             each.add(cells, of_cell[published], published)
         for name, values_of in self.values.items():
             values_of.add(*cells.columns[name], cells.rows)
+        self.people.add(cells, of_cell)
+
+    def print(self, cells: Cells) -> None:
+        """Add cells to what tells this source from others."""
         self.printed.add(
             [as_text(values).take(pa.array(codes, mask=codes < 0)) for values, codes in cells.columns.values()], cells.rows, cells.prints
         )
@@ -127,6 +135,20 @@ class _Cells:
         np.add.at(prints, self._places.own, examined.prints)
         if not np.array_equal(prints, self._prints):
             raise broken("holds a kept value that differs from its original", code="verify-kept")
+
+
+def _whole_again(dealt: Dealt) -> None:
+    """Hold what was dealt out against the cells that it comes from: no row is lost or in two classes, and none is another's."""
+    rows = np.zeros(len(dealt.whole.rows), np.int64)
+    prints = np.zeros(len(dealt.whole.rows), np.uint64)
+    if (dealt.cell_of < 0).any():
+        raise broken("holds a row where it does not belong, or not at all", code="verify-rows")
+    np.add.at(rows, dealt.cell_of, dealt.cells.rows)
+    np.add.at(prints, dealt.cell_of, dealt.cells.prints)
+    if not np.array_equal(rows, dealt.whole.rows):
+        raise broken("holds a row where it does not belong, or not at all", code="verify-rows")
+    if not np.array_equal(prints, dealt.whole.prints):
+        raise broken("holds a kept value that differs from its original", code="verify-kept")
 
 
 def _among(values: pa.Array, known: pa.Array) -> NDArray[np.int64]:
@@ -148,14 +170,17 @@ def _distinct(texts: Sequence[pa.Array]) -> tuple[list[pa.Array], NDArray[np.int
     return [as_text(column.take(firsts)) for column in texts], found.class_of.astype(np.int64)
 
 
-def _classes(
-    plan: Plan, counted: Counted, examined: Examined, written: _Written, watched: Mapping[str, pa.Array], values: Mapping[str, Values]
-) -> Classes:
-    """Return the classes of the text, with the sensitive values beside it, and how often each value occurs in the whole source."""
+def _classes(plan: Plan, counted: Counted, examined: Examined, written: _Written, watched: Mapping[str, pa.Array], seen: _Cells) -> Classes:
+    """Return the classes of the text, with the sensitive values beside it, and how often each value occurs in the whole source.
+
+    People are not in the release. Those of a class are the people of the cells that were put there, which have as many rows of each watched value.
+    """
     ladders = counted.frequencies.ladders
+    if plan.resolved.policy.subject is not None:
+        return seen.people.classes(written.number, ladders)
     sensitive, references = {}, {}
     for name in plan.watched:
-        sensitive[name], references[name] = values[name].encoded(plan, name, watched[name], ladders)
+        sensitive[name], references[name] = seen.values[name].encoded(plan, name, watched[name], ladders)
     return Classes(written.number, written.class_of.astype(np.int32), examined.rows, sensitive, None, references, ladders)
 
 

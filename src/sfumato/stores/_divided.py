@@ -85,6 +85,9 @@ class DividedTable:
             cells = cells_of([column.name for column in columns], batch.columns[0], batch.columns[1], batch.columns[2:-1])
             yield cells, batch.columns[-1].fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
 
+    def dealt(self) -> None:
+        """Return nothing: cells that are divided are whole."""
+
     def release(self) -> None:
         """Keep what verification needs."""
 
