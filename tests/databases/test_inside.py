@@ -257,8 +257,6 @@ def test_a_plan_says_where_the_work_is_done_and_what_the_server_is_asked(people:
     ("changes", "reason"),
     [
         ({"columns": {**COLUMNS, "note": {"role": "other", "mask": {"shuffle": {}}}}}, "note is masked in a way that is done here"),
-        ({"algorithm": {"mondrian": {"relaxed": True}}}, "rows that are alike are dealt out by chance"),
-        ({"columns": {**COLUMNS, "note": {"role": "identifier"}}, "subject": "note"}, "people are counted by a subject"),
         ({"columns": {**COLUMNS, "age": {"role": "other"}, "ward": {"role": "other"}}, "promises": []}, "no column is generalised"),
     ],
 )

@@ -12,14 +12,15 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Layout, labels_named, listed
+from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.left_copy import beginning_of, new_name
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import quoted, quoted_name, selected
 from sfumato.databases.table import TableColumn, TableName
 
 _DIGITS = 24
-_KEY = f"{KEY} CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
+_ASCII = f"CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
+_KEY = f"{KEY} {_ASCII}"
 _MEMORY = 128 << 20
 _SORTING = 64 << 20
 _SHORT = 255
@@ -34,7 +35,7 @@ class MysqlInside:
     """A table of MySQL or MariaDB that is worked on where it is."""
 
     def __init__(self, connection: MysqlConnection, layout: Layout, target: TableName) -> None:
-        self._connection, self._layout = connection, layout
+        self._connection, self._layout, self._target = connection, layout, target
         names = [column.name for column in (*layout.counted, *layout.copied)]
         connection.refuse_names(names)
         self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
@@ -71,42 +72,117 @@ class MysqlInside:
         copied = [f"{quoted_name(name)} AS {short}" for name, short in (self._counted | self._kept).items()]
         key = self._digest([self._part(column, quoted_name(column.name)) for column in self._layout.counted])
         chosen = listed([f"{key} AS {KEY}", f"{_CHANCE} AS {_PLACE}", *copied])
+        select = f"SELECT {chosen} FROM {quoted(self._connection.placed(self._layout.table))}"
+        if self._layout.numbered:
+            select = f"SELECT i.*, ROW_NUMBER() OVER (PARTITION BY i.{KEY} ORDER BY i.{_PLACE}) AS {NUMBER} FROM ({select}) i"
         made = f"CREATE TABLE {quoted(self._rows)} ({_KEY}, {_PLACE} INT UNSIGNED NOT NULL) {self._connection.unlogged}"
-        self._connection.do(f"{made} SELECT {chosen} FROM {quoted(self._connection.placed(self._layout.table))}")
+        self._connection.do(f"{made} {select}")
         self._connection.do(f"ALTER TABLE {quoted(self._rows)} COMMENT = '{self._whole(self._rows)}'")
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Group the copy by its keys."""
         values = [selected(column, self._counted[column.name]) for column in self._layout.counted]
         printed = self._print(self._layout.prints(lambda name: self._kept[name]))
-        query = f"SELECT {listed([KEY, 'COUNT(*)', printed, *values])} FROM {self._layout.beside(quoted(self._rows))} GROUP BY {KEY}"
+        query = f"SELECT {listed([KEY, 'COUNT(*)', printed, *values])} FROM {self._layout.beside(quoted(self._rows))} GROUP BY {KEY}{limited(most)}"
         return self._connection.select(query, [_text(KEY), _rows(), _text(PRINT), *self._layout.counted])
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
-        return self._occurring(self._rows, column, self._kept[column.name])
+        return self._occurring(self._rows, column, self._kept[column.name], self._people)
 
-    def _occurring(self, table: TableName, column: TableColumn, name: str) -> tuple[int, int]:
-        grouped = f"SELECT COUNT(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {_told(self._part(column, name))}"
+    @property
+    def _people(self) -> str:
+        """Return how many people rows are, as far as one or several matters: rows where nothing says whose they are."""
+        subject = self._layout.subject
+        if subject is None:
+            return "COUNT(*)"
+        person = self._digest([self._part(subject, self._kept[subject.name])])
+        return f"IF(MIN({person}) = MAX({person}), 1, 2)"
+
+    def _occurring(self, table: TableName, column: TableColumn, name: str, people: str = "COUNT(*)") -> tuple[int, int]:
+        grouped = f"SELECT {people} AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {_told(self._part(column, name))}"
         batches = self._connection.select(f"SELECT COUNT(*), CAST(COALESCE(SUM(n = 1), 0) AS SIGNED) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables."""
-        named = labels_named(labels)
+        named = Decided.of(labels_named(labels))
         widths = [_width(column) for column in labels.columns]
         texts = [f"t{place} varchar({width})" if width <= _SHORT else f"t{place} longtext" for place, width in enumerate(widths)]
-        for table, batch, columns, width in (
-            (self._classes, classes, [_KEY, "class INT NOT NULL", f"PRIMARY KEY ({KEY})"], _DIGITS),
+        for table, decided, columns, width in (
+            (self._classes, classes, [_KEY, "class INT NOT NULL", *self._stretch], _DIGITS),
             (self._labels, named, ["class INT NOT NULL PRIMARY KEY", *texts], _CHARACTER * sum(widths)),
         ):
             # what fits is found fastest in memory, where every text takes as much room as the longest
-            fits = batch.num_rows * (width + _OVERHEAD) <= _MEMORY and max(widths, default=0) <= _SHORT
+            fits = decided.rows * (width + _OVERHEAD) <= _MEMORY and max(widths, default=0) <= _SHORT
             made = f"CREATE TEMPORARY TABLE {quoted(table)} ({listed(columns)}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
             self._connection.do(f"{made}{' ENGINE = MEMORY' if fits else ''}")
-            self._connection.load(table, batch)
+            for batch in decided.batches():
+                self._connection.load(table, batch)
             self._connection.loaded(table)
+
+    # --- a bench for cells that are too many to be read: temporary tables, in an engine that keeps no log ---
+
+    @property
+    def key(self) -> TableColumn:
+        """How keys are read."""
+        return _text(KEY)
+
+    def decided_classes(self) -> str:
+        """The table of what was decided."""
+        return quoted(self._classes)
+
+    def kept_cells(self) -> str:
+        """Group the copy by its keys, and keep what comes of it."""
+        values = [f"{name} AS c{place}" for place, name in enumerate(self._counted.values())]
+        printed = self._print(self._layout.prints(lambda name: self._kept[name]))
+        chosen = listed([KEY, f"COUNT(*) AS {ROWS}", f"{printed} AS {PRINT}", *values])
+        return self.keep(f"SELECT {chosen} FROM {self._layout.beside(quoted(self._rows))} GROUP BY {KEY}", _KEY)
+
+    def value(self, place: int, name: str) -> str:
+        """Return a value as it is read."""
+        return selected(self._layout.counted[place], name)
+
+    def value_key(self, place: int, name: str) -> str:
+        """Hash a value as those of rows are hashed."""
+        return f"CONVERT({self._digest([self._part(self._layout.counted[place], name)])} USING ascii) COLLATE ascii_bin"
+
+    def whole(self, expression: str) -> str:
+        """Return a sum, which is a decimal, as a whole number."""
+        return f"CAST({expression} AS SIGNED)"
+
+    def keep(self, query: str, columns: str = "") -> str:
+        """Make a temporary table."""
+        table = quoted(self._connection.staged_name(self._target))
+        self._connection.do(f"CREATE TEMPORARY TABLE {table} {f'({columns}) ' if columns else ''}{self._connection.unlogged} {query}")
+        return table
+
+    def bring(self, table: pa.Table) -> str:
+        """Load a table, in which keys are found by an index."""
+        name = self._connection.staged_name(self._target)
+        columns = [f"{field.name} {f'{_ASCII}, PRIMARY KEY ({field.name})' if pa.types.is_string(field.type) else 'INT'}" for field in table.schema]
+        self._connection.do(f"CREATE TEMPORARY TABLE {quoted(name)} ({listed(columns)}) {self._connection.unlogged}")
+        for batch in table.to_batches():
+            self._connection.load(name, batch)
+        self._connection.loaded(name)
+        return quoted(name)
+
+    def forget(self, table: str) -> None:
+        """Drop a table."""
+        self._connection.do(f"DROP TEMPORARY TABLE {table}")
+
+    def ask(self, query: str, columns: Sequence[TableColumn], large: bool = False) -> Iterator[pa.RecordBatch]:
+        """Read what a query gives, some rows at a time."""
+        del large
+        return self._connection.select(query, columns)
+
+    @property
+    def _stretch(self) -> list[str]:
+        """Return what the table of classes has beside, and by what its lines are found."""
+        if not self._layout.numbered:
+            return [f"PRIMARY KEY ({KEY})"]
+        return [f"{FIRST} BIGINT NOT NULL", f"{LAST} BIGINT NOT NULL", f"PRIMARY KEY ({KEY}, {FIRST})"]
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Join the rows with the decision, in the order that chance has given them; the server sorts them as long as they are narrow."""
@@ -121,10 +197,6 @@ class MysqlInside:
         made = f"CREATE TABLE {quoted(staged)} {f'({types}) ' if types else ''}DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
         self._connection.do(f"{made} SELECT STRAIGHT_JOIN {chosen} FROM {joined} ORDER BY r.{_PLACE}")
         return staged
-
-    @property
-    def _published(self) -> str:
-        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}"
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by a hash of its own text."""
@@ -145,6 +217,17 @@ class MysqlInside:
         shown = [selected(column, expression) for column, expression in values]
         names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
         return self._connection.select(f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {key}", [*names, _rows()])
+
+    @property
+    def _published(self) -> str:
+        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}{self._layout.dealt('r', 'c')}"
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        printed = self._print(self._layout.prints(self._of_copy))
+        joined = self._layout.beside(self._published)
+        query = f"SELECT r.{KEY}, c.class, COUNT(*), {printed} FROM {joined} GROUP BY r.{KEY}, c.class"
+        return self._connection.select(query, [_text(KEY), _rows(), _rows(), _text(PRINT)])
 
     def _of_copy(self, name: str) -> str:
         return f"r.{self._kept[name]}"

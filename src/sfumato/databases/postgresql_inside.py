@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
-from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Layout, labels_named, listed
+from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
@@ -79,6 +79,9 @@ class PostgresqlInside:
         has_places = self._connection.has_places(self._source)
         places = [f"ctid AS {_PLACE}"] if has_places else []
         inner = f"SELECT {listed([f'{key} AS {KEY}', *places, *kept])} FROM {quoted(self._source)}"
+        if self._layout.numbered:
+            chance = f"hashtidextended({_PLACE}, {_DRAWN})" if has_places else "random()"
+            inner = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {chance}) AS {NUMBER} FROM ({inner}) i"
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner}")
         self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
         query = self._cells_by_key() if has_places else self._cells_by_values()
@@ -124,29 +127,92 @@ class PostgresqlInside:
         yield
         self._connection.do("SET enable_hashjoin = on")
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Return what was counted."""
         names = listed(f"c{place}" for place in range(len(self._layout.counted)))
-        query = f"SELECT {KEY}, {ROWS}, {PRINT}, {names} FROM {quoted(self._cells)}"
+        query = f"SELECT {KEY}, {ROWS}, {PRINT}, {names} FROM {quoted(self._cells)}{limited(most)}"
         return self._connection.select(query, [_key(), _rows(), _text(PRINT), *self._layout.counted])
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
-        return self._occurring(self._rows, column, self._kept[column.name])
+        return self._occurring(self._rows, column, self._kept[column.name], self._people)
 
-    def _occurring(self, table: TableName, column: TableColumn, name: str) -> tuple[int, int]:
-        grouped = f"SELECT count(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {bytewise(column, name)}"
+    @property
+    def _people(self) -> str:
+        """Return how many people rows are, as far as one or several matters: rows where nothing says whose they are."""
+        subject = self._layout.subject
+        if subject is None:
+            return "count(*)"
+        person = self._hash([(subject, self._kept[subject.name])])
+        return f"CASE WHEN min({person}) = max({person}) THEN 1 ELSE 2 END"
+
+    def _occurring(self, table: TableName, column: TableColumn, name: str, people: str = "count(*)") -> tuple[int, int]:
+        grouped = f"SELECT {people} AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {bytewise(column, name)}"
         batches = self._connection.select(f"SELECT count(*), count(*) FILTER (WHERE n = 1) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables, and let the server look at them."""
-        for table, batch in ((self._classes, classes), (self._labels, labels_named(labels))):
-            columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in batch.schema)
-            self._connection.do(f"CREATE UNLOGGED TABLE {quoted(table)} ({columns})")
+        for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels_named(labels)))):
+            self._brought(table, decided)
+
+    def _brought(self, table: TableName, decided: Decided) -> None:
+        columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in decided.schema)
+        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(table)} ({columns})")
+        for batch in decided.batches():
             self._connection.load(table, batch)
-            self._connection.do(f"ANALYZE {quoted(table)}")
+        self._connection.do(f"ANALYZE {quoted(table)}")
+
+    # --- a bench for cells that are too many to be read: what it makes is of the second transaction, and gone with it ---
+
+    @property
+    def key(self) -> TableColumn:
+        """How keys are read."""
+        return _key()
+
+    def decided_classes(self) -> str:
+        """The table of what was decided."""
+        return quoted(self._classes)
+
+    def kept_cells(self) -> str:
+        """Return the table in which the cells are anyway."""
+        return quoted(self._cells)
+
+    def value(self, place: int, name: str) -> str:
+        """Return the value itself: it is as it is read."""
+        del place
+        return name
+
+    def value_key(self, place: int, name: str) -> str:
+        """Hash a value as those of rows are hashed."""
+        return self._hash([(self._layout.counted[place], name)], read=True)
+
+    def whole(self, expression: str) -> str:
+        """Return a sum, which is of a type for any number, as a whole one."""
+        return f"({expression})::bigint"
+
+    def keep(self, query: str) -> str:
+        """Make a table that keeps no log."""
+        table = quoted(self._connection.staged_name(self._target))
+        self._connection.do(f"CREATE UNLOGGED TABLE {table} AS {query}")
+        self._connection.do(f"ANALYZE {table}")
+        return table
+
+    def bring(self, table: pa.Table) -> str:
+        """Load a table."""
+        name = self._connection.staged_name(self._target)
+        self._brought(name, Decided(table.schema, table.num_rows, lambda: iter(table.to_batches())))
+        return quoted(name)
+
+    def forget(self, table: str) -> None:
+        """Drop a table."""
+        self._connection.do(f"DROP TABLE {table}")
+
+    def ask(self, query: str, columns: Sequence[TableColumn], large: bool = False) -> Iterator[pa.RecordBatch]:
+        """Read what a query gives, some rows at a time."""
+        del large
+        return self._connection.select(query, columns)
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Join the copy with the decision; rows are put into an order by chance when the keys of their cells have been looked at for the last time.
@@ -169,10 +235,18 @@ class PostgresqlInside:
 
     @property
     def _published(self) -> str:
-        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c USING ({KEY})"
+        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}{self._layout.dealt('r', 'c')}"
 
     def _of_copy(self, name: str) -> str:
         return f"r.{self._kept[name]}"
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        computed = {each.column.name for each in self._layout.computed}
+        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(self._of_copy)]
+        published = self._layout.beside(self._published)
+        query = f"SELECT r.{KEY}, c.class::bigint, count(*), {self._print(prints)} FROM {published} GROUP BY r.{KEY}, c.class"
+        return self._connection.select(query, [_key(), _rows(), _rows(), _text(PRINT)])
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by a hash of its own text, and read that where a row of each group has its place."""

@@ -30,7 +30,7 @@ def inside(views: Mapping[str, Plan], resume: bool = False) -> Mapping[str, Plan
 
 
 def _store(plan: Plan, source: Any, sink: Any, resume: bool) -> Any:
-    return InsideStore(source, sink, plan.kept, _masks(plan, sink.address), resume)
+    return InsideStore(source, sink, plan.kept, _masks(plan, sink.address), resume, deals_out(plan.resolved.algorithm))
 
 
 def _masks(plan: Plan, address: Address) -> MasksThere:
@@ -51,9 +51,11 @@ def statements(plan: Plan) -> list[str]:
         source, target = (_placed(connection, plan.sink.address.kind, table) for table in (plan.source.table_name, plan.sink.table_name))
     if plan.sink.address.kind == "spark":
         return spark_steps(plan.source.table_name, plan.sink.table_name, plan.quasi_identifiers)
-    coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched])
+    subject = plan.resolved.policy.subject
+    coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched, *([] if subject is None else [subject])])
     counted, kept, read = ([known[name] for name in names] for names in (coded, plan.kept, needed(computed)))
-    layout = Layout(source, counted, kept, computed, read, masks.shown)
+    numbered, whose = deals_out(plan.resolved.algorithm), None if subject is None else known[subject]
+    layout = Layout(source, counted, kept, computed, read, masks.shown, subject=whose, numbered=numbered)
     texts = iter(range(2 * len(known)))
     columns = [(shown, next(texts) if name in plan.quasi_identifiers else None) for name in plan.published for shown in plan.shown_as(name)]
     return script(plan.sink.address, layout, target, columns)
@@ -76,10 +78,6 @@ def not_inside(plan: Plan, views: int = 1) -> str | None:
         return "several tables are published together"
     if views > 1:
         return "several views are made of one source"
-    if plan.resolved.policy.subject is not None:
-        return "people are counted by a subject"
-    if deals_out(plan.resolved.algorithm):
-        return "rows that are alike are dealt out by chance"
     if not plan.quasi_identifiers:
         return "no column is generalised"
     if getattr(plan.sink, "classes", None) is not None:
@@ -98,6 +96,9 @@ def _masked_here(plan: Plan, source: Located, sink: LocatedSink) -> list[str]:
     masks = _masks(plan, sink.address)
     if not masks.masks:
         return []
+    if plan.resolved.policy.subject is not None:
+        # what a mask tells of people is measured by whose the rows are, and a release does not say that
+        return list(masks.masks)
     own = [name for name in masks.masks if name in plan.watched or plan.resolved.policy.columns[name].unique]
     with source.connected() as connection:
         columns = {column.name: column for column in connection.columns(source.table_name)}
