@@ -29,7 +29,7 @@ _SETTINGS = (
     "jit = off",
 )
 _PLACE = "sfumato_place"
-"""The column of the copy that says where a row stands in the table."""
+"""The column by which rows that are alike are numbered."""
 _DRAWN = "(SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint))"
 _BY_CHANCE = f"hashtidextended(r.ctid, {_DRAWN})"
 """What rows are ordered by: a hash of their places in the copy, which several processes can compute, under a seed that nobody learns."""
@@ -76,43 +76,36 @@ class PostgresqlInside:
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
-        has_places = self._connection.has_places(self._source)
-        places = [f"ctid AS {_PLACE}"] if has_places else []
-        inner = f"SELECT {listed([f'{key} AS {KEY}', *places, *kept])} FROM {quoted(self._source)}"
+        chance = [f"{self._by_chance()} AS {_PLACE}"] if self._layout.numbered else []
+        inner = f"SELECT {listed([f'{key} AS {KEY}', *chance, *kept])} FROM {quoted(self._source)}"
         if self._layout.numbered:
-            chance = f"hashtidextended({_PLACE}, {_DRAWN})" if has_places else "random()"
-            inner = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {chance}) AS {NUMBER} FROM ({inner}) i"
+            inner = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {_PLACE}) AS {NUMBER} FROM ({inner}) i"
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner}")
         self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
-        query = self._cells_by_key() if has_places else self._cells_by_values()
-        with self._going_to_places():
-            self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
+        self._count()
         self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}'")
         for table in (self._rows, self._cells):
             self._connection.keep_private(table)
         self._connection.commit()
         self._is_taken = True
 
-    def _cells_by_key(self) -> str:
-        """Return the query that groups the copy by its keys and reads the values of each group where a row of it has its place in the table.
+    def _count(self) -> None:
+        """Group the table itself by values: the transaction sees it as it was copied, and what the copy became is held against it.
 
-        The transaction sees the table as it was copied, and nobody can move its rows meanwhile.
+        Grouping the copy by its keys would be faster, and would not notice a copy that is wrong, or two cells that have one key.
         """
-        grouped = f"SELECT {KEY}, {self._sums(self._of_copy)}, min({_PLACE}) AS place FROM {self._layout.beside(f'{quoted(self._rows)} r')}"
-        values = [f"{bytewise(column, _of_source(column.name))} AS c{place}" for place, column in enumerate(self._layout.counted)]
-        chosen = listed([f"g.{KEY}", f"g.{ROWS}", f"g.{PRINT}", *values])
-        # in the order of the places, so that each page is read once
-        return f"SELECT {chosen} FROM ({grouped} GROUP BY {KEY} ORDER BY place) g JOIN {quoted(self._source)} s ON s.ctid = g.place"
-
-    def _cells_by_values(self) -> str:
-        """Return the query that groups the table itself, whose rows have no places."""
         columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
         names = listed(name for _, name in columns)
         inner = listed(f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns)
         source = self._layout.beside(f"{quoted(self._source)} s")
         # by their places: the source may have columns of such names
         grouped = f"SELECT {inner}, {self._sums(_of_source)} FROM {source} GROUP BY {_first(len(columns))}"
-        return f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
+        query = f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
+        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
+
+    def _by_chance(self) -> str:
+        """Return what rows that are alike are numbered by: a hash of their places under a seed that nobody learns."""
+        return f"hashtidextended(ctid, {_DRAWN})" if self._connection.has_places(self._source) else "random()"
 
     def _sums(self, refer: Callable[[str], str]) -> str:
         """Return what is added up over the rows of a cell."""
