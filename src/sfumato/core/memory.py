@@ -12,7 +12,7 @@ MEMORY = "SFUMATO_MEMORY"
 
 _DEFAULT = 512 << 20
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-# measured: what a combination takes in all while it is read, counted, searched and decided, and what each of its columns adds
+# an estimate on the safe side: what a combination takes in all while it is read, counted, searched and decided, and what each of its columns adds
 _A_CELL, _A_COLUMN = 160, 40
 
 
