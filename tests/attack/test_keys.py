@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -46,6 +47,48 @@ def test_a_key_that_stands_where_its_name_belongs_is_not_shown(tmp_path: Path, p
         sfumato.plan(path)
     assert "policy-key-pasted" in {mistake.code for mistake in caught.value.mistakes}
     assert not any(part in str(caught.value) + json.dumps(caught.value.as_mapping()) for part in (pasted, pasted[12:30]))
+
+
+RAW = bytes(range(7, 250, 11))
+FORMS = [
+    RAW[:16].hex(),
+    RAW.hex().upper(),
+    base64.b64encode(RAW[:16]).decode().rstrip("="),
+    base64.urlsafe_b64encode(RAW).decode(),
+    base64.b32encode(RAW[:16]).decode().rstrip("="),
+]
+
+
+@pytest.mark.parametrize("pasted", FORMS)
+@pytest.mark.parametrize("where", ["name", "used", "file", "environment", "command", "setting"])
+def test_a_key_in_any_writing_is_not_shown_where_it_was_pasted(tmp_path: Path, pasted: str, where: str) -> None:
+    (tmp_path / "data.csv").write_text("name\nAnn\n", encoding="utf-8")
+    source = {where: [pasted] if where == "command" else pasted} if where in ("file", "environment", "command") else {"file": "k.key"}
+    keys = {pasted if where == "name" else "k": source if where != "setting" else {pasted: "x"}}
+    mask = {"hash": {"key": pasted if where in ("name", "used") else "k"}}
+    columns = {"name": {"role": "identifier", "mask": mask}}
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run({"source": str(tmp_path / "data.csv"), "keys": keys, "columns": columns, "sink": str(tmp_path / "out.csv")})
+    told = f"{caught.value} {json.dumps(caught.value.as_mapping())}"
+    assert not any(pasted[start : start + 8] in told for start in range(len(pasted) - 8))
+    assert "key k:" in told or "keys" in told
+    assert caught.value.code in ("policy-key-pasted", "policy-unknown-key", "key-missing")
+
+
+@pytest.mark.parametrize("name", [*FORMS, WRITTEN.replace("/", "_")])
+def test_a_file_may_be_called_like_a_key_and_is_read_though_not_shown(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text(f"{WRITTEN}\n", encoding="utf-8")
+    file.chmod(0o644)
+    assert name not in str(refused(file=str(file)))
+    file.chmod(0o600)
+    assert KeySource(file=str(file)).read("main")[0].id == "167c6012"
+
+
+@pytest.mark.parametrize("text", ["SFUMATO_KEY_OF_WARD_12_2026", "vault-read-pseudonyms", "keys/Research-2026/PatientNames/main.key"])
+def test_the_names_that_people_give_are_shown(text: str) -> None:
+    assert text in str(refused(environment=text))
+    assert text in str(refused(file=text))
 
 
 @pytest.mark.parametrize("pasted", [WRITTEN, SECRET, f"k={WRITTEN}", f"k={SECRET}", WRITTEN.rstrip("=")])

@@ -421,6 +421,83 @@ def test_brackets_that_leave_enough_open_may_be_read_beside_a_total() -> None:
     )
 
 
+LITTLE_OPEN = "so much that less than a tenth is open of 1 person, fewer than 3"
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        {"generalise": {"bins": [100_050, 400_000], "labels": ["low", "middle", "high"]}},
+        {"expression": {"sql": "CASE WHEN pay > 400000 THEN 'high' WHEN pay >= 100050 THEN 'middle' ELSE pay::text END"}},
+        {"map_values": {"mapping": {"500000": "high"}, "default": "others"}},
+    ],
+    ids=["labels", "exact values and labels", "one label for most"],
+)
+def test_a_label_that_one_person_has_says_no_width_that_the_total_could_fall_short_of(mask: Any) -> None:
+    assert LITTLE_OPEN in refused({"mask": mask}, total(), CHIEF)
+
+
+@pytest.mark.parametrize(
+    "steps", [[{"expression": {"sql": "pay * 2"}}], [{"top_bottom_code": {"top": 450_000}}], [{"round_number": {"base": 7}}]], ids=str
+)
+def test_brackets_are_held_against_the_total_of_what_was_made_of_values(steps: list[Any]) -> None:
+    below = {"mask": {"generalise": {"size": 10}}, "when": {"column": "pay", "below": 400_000}, "otherwise": "constant"}
+    (aggregate,) = total().values()
+    assert LITTLE_OPEN in refused(below, {"mask": [*steps, aggregate]}, CHIEF)
+
+
+def test_brackets_are_held_against_means_of_people_with_several_rows() -> None:
+    twice = pa.concat_tables([CHIEF.append_column("who", pa.array([str(row) for row in range(41)]))] * 2)
+    below = {"mask": {"generalise": {"size": 10}}, "when": {"column": "pay", "below": 400_000}, "otherwise": "constant"}
+    assert LITTLE_OPEN in refused(below, {"mask": {"microaggregate": {"k": 41}}}, twice, subject="who").replace("fewer than 41", "fewer than 3")
+    assert LITTLE_OPEN in refused(below, total(), twice, subject="who")
+
+
+def test_brackets_of_several_views_are_known_by_what_they_have_in_common() -> None:
+    def sized(start: int) -> dict[str, Any]:
+        shown = {"mask": {"generalise": {"size": 4000, "minimum": start}}, "when": {"column": "pay", "below": 400_000}, "otherwise": "constant"}
+        return {"columns": {"pay": {**PAY, **shown}}}
+
+    views = {"one": sized(96_090), "two": sized(96_000), "other": {"columns": {"pay": {**PAY, **total()}}}}
+    policy: dict[str, Any] = {"columns": {"region": {"role": "quasi_identifier"}, "pay": PAY}, "promises": K, "views": views}
+    for seen in (["one", "other"], ["two", "other"]):
+        assert len(sfumato.run({**policy, "readers": {"reader": seen}}, CHIEF)) == 3
+    with pytest.raises(PromiseError, match="the view one and the view two show so much that less than a tenth is open of 1 person"):
+        sfumato.run({**policy, "readers": {"reader": ["one", "two", "other"]}}, CHIEF)
+
+
+def test_brackets_that_are_all_alike_may_be_read_beside_the_total_of_as_few_as_may_be_told_of() -> None:
+    twelve = pa.table({"region": ["X"] * 12, "pay": [1000 + 7 * row for row in range(12)]})
+    policy = {"promises": [{"k_anonymity": {"k": 12}}]}
+    assert len(read_by_one({"mask": {"generalise": {"size": 100}}}, total(), twelve, **policy)) == 2
+
+
+def test_an_interval_is_as_wide_as_it_says_whoever_is_in_it() -> None:
+    assert len(read_by_one({"mask": {"generalise": {"bins": [100_050, 400_000]}}}, total(), CHIEF)) == 2
+
+
+def test_another_column_of_the_same_view_may_hold_the_brackets() -> None:
+    columns = {
+        "region": {"role": "other"},
+        "band": {
+            "role": "other",
+            "mask": {"expression": {"sql": "CASE WHEN pay > 400000 THEN 'high' ELSE (pay // 10)::text END", "columns": ["pay"]}},
+        },
+        "pay": {**PAY, **total(k=3)},
+    }
+    with pytest.raises(PromiseError, match="pay tells a total of which the release shows so much that less than a tenth is open"):
+        sfumato.run({"columns": columns}, CHIEF.append_column("band", CHIEF["region"]))
+
+
+def test_what_chance_leaves_of_values_is_not_held_against_a_total_and_the_records_say_so() -> None:
+    release = read_by_one({"mask": {"noise": {"amount": 100_000}}}, total(), WARDS)
+    words = (
+        "pay in the view other is not held against the bounds within which chance has left values in pay in the view one: "
+        "both may tell more than each"
+    )
+    assert all(words in release[name].record.notes for name in ("one", "other"))
+
+
 YEARLY, TOP_OF_YEAR, TOP_OF_MONTH = {"expression": {"sql": "pay * 12"}}, {"top_bottom_code": {"top": 100_000}}, {"top_bottom_code": {"top": 8500}}
 
 
@@ -472,3 +549,87 @@ def test_what_tells_all_values_or_brackets_may_be_read_beside_a_total(sql: str) 
 def test_hashes_of_all_values_may_be_read_beside_a_total() -> None:
     hashed = [{"round_number": {"decimals": 1}}, {"hash": {"unkeyed": "sha256"}}]
     assert len(read_by_one({"mask": hashed}, total(), ANN)) == 2
+
+
+# three who are left out because one of them would show, beside fifteen others
+LEFT_OUT = pa.concat_tables([WARDS, pa.table({"region": ["X"] * 3, "ward": ["D"] * 3, "sex": ["m", "m", "f"], "pay": [900, 1000, 9000]})])
+REMOVED = {**total("ward"), "on_invalid": "remove"}
+
+
+def test_a_group_that_is_left_out_because_somebody_dominates_it_follows_from_the_total_of_all() -> None:
+    assert refused(REMOVED, total(), LEFT_OUT) == (
+        "pay in the view one and pay in the view other tell totals of groups that differ by 3 people or more "
+        "in which one person makes up more than 0.5"
+    )
+    assert "in which one person makes up more than 0.5" in refused(REMOVED, total(function="average"), LEFT_OUT)
+
+
+def test_a_group_that_is_left_out_may_be_where_nobody_dominates_what_follows() -> None:
+    assert len(read_by_one(REMOVED, {**total("ward"), "on_invalid": "remove"}, LEFT_OUT)) == 2
+    assert len(read_by_one({**total("ward", dominance=1)}, total(dominance=1), LEFT_OUT)) == 2
+
+
+def test_who_dominates_those_whose_values_are_not_shown_is_told_by_the_total() -> None:
+    shown = {"mask": "constant", "when": {"column": "ward", "equals": "D"}}
+    assert refused(shown, total(), LEFT_OUT) == (
+        "pay in the view other tells a total of which the view one shows so many values that of the others one person makes up more than 0.5"
+    )
+
+
+# six pairs whose hours anybody may know
+PAIRS = pa.table(
+    {
+        "region": ["X"] * 12,
+        "pair": [letter for letter in "ABCDEF" for _ in range(2)],
+        "hours": [38, 21, 40, 35, 20, 30, 10, 37, 25, 40, 33, 19],
+        "pay": [1500, 1600, 1720, 1810, 2900, 2500, 2600, 2780, 2800, 2950, 2100, 2200],
+    }
+)
+BY_HOURS = {"expression": {"sql": "pay * hours", "columns": ["hours"]}}
+
+
+def weighted(step: Any, groups: list[str], **others: Any) -> dict[str, Any]:
+    plain, made = ({"aggregate": {"function": "sum", "by": groups, "k": 2, "dominance": 1}} for _ in range(2))
+    shown = {name: {"role": "other"} for name in ("region", "pair", "hours")}
+    views = {name: {"columns": {"pay": {**PAY, "mask": mask}}} for name, mask in (("one", plain), ("two", [step, made]))}
+    return {"columns": {**shown, "pay": PAY, **others}, "views": views, "readers": {"reader": ["one", "two"]}}
+
+
+WITH_WEIGHTS = (
+    "pay in the view one and pay in the view two tell sums of the same values with weights that can be known, "
+    "from which it may follow what fewer than 2 people add"
+)
+
+
+@pytest.mark.parametrize("step", [BY_HOURS, {"expression": {"sql": "pay * pay"}}], ids=["hours", "squares"])
+def test_two_sums_of_a_pair_one_of_them_weighted_tell_both_values(step: Any) -> None:
+    with pytest.raises(PromiseError) as caught:
+        sfumato.run(weighted(step, ["pair"]), PAIRS)
+    assert caught.value.message == f"{WITH_WEIGHTS}; nothing has been published"
+
+
+def test_weighted_sums_of_more_people_than_there_are_sums_may_be_read_together() -> None:
+    assert len(sfumato.run(weighted(BY_HOURS, ["region"]), PAIRS)) == 2
+
+
+def test_sums_of_pairs_weighted_by_what_nobody_sees_may_be_read_together() -> None:
+    assert len(sfumato.run(weighted(BY_HOURS, ["pair"], hours={"role": "identifier"}), PAIRS)) == 2
+
+
+def test_a_sum_of_two_columns_beside_that_of_each_is_held_to_the_people_they_differ_by() -> None:
+    everybody, others = {"function": "sum", "k": 3}, {"function": "sum", "by": ["ward"], "k": 3, "dominance": 1}
+    data = WARDS.append_column("bonus", pa.array([100 + 7 * row for row in range(15)])).append_column("both", WARDS["pay"])
+    data = data.set_column(1, "ward", pa.array(["A"] * 14 + ["B"]))
+    both = [{"expression": {"sql": "pay + bonus", "columns": ["pay", "bonus"]}}, {"aggregate": others}]
+    columns = {
+        "region": {"role": "other"},
+        "ward": {"role": "other"},
+        "sex": {"role": "other"},
+        "pay": {**PAY, "mask": {"aggregate": everybody}},
+        "bonus": {**PAY, "mask": {"aggregate": others}, "on_invalid": "remove"},
+        "both": {**PAY, "mask": both, "on_invalid": "remove"},
+    }
+    with pytest.raises(PromiseError, match="pay and both tell totals of groups that differ by 1 person, fewer than 3"):
+        sfumato.run({"columns": columns}, data)
+    same = {**columns, "pay": {**PAY, "mask": {"aggregate": others}, "on_invalid": "remove"}}
+    assert sfumato.run({"columns": same}, data).record.rows.out == 15

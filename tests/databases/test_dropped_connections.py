@@ -13,7 +13,7 @@ from sfumato.databases.masked_table import Draft, MaskedTable
 from sfumato.databases.retained import Retained
 from sfumato.engine.retain import retain
 from sfumato.errors import SfumatoError
-from tests.databases.kills import NOW, Copy, InPlace, Retention, Trial
+from tests.databases.kills import NOW, Copy, InPlace, Retention, Trial, marked
 from tests.servers import ask
 
 Moment = tuple[type, str] | str
@@ -123,7 +123,8 @@ def test_a_dropped_connection_is_one_error_and_the_next_run_is_fine(
 
 def run(trial: Trial, policy: dict[str, Any], progress: Any) -> None:
     """Do what a trial does."""
-    if isinstance(trial, Retention):
-        retain(policy, NOW, progress)
-    else:
-        sfumato.run(policy, progress=progress)
+    with marked(trial.mark):
+        if isinstance(trial, Retention):
+            retain(policy, NOW, progress)
+        else:
+            sfumato.run(policy, progress=progress)

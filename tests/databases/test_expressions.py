@@ -22,6 +22,7 @@ from sfumato.databases.connection import connected
 from sfumato.databases.dialects import Engine
 from sfumato.databases.expressions import Expressed, expressed
 from sfumato.databases.pads import Pads
+from sfumato.databases.policy_texts import PolicyTexts
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError
 from sfumato.registry import find
@@ -38,8 +39,10 @@ KEYS = Keys({"main": (Key("k1", bytes(range(32))),)})
 class Place:
     """Where expressions are computed: a table of the corpus, and what a query over it gives."""
 
-    def __init__(self, engine: Engine, table: str, columns: dict[str, TableColumn], batch: pa.RecordBatch, ask: Callable[..., pa.Table]) -> None:
-        self.engine, self.table, self.columns, self.batch, self.ask = engine, table, columns, batch, ask
+    def __init__(
+        self, engine: Engine, table: str, columns: dict[str, TableColumn], batch: pa.RecordBatch, ask: Callable[..., pa.Table], connection: Any = None
+    ) -> None:
+        self.engine, self.table, self.columns, self.batch, self.ask, self.connection = engine, table, columns, batch, ask, connection
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -107,15 +110,16 @@ def on_server(engine: Engine, url: str, connection: Any, name: str) -> Place:
     (batch,) = connection.read(TableName(table), columns, order="id")
 
     def ask(query: str, kinds: pa.Schema) -> pa.Table:
-        made = f"made_{secrets.token_hex(4)}"
-        connection.do(f"CREATE TABLE {made} AS {query}")
+        made = connection.placed(TableName(f"made_{secrets.token_hex(4)}"))
+        connection.do(f"CREATE TABLE {connection.quoted(made)} AS {query}")
         wanted = [TableColumn("id", "int", pa.int32())]
         wanted += [TableColumn(field.name, "", field.type, as_text=pa.types.is_decimal(field.type) and engine == "postgresql") for field in kinds]
-        batches = list(connection.read(TableName(made), wanted, order="id"))
-        connection.do(f"DROP TABLE {made}")
+        batches = list(connection.read(made, wanted, order="id"))
+        connection.do(f"DROP TABLE {connection.quoted(made)}")
         return pa.Table.from_batches(batches)
 
-    return Place(engine, table, {column.name: column for column in columns}, batch, ask)
+    placed = connection.quoted(connection.placed(TableName(table)))
+    return Place(engine, placed, {column.name: column for column in columns}, batch, ask, connection)
 
 
 def mask(name: str, **settings: Any) -> MaskedColumn:
@@ -280,7 +284,9 @@ CASES = [case for case in CASES if case[2].misfit(COLUMNS[case[1]].kind, None) i
 
 def made_by(place: Place, masked: MaskedColumn, context: MaskContext) -> tuple[Expressed | None, pa.Table | None]:
     pads = Pads.of([(masked, context)], {"main"})
-    found = expressed(masked, context, place.columns, place.engine, lambda name: quoted(place, name), pads)
+    # servers have what the policy says in a table, as in a run; that a statement can have it too is what a live view needs, and is tested there
+    texts = PolicyTexts() if place.connection is not None else None
+    found = expressed(masked, context, place.columns, place.engine, lambda name: quoted(place, name), pads, texts)
     if found is None:
         return None, None
     parts = {"v": found.value, "h": found.held, "m": found.missing, **{f"i {name}": text for name, text in found.invalid.items()}}
@@ -291,6 +297,7 @@ def made_by(place: Place, masked: MaskedColumn, context: MaskContext) -> tuple[E
         *((name, pa.int32()) for name, text in parts.items() if text is not None and name != "v"),
     ]
     joined = f" CROSS JOIN {padding(place, pads)}" if found.joins else ""
+    joined += f" CROSS JOIN {texts.brought_to(place.connection)}" if texts else ""
     return found, place.ask(f"SELECT id, {', '.join(listed)} FROM {place.table}{joined}", pa.schema(kinds))
 
 

@@ -16,6 +16,7 @@ from sfumato.databases.address import parsed
 from sfumato.databases.connection import connected
 from sfumato.databases.dialects import Engine
 from sfumato.databases.expressions import expressed
+from sfumato.databases.policy_texts import PolicyTexts
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.registry import find
 from tests.servers import SERVER_FIXTURES, ask, component
@@ -89,15 +90,18 @@ def told(connection: Any, engine: Engine, table: str) -> tuple[int, list[str]]:
     given = pa.RecordBatch.from_arrays([batch.column("v")], names=["v"])
     number, wrong = 0, []
     for masked in masks():
-        found = None if masked.misfit(columns["v"].kind, None) else expressed(masked, MaskContext("v"), columns, engine, connection.quoted_name)
+        texts, misfit = PolicyTexts(), masked.misfit(columns["v"].kind, None)
+        found = None if misfit else expressed(masked, MaskContext("v"), columns, engine, connection.quoted_name, texts=texts)
         if found is None:
             continue
         number += 1
         kind = masked.output_type(columns["v"].kind)
-        connection.do(f"CREATE TABLE made_{table} AS SELECT id, {found.value} AS v FROM {table}")
+        source, target = (connection.quoted(connection.placed(TableName(name))) for name in (table, f"made_{table}"))
+        joined = f" CROSS JOIN {texts.brought_to(connection)}" if texts else ""
+        connection.do(f"CREATE TABLE {target} AS SELECT id, {found.value} AS v FROM {source}{joined}")
         read = [columns["id"], TableColumn("v", "text", kind, as_text=engine == "postgresql" and (columns["v"].as_text or pa.types.is_decimal(kind)))]
         (made,) = connection.read(TableName(f"made_{table}"), read, order="id")
-        connection.do(f"DROP TABLE made_{table}")
+        connection.do(f"DROP TABLE {target}")
         if found.unplaced:
             # numbers that are too long to be compared stop a run, here as there
             given_here = given.filter(pa.array([value is None or abs(value) < 10**18 for value in given.column("v").to_pylist()]))

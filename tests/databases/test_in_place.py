@@ -427,7 +427,7 @@ def test_triggers_and_what_else_hangs_on_a_table_are_told(patients: Made, url: s
         ask(url, "CREATE OR REPLACE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'")
         ask(url, "CREATE TRIGGER noted BEFORE UPDATE ON patients FOR EACH ROW EXECUTE FUNCTION noted()")
         ask(url, "CREATE VIEW seen AS SELECT * FROM patients", "ALTER TABLE patients ENABLE ROW LEVEL SECURITY")
-        expected = ["the trigger noted", "the view seen", "its row security"]
+        expected = ["the trigger noted", "the view public.seen", "its row security"]
     with pytest.raises(PolicyError) as caught:
         sfumato.run(policy)
     (mistake,) = caught.value.mistakes

@@ -98,7 +98,7 @@ def made(connection: Any, server: str, reader: Any, name: str) -> dict[str, str]
             shown.append(replace(found, column=replace(found.column, name=list(cases)[-1])))
     definition = Definition(TableName(f"view_{name}"), TableName(table), shown)
     views: Any = live_views_of(connection, kind, definition)
-    connection.do(views._made(TableName(f"view_{name}")))
+    connection.do(views._made(views._target))
     connection.commit()
     with reader.cursor() as cursor:
         cursor.execute(f"CREATE TABLE base_{name} AS SELECT * FROM view_{name}")

@@ -76,6 +76,10 @@ def opened(url: str) -> Any:
     return connected(address, urlsplit(url).password)
 
 
+def placed(connection: Any, table: str) -> str:
+    return str(connection.quoted(connection.placed(TableName(table))))
+
+
 def engine_of(url: str) -> Engine:
     return "postgresql" if url.startswith("postgresql:") else "mysql"
 
@@ -94,7 +98,7 @@ def test_a_server_makes_every_known_pseudonym(url: str) -> None:
             cursor.execute(f"CREATE TABLE {table} (v {kind})")
             cursor.execute(f"INSERT INTO {table} VALUES (%s)", [value])
             (column,) = connection.columns(TableName(table))
-            query = query_of(vector, engine, column, table, lambda pads: pads.brought_to(connection))
+            query = query_of(vector, engine, column, placed(connection, table), lambda pads: pads.brought_to(connection))
             (batch,) = connection.select(query, [TableColumn("made", "text", pa.string())])
             if batch.column(0).to_pylist() != [vector["hmac"]]:
                 wrong.append((number, vector["type"]))
@@ -192,7 +196,7 @@ def test_no_key_is_seen_in_logs_statements_catalogues_or_plans(name: str, reques
         ask(url, f"SELECT '{canary}'", "CREATE TABLE secret_people (v text)", "INSERT INTO secret_people VALUES ('Ann')")
         with opened(url) as connection:
             (column,) = connection.columns(TableName("secret_people"))
-            query = query_of(vector, engine_of(url), column, "secret_people", lambda pads: pads.brought_to(connection))
+            query = query_of(vector, engine_of(url), column, placed(connection, "secret_people"), lambda pads: pads.brought_to(connection))
             (batch,) = connection.select(query, [TableColumn("made", "text", pa.string())])
             assert batch.column(0).to_pylist() == [vector["hmac"]]
             seen = seen_on(url, connection, query)

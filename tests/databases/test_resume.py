@@ -18,18 +18,19 @@ from sfumato.errors import UsageError
 from tests.databases.test_inside import TABLE, policy, stored
 from tests.servers import ask
 
-# the process ends when the copy is there, as if somebody had killed it
+# the process ends when the copy or the release is there, as if somebody had killed it
 KILLED = """
 import json, os, signal, sys
 import sfumato
 from sfumato.stores import _inside
-class Killed(_inside.InsideTable):
-    def __init__(self, inside, layout):
-        print(inside._rows.name, flush=True)
+class Killed:
+    def __init__(self, place, *others):
+        print(getattr(place, "inside", place)._rows.name, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
-_inside.InsideTable = Killed
+setattr(_inside, sys.argv[1], Killed)
 sfumato.run(json.load(sys.stdin))
 """
+COPIED, STAGED = "InsideTable", "InsideRelease"
 # other tests work on the same server
 LEFT = {
     "postgresql": "SELECT tablename FROM pg_tables WHERE starts_with(tablename, '{copy}')",
@@ -42,11 +43,13 @@ def server(request: pytest.FixtureRequest) -> tuple[str, str]:
     return str(request.getfixturevalue(f"{request.param}_url")), LEFT[request.param]
 
 
-def killed(url: str, **more: Any) -> tuple[dict[str, Any], str]:
-    """Let a run of a policy be killed as soon as it has its copy, and return the policy and the name of the copy."""
+def killed(url: str, moment: str = COPIED, **more: Any) -> tuple[dict[str, Any], str]:
+    """Let a run of a policy be killed as soon as it has its copy or its release, and return the policy and the name of the copy."""
     stored(url, TABLE, "people")
     given = policy(url, **more)
-    done = subprocess.run([sys.executable, "-c", KILLED], input=json.dumps(given), text=True, env=os.environ, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, moment], input=json.dumps(given), text=True, env=os.environ, capture_output=True, check=False
+    )
     assert done.returncode == -signal.SIGKILL, done.stderr
     return given, done.stdout.strip()
 
@@ -55,11 +58,12 @@ def shown(table: pa.Table) -> Counter[tuple[Any, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())
 
 
-def test_a_killed_run_goes_on_with_the_rows_as_they_were(server: tuple[str, str]) -> None:
+@pytest.mark.parametrize("moment", [COPIED, STAGED])
+def test_a_killed_run_goes_on_with_the_rows_as_they_were(server: tuple[str, str], moment: str) -> None:
     url, left = server
     stored(url, TABLE, "people")
     before: Any = sfumato.run(policy(url))
-    given, copy = killed(url)
+    given, copy = killed(url, moment)
     assert ask(url, left.format(copy=copy))
     ask(url, "DELETE FROM people WHERE age < 50", "INSERT INTO people VALUES (99, 'w99', 'i99', 'late')")
 
@@ -69,9 +73,10 @@ def test_a_killed_run_goes_on_with_the_rows_as_they_were(server: tuple[str, str]
     assert not ask(url, left.format(copy=copy))
 
 
-def test_the_next_run_removes_what_is_not_taken_up(server: tuple[str, str]) -> None:
+@pytest.mark.parametrize("moment", [COPIED, STAGED])
+def test_the_next_run_removes_what_is_not_taken_up(server: tuple[str, str], moment: str) -> None:
     url, left = server
-    given, copy = killed(url)
+    given, copy = killed(url, moment)
     sfumato.run(given)
 
     assert not ask(url, left.format(copy=copy))
@@ -108,10 +113,11 @@ def test_nothing_can_be_resumed_outside_of_databases() -> None:
     assert caught.value.code == "resume-nothing"
 
 
-def test_nobody_else_may_read_a_copy(postgresql_url: str) -> None:
+@pytest.mark.parametrize("moment", [COPIED, STAGED])
+def test_nobody_else_may_read_a_copy_or_what_is_made_of_it(postgresql_url: str, moment: str) -> None:
     ask(postgresql_url, "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC")
     try:
-        given, copy = killed(postgresql_url)
+        given, copy = killed(postgresql_url, moment)
     finally:
         ask(postgresql_url, "ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM PUBLIC")
     granted = "SELECT relname FROM pg_class, aclexplode(relacl) a WHERE starts_with(relname, 'sfumato_') AND a.grantee <> relowner"

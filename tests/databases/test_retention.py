@@ -33,7 +33,11 @@ def url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def visits(url: str) -> Made:
-    """A table of visits, so many each month of 2026 up to June, and the policy that archives them."""
+    return visits_of(url)
+
+
+def visits_of(url: str) -> Made:
+    """Return what makes a table of visits, so many each month of 2026 up to June, and the policy that archives them."""
 
     def made(months: dict[int, int] | None = None, kind: str = "timestamp", **changes: Any) -> dict[str, Any]:
         tables = ("visits", "archive", "sfumato_ledger")
@@ -390,13 +394,108 @@ def test_rows_to_which_others_refer_are_told_before_anything_is_archived(visits:
         assert caught.value.code == "retention-referenced"
         assert "bills" in str(caught.value)
         assert columns_of(url, "archive") == []
-        if url.startswith("duckdb"):
-            # there no key lets rows go
-            return
-        ask(url, "DROP TABLE bills", reference.format(" ON DELETE CASCADE"))
-        assert [batch.outcome for batch in retain(policy, NOW).batches] == ["archived"]
     finally:
         ask(url, "DROP TABLE bills")
+
+
+@pytest.fixture(params=["postgresql", "mariadb"])
+def server(request: pytest.FixtureRequest) -> str:
+    """A database whose foreign keys delete; those of files refuse it."""
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+CHAIN = (
+    "CREATE TABLE bills (id INTEGER PRIMARY KEY, visit INTEGER, FOREIGN KEY (visit) REFERENCES visits (id) ON DELETE CASCADE)",
+    "CREATE TABLE items (bill INTEGER, FOREIGN KEY (bill) REFERENCES bills (id) ON DELETE CASCADE)",
+    "CREATE TABLE calls (visit INTEGER, FOREIGN KEY (visit) REFERENCES visits (id) ON DELETE SET NULL)",
+    "INSERT INTO bills SELECT id, id FROM visits WHERE id <= 12",
+    "INSERT INTO items SELECT id FROM bills",
+    "INSERT INTO items SELECT id FROM bills",
+    "INSERT INTO calls SELECT id FROM visits WHERE id <= 5",
+)
+
+
+@pytest.mark.parametrize("chunk", [7, 1000])
+def test_rows_of_others_go_along_only_where_the_policy_says_so_and_are_counted(server: str, chunk: int, tmp_path: Path) -> None:
+    made = visits_of(server)
+    policy = made({1: 10, 2: 20}, retention={"chunk": chunk})
+    policy["sink"]["sql"]["record"] = str(tmp_path / "record.json")
+    ask(server, *CHAIN)
+    try:
+        for work in (lambda: retain(policy, NOW), lambda: sfumato.plan(policy)):
+            with pytest.raises(UsageError) as caught:
+                work()
+            assert caught.value.code == "retention-cascade"
+            assert all(name in caught.value.message for name in ("bills", "items", "calls"))
+        assert (counted(server, "visits"), counted(server, "items"), columns_of(server, "archive")) == (30, 24, [])
+
+        policy["retention"]["cascade"] = "accept"
+        steps = sfumato.plan(policy).steps
+        outcome = retain(policy, NOW)
+        left = [counted(server, table) for table in ("visits", "bills", "items", "calls")]
+    finally:
+        ask(server, "DROP TABLE items", "DROP TABLE bills", "DROP TABLE calls")
+
+    assert any("bills" in step and "by foreign keys" in step for step in steps)
+    assert [{(gone.table.name, gone.rows, gone.becomes) for gone in batch.along} for batch in outcome.batches] == [
+        {("bills", 10, "deleted"), ("items", 20, "deleted"), ("calls", 5, "emptied")},
+        {("bills", 2, "deleted"), ("items", 4, "deleted")},
+    ]
+    assert left == [0, 0, 0, 5]
+    notes = json.loads((tmp_path / "record.2026-02.json").read_text())["notes"]
+    assert any("4 rows of" in note and "items deleted with them" in note for note in notes)
+
+
+def test_foreign_keys_that_delete_in_a_circle_are_refused(server: str) -> None:
+    policy = visits_of(server)({1: 20}, retention={"cascade": "accept"})
+    ask(server, "CREATE TABLE bills (id INTEGER PRIMARY KEY, visit INTEGER, FOREIGN KEY (visit) REFERENCES visits (id) ON DELETE CASCADE)")
+    ask(
+        server,
+        "ALTER TABLE visits ADD COLUMN bill INTEGER",
+        "ALTER TABLE visits ADD CONSTRAINT c FOREIGN KEY (bill) REFERENCES bills (id) ON DELETE CASCADE",
+    )
+    policy["columns"]["bill"] = {"role": "identifier"}
+    try:
+        with pytest.raises(UsageError) as caught:
+            retain(policy, NOW)
+    finally:
+        drop = "DROP FOREIGN KEY" if server.startswith("mariadb") else "DROP CONSTRAINT"
+        ask(server, f"ALTER TABLE visits {drop} c", "DROP TABLE bills")
+
+    assert caught.value.code == "retention-cascade"
+    assert "in a circle" in caught.value.message
+
+
+@pytest.mark.parametrize("action", ["", " ON DELETE CASCADE"])
+def test_rows_that_stay_and_refer_to_older_ones_of_their_table_are_not_deleted(server: str, action: str) -> None:
+    policy = visits_of(server)({1: 20, 6: 10}, retention={"cascade": "accept"})
+    ask(server, "ALTER TABLE visits ADD COLUMN before_it INTEGER", f"ALTER TABLE visits ADD FOREIGN KEY (before_it) REFERENCES visits (id){action}")
+    ask(server, "UPDATE visits SET before_it = 3 WHERE id = 25")
+    policy["columns"]["before_it"] = {"role": "identifier"}
+    with pytest.raises(UsageError) as caught:
+        retain(policy, NOW)
+
+    assert caught.value.code == "retention-referenced"
+    assert (counted(server, "visits"), columns_of(server, "archive")) == (30, [])
+
+
+def test_triggers_that_act_on_deleted_and_archived_rows_are_told(server: str, tmp_path: Path) -> None:
+    policy = visits_of(server)({1: 20, 2: 20})
+    policy["sink"]["sql"]["record"] = str(tmp_path / "record.json")
+    if server.startswith("postgresql"):
+        ask(server, "CREATE OR REPLACE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'")
+        ask(server, "CREATE TRIGGER seen_going BEFORE DELETE ON visits FOR EACH ROW EXECUTE FUNCTION noted()")
+        ask(server, "CREATE TRIGGER seen_coming AFTER INSERT ON visits FOR EACH ROW EXECUTE FUNCTION noted()")
+    else:
+        ask(server, "CREATE TRIGGER seen_going BEFORE DELETE ON visits FOR EACH ROW SET @gone = 1")
+        ask(server, "CREATE TRIGGER seen_coming BEFORE INSERT ON visits FOR EACH ROW SET @come = 1")
+    steps = sfumato.plan(policy).steps
+    retain(policy, NOW)
+    notes = json.loads((tmp_path / "record.2026-01.json").read_text())["notes"]
+
+    assert any("the trigger seen_going acts by itself" in step for step in steps)
+    assert any("the trigger seen_going acts by itself" in note for note in notes)
+    assert not any("seen_coming" in words for words in (*steps, *notes))
 
 
 def test_policies_that_retain_nothing_are_refused(visits: Made) -> None:

@@ -49,6 +49,22 @@ def test_a_replaced_table_gives_back_just_the_rights_it_had(postgresql_url: str)
     assert found == [[(False, True)], [(False, False)]]
 
 
+def test_a_new_table_has_the_rights_that_are_given_by_default(postgresql_url: str) -> None:
+    stored(postgresql_url, TABLE, "people")
+    ask(postgresql_url, "DROP ROLE IF EXISTS sfumato_given", "CREATE ROLE sfumato_given", "DROP TABLE IF EXISTS released_anew")
+    ask(postgresql_url, "ALTER DEFAULT PRIVILEGES GRANT SELECT, INSERT ON TABLES TO sfumato_given")
+    try:
+        sfumato.run(policy(postgresql_url, sink={"sql": component(postgresql_url, "released_anew")}))
+        found = ask(
+            postgresql_url, "SELECT privilege_type FROM pg_class, aclexplode(relacl) a WHERE relname = 'released_anew' AND grantee <> relowner"
+        )
+    finally:
+        ask(postgresql_url, "ALTER DEFAULT PRIVILEGES REVOKE SELECT, INSERT ON TABLES FROM sfumato_given")
+        ask(postgresql_url, "DROP OWNED BY sfumato_given", "DROP ROLE sfumato_given")
+
+    assert sorted(found) == [("INSERT",), ("SELECT",)]
+
+
 def test_rows_that_a_trigger_keeps_are_not_archived(postgresql_url: str) -> None:
     given = old_rows(postgresql_url)
     ask(postgresql_url, "CREATE OR REPLACE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'")

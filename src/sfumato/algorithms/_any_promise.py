@@ -20,6 +20,7 @@ from sfumato.core.recoding import Recoding
 
 Places = NDArray[np.int64]
 _CUTS_AT_ONCE = 32
+_ROWS_AT_ONCE = 1 << 20
 
 
 def partition(problem: Problem, frequencies: Frequencies, smallest: int, progress: Progress) -> Recoding:
@@ -43,13 +44,19 @@ def partition(problem: Problem, frequencies: Frequencies, smallest: int, progres
     return Recoding("boxes", class_of, np.array(lows, np.int32), np.array(highs, np.int32))
 
 
-class _Search:
-    """Finds the parts of a partition."""
+def parts_of(problem: Problem, column: Frequencies, entries: NDArray[np.int64], smallest: int) -> list[Places]:
+    """Return the parts of a partition by one column, of which the frequencies are given; each of their rows stands for so many of the partition's."""
+    return _Search(problem, column, smallest, entries).parts(np.arange(len(column.counts)))
 
-    def __init__(self, problem: Problem, frequencies: Frequencies, smallest: int) -> None:
+
+class _Search:
+    """Finds the parts of a partition; ``entries`` says for how many rows of a larger partition each of its rows stands."""
+
+    def __init__(self, problem: Problem, frequencies: Frequencies, smallest: int, entries: NDArray[np.int64] | None = None) -> None:
         self._problem = problem
         self._frequencies = frequencies
         self._smallest = smallest
+        self._entries = np.ones(len(frequencies.counts), np.int64) if entries is None else entries
         self.codes = frequencies.combinations[frequencies.combination].astype(np.int64)
 
     def parts(self, rows: Places) -> list[Places]:
@@ -84,8 +91,9 @@ class _Search:
         nearest = cuts[np.argsort(np.abs(2 * size - total), kind="stable")]
         apart = [cut for cut in nearest if codes[cut - 1] < hierarchy.size <= codes[cut]]
         candidates = [*apart, *nearest]
-        for begin in range(0, len(candidates), _CUTS_AT_ONCE):
-            tried = candidates[begin : begin + _CUTS_AT_ONCE]
+        at_once = min(_CUTS_AT_ONCE, max(1, _ROWS_AT_ONCE // len(rows)))
+        for begin in range(0, len(candidates), at_once):
+            tried = candidates[begin : begin + at_once]
             holds = self._hold([side for cut in tried for side in (rows[:cut], rows[cut:])])
             for number, cut in enumerate(tried):
                 if holds[2 * number] and holds[2 * number + 1]:
@@ -107,7 +115,7 @@ class _Search:
                 parts = [segment for segment, fine in zip(segments, good, strict=True) if fine]
                 parts += [np.concatenate(rest)] if rest else []
                 return parts if len(parts) > 1 else []
-            least = min((number for number, fine in enumerate(good) if fine), key=lambda number: len(segments[number]))
+            least = min((number for number, fine in enumerate(good) if fine), key=lambda number: self._entries[segments[number]].sum())
             good[least] = False
         return []
 

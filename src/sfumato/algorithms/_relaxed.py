@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,25 @@ def partition(problem: Problem, frequencies: Frequencies, smallest: int, progres
         progress.advance(work.done - done)
         done = work.done
     return work.recoding()
+
+
+def in_order(search: Callable[[Problem, Frequencies], Recoding], problem: Problem, frequencies: Frequencies) -> Recoding:
+    """Search with combinations and entries in the order of their codes: of those that are tied the first are taken, whoever has counted them."""
+    order = np.lexsort(tuple(reversed(frequencies.combinations.T)))
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    entries = np.lexsort((*reversed(list(frequencies.sensitive.values())), ranks[frequencies.combination]))
+    found = search(
+        problem,
+        replace(
+            frequencies,
+            combinations=frequencies.combinations[order],
+            combination=ranks[frequencies.combination][entries],
+            counts=frequencies.counts[entries],
+            sensitive={name: codes[entries] for name, codes in frequencies.sensitive.items()},
+        ),
+    )
+    return replace(found, class_of=found.class_of[ranks], dealing=None if found.dealing is None else found.dealing.of_entries(entries))
 
 
 def dealt_recoding(

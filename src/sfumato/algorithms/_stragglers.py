@@ -21,7 +21,7 @@ def stragglers(problem: Problem, frequencies: Frequencies, smallest: int) -> NDA
     for place in np.argsort([-weight for weight in problem.weights], kind="stable"):
         hierarchy = problem.hierarchies[place]
         while budget > 0 and not hierarchy.ordered:
-            few = _few(hierarchy, frequencies.combinations[:, place], frequencies.combination_rows, left_out, smallest)
+            few = few_of(hierarchy, frequencies.combinations[:, place], frequencies.combination_rows, left_out, smallest)
             rows = int(frequencies.combination_rows[few].sum())
             if not 0 < rows <= budget:
                 break
@@ -30,7 +30,7 @@ def stragglers(problem: Problem, frequencies: Frequencies, smallest: int) -> NDA
     return left_out
 
 
-def _few(hierarchy: Hierarchy, codes: NDArray[np.int32], rows: NDArray[np.int64], left_out: NDArray[np.bool_], smallest: int) -> NDArray[np.bool_]:
+def few_of(hierarchy: Hierarchy, codes: NDArray[np.int32], rows: NDArray[np.int64], left_out: NDArray[np.bool_], smallest: int) -> NDArray[np.bool_]:
     """Return the combinations beside the one child that has nearly all rows; none where it is not so."""
     here = np.flatnonzero(~left_out)
     children = _children(hierarchy, codes[here].astype(np.int64))

@@ -9,6 +9,7 @@ form boxes may overlap: rows that are alike are dealt out to several by chance, 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -17,11 +18,13 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from sfumato.algorithms import _any_promise, _relaxed, _relaxed_any_promise
+from sfumato.algorithms._divide import divide
 from sfumato.algorithms._kernel_arrays import counters, entry_rows, ladder_arrays, leaf_codes, promise_lines
 from sfumato.algorithms._level_range import within_levels
 from sfumato.algorithms._mondrian_window import partition_window
 from sfumato.algorithms._points import are_known
 from sfumato.algorithms._stragglers import stragglers
+from sfumato.core.elsewhere import Elsewhere, Fragment
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.impossible import refuse_the_impossible
 from sfumato.core.interfaces import Progress
@@ -69,7 +72,8 @@ class Mondrian(Settings):
         progress.stage("searching", frequencies.rows if self.relaxed else len(frequencies.counts))
         if self.relaxed and frequencies.subject is not None:
             raise AssertionError("a person's rows are not dealt out: the policy is refused")
-        return within_levels(lambda part, counted: self._boxes(part, counted, progress), problem, frequencies)
+        search = partial(within_levels, lambda part, counted: self._boxes(part, counted, progress))
+        return _relaxed.in_order(search, problem, frequencies) if self.relaxed else search(problem, frequencies)
 
     def cluster(self, points: Points, problem: StreamProblem) -> Clusters | None:
         """Return the boxes of one window of a stream; they overlap only where nobody comes twice, for a person's rows are not dealt out."""
@@ -81,6 +85,15 @@ class Mondrian(Settings):
     def strict(self) -> Mondrian:
         """Return the search with which a relaxed one is compared."""
         return self.model_copy(update={"relaxed": False})
+
+    @property
+    def undivided(self) -> str | None:
+        """Why its first cuts cannot be made elsewhere; None where they can."""
+        return "a relaxed search deals out rows that are alike" if self.relaxed else None
+
+    def divide(self, problem: Problem, table: Elsewhere, most: int, progress: Progress) -> list[Fragment]:
+        """Make the first cuts where the frequencies are."""
+        return divide(problem, table, most, _smallest(problem), progress)
 
     def _boxes(self, problem: Problem, frequencies: Frequencies, progress: Progress) -> Recoding:
         smallest = _smallest(problem)

@@ -34,10 +34,11 @@ def new(identity: str | None, output: Path | None, format: str) -> None:
 
 def add(path: Path, identity: str | None, format: str) -> None:
     """Put a new key before those of a file: it is the one in use from now on, the others undo what was done under them."""
+    from sfumato.core.key_material import named
     from sfumato.core.keys import KeySource
     from sfumato.core.staging import StagedFile
 
-    before = KeySource(file=str(path)).read(str(path))
+    before = KeySource(file=str(path)).read(named(str(path), "(its file is not shown)"))
     line = _new_line(identity)
     found = line.partition(":")[0]
     if any(key.id == found for key in before):

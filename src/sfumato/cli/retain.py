@@ -31,6 +31,7 @@ def retain(policy: Path, now: str | None, format: str) -> None:
     if format == "json":
         told = [
             {"batch": batch.name, "outcome": batch.outcome, "rows": batch.rows, "deleted": batch.deleted}
+            | ({"along": [{"table": str(gone.table), "rows": gone.rows, "outcome": gone.becomes} for gone in batch.along]} if batch.along else {})
             | ({"record": batch.record.as_mapping()} if batch.record is not None else {})
             for batch in outcome.batches
         ]
@@ -39,6 +40,8 @@ def retain(policy: Path, now: str | None, format: str) -> None:
     for batch in outcome.batches:
         gone = f"; {number_of(batch.deleted, 'row')} deleted from the source" if batch.outcome != "waiting" else ""
         answers().write(f"{batch.name}: {number_of(batch.rows, 'row')} {_SAID[batch.outcome]}{gone}\n")
+        for other in batch.along if batch.outcome != "waiting" else ():
+            answers().write(f"  {other}, by foreign keys\n")
     if not outcome.batches:
         answers().write("nothing is old enough\n")
     if outcome.without_time:

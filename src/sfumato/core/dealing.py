@@ -95,10 +95,20 @@ class Dealing:
 
         How many rows of a cell go to a class is left to chance, as if the rows themselves were dealt; suppressed cells are left out.
         """
-        cells = np.repeat(np.arange(len(entry_of_cell)), rows_of_cell)
+        number = max(int(entry_of_cell.max(initial=-1)), int(self.entry.max(initial=-1))) + 1
+        classes = np.bincount(self.entry, minlength=number)
+        # only entries of several classes need their rows one by one
+        several = np.flatnonzero(classes[entry_of_cell] > 1)
+        whole = np.flatnonzero(classes[entry_of_cell] == 1)
+        of_entry = np.full(number, -1, np.int32)
+        of_entry[self.entry] = self.class_of
+        cells = np.repeat(several, rows_of_cell[several])
         class_of = self.class_of_rows(entry_of_cell[cells], chance)
-        kept = np.flatnonzero(class_of >= 0)
-        counted = Dealing.of(cells[kept], class_of[kept], np.ones(len(kept), np.int64))
+        counted = Dealing.of(
+            np.append(cells, whole),
+            np.append(class_of, of_entry[entry_of_cell[whole]]),
+            np.append(np.ones(len(cells), np.int64), rows_of_cell[whole]),
+        )
         ends = np.cumsum(counted.rows)
         before = np.r_[0, ends][np.searchsorted(counted.entry, counted.entry)]
         return DealtCells(counted.entry, counted.class_of, ends - counted.rows - before + 1, ends - before)

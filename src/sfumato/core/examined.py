@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -30,18 +30,29 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
+class Dealt:
+    """Cells whose rows went to several classes: as they were, and as they were dealt out, each a part of the cell that ``cell_of`` says."""
+
+    whole: Cells
+    cells: Cells
+    class_of: NDArray[np.int32]
+    cell_of: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class Examined:
     """What is staged, looked at after it was written, and the cells of the source that it was made of.
 
     ``shown`` has a row for each combination of texts and of watched values in the release; ``rows`` and ``prints`` how many rows have it, and the sum
-    of their fingerprints. ``class_of`` is the class that was decided for each cell, -1 where it is suppressed.
+    of their fingerprints. ``parts`` returns the cells, some at a time, with the class that was decided for each, -1 where it is suppressed.
+    Where rows of one cell go to several classes, ``dealt`` says how many and which.
     """
 
     shown: pa.Table
     rows: NDArray[np.int64]
     prints: NDArray[np.uint64]
-    cells: Cells
-    class_of: NDArray[np.int32]
+    parts: Callable[[], Iterator[tuple[Cells, NDArray[np.int32]]]]
+    dealt: Dealt | None = None
 
 
 @runtime_checkable

@@ -175,6 +175,15 @@ class ChoosySink(Protocol):
 
 
 @runtime_checkable
+class TellingSource(Protocol):
+    """A source of which readers of a record should know something."""
+
+    def told(self) -> Sequence[str]:
+        """Return it in words without a value, each a clause; after the source was described."""
+        ...
+
+
+@runtime_checkable
 class ReadableSink(Protocol):
     """A sink whose files can be read again, by the same settings as they were written."""
 

@@ -26,6 +26,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from sfumato.core.files import file_errors
+from sfumato.core.key_material import could_be_a_key, named
 from sfumato.core.settings import Settings
 from sfumato.errors import UnreachableError, UsageError, number_of, suggestion
 
@@ -35,6 +36,7 @@ _READ = 1 << 17
 _SECONDS = 60
 _ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 _LINE = re.compile(rf"(?P<id>{_ID}):(?P<key>[A-Za-z0-9+/_=-]+)")
+_PASTED = "put the key into a file that only you may read, and name that file"
 # so many signs of base64 in a row, with capitals, small letters and digits among them, are no name that anybody would give
 _LIKE_A_KEY = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
 
@@ -62,7 +64,8 @@ class KeySource(Settings):
             text = os.environ.get(self.environment, "")
             if not text:
                 shown = _shown(self.environment)
-                raise _missing(name, f"the variable {shown} is not set", f"export {shown}=$(cat key), or name a file")
+                hint = f"export {shown}=$(cat key), or name a file" if shown == self.environment else _PASTED
+                raise _missing(name, f"the variable {shown} is not set", hint)
             return text
         if self.file is not None:
             return _private_text(str((folder or Path()) / self.file), name)
@@ -116,7 +119,9 @@ class Keys:
                 return key
         known = ", ".join(key.id for key in self.every(name))
         raise UsageError(
-            f"key {name}: there is none with the id {wanted}, only {known}", code="key-id", hint="add the older key below the current one"
+            f"key {name}: there is none with the id {named(wanted, 'that is asked for')}, only {known}",
+            code="key-id",
+            hint="add the older key below the current one",
         )
 
     def preferring(self, wanted: Mapping[str, str]) -> Keys:
@@ -197,15 +202,17 @@ def _decoded(text: str) -> bytes | None:
 
 
 def _private_text(path: str, name: str) -> str:
-    if looks_like_a_key(path):
-        raise _missing(name, "what looks like a key stands where the name of a file should", "put the key into a file that only you may read")
+    # a file may have any name: what could be a key is one where it is there, and is not shown where it is not
+    if _may_be_pasted(path) and not os.path.lexists(path):
+        raise _missing(name, "there is no file of the name that is given, which is not shown: it could be a key", _PASTED)
+    shown = "the file that is named" if _may_be_pasted(path) else path
     # a pipe that nobody writes into would be waited for, for ever
-    with file_errors(path), os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+    with file_errors(shown), os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise UsageError(f"key {name}: {path} is no regular file", code="key-file", hint="a file, or command: [cat, ...] where it is a pipe")
+            raise UsageError(f"key {name}: {shown} is no regular file", code="key-file", hint="a file, or command: [cat, ...] where it is a pipe")
         if stat.S_IMODE(status.st_mode) & 0o077 and os.name == "posix":
-            raise UsageError(f"key {name}: others may read {path}", code="key-permission", hint=f"chmod 600 {path}")
+            raise UsageError(f"key {name}: others may read {shown}", code="key-permission", hint=f"chmod 600 {path if shown == path else '...'}")
         return _short_enough(file.read(_READ), name)
 
 
@@ -255,8 +262,12 @@ def _short_enough(secret: bytes, name: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return the name of a variable, file or command; not what looks like a key that was put in its place."""
-    return "that is named" if looks_like_a_key(text) else text
+    """Return the name of a variable or command; not what could be a key that was put in its place."""
+    return "of that name (not shown: it could be a key)" if _may_be_pasted(text) else text
+
+
+def _may_be_pasted(text: str) -> bool:
+    return looks_like_a_key(text) or could_be_a_key(text)
 
 
 def looks_like_a_key(text: str) -> bool:

@@ -1,8 +1,8 @@
 """Names that are known beforehand, wherever they stand in a text as whole words.
 
 Words are compared without regard to case and accents: `MULLER` and `Mueller` are found where `Müller` is known, and a genitive such as `Müllers` with
-them; `Müller` is found where one of them is, and `OBrien` where `O'Brien` is known. Scripts without spaces between words have a word a character, so
-that a name is found within a sentence.
+them; `Müller` is found where one of them is, `OBrien` where `O'Brien` is known and the other way round. Scripts without spaces between words have a
+word a character, so that a name is found within a sentence.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _LONGEST_GAP = 3
 _SHORTEST_WITH_GENITIVE = 3
 # apostrophes and hyphens within a name
 _JOINERS = re.compile(r"(?<=\w)['\u2019\u02bc`\u00b4\u2010\u2011-](?=\w)")
+# but for the apostrophe of a genitive
+_WRITTEN_JOINERS = re.compile(rf"{_JOINERS.pattern}(?![sS]\b)")
 _TITLES = frozenset(("dr", "frau", "herr", "jr", "mr", "mrs", "ms", "prof", "sr"))
 # written with a capital in a name that is not all in capitals, each is a name of its own
 _PARTICLES = frozenset(
@@ -90,11 +92,21 @@ class KnownNames:
         return cls(frozenset(phrases), frozenset(beside))
 
     def found_in(self, text: str) -> list[Entity]:
-        """Return where the names stand; what belongs together is one entity. Characters that nobody sees hide none."""
+        """Return where the names stand; what belongs together is one entity. Characters that nobody sees hide none, nor do those that join names."""
         found = self._seen_in(text)
-        if not has_hidden(text):
-            return found
-        return layered(text, [in_whole_text(self._seen_in(without_hidden(text)), text), found])
+        layers = [found]
+        if has_hidden(text):
+            layers.insert(0, in_whole_text(self._seen_in(without_hidden(text)), text))
+        if _WRITTEN_JOINERS.search(text) is not None:
+            layers.insert(0, self._joined_in(text))
+        return layered(text, layers) if len(layers) > 1 else found
+
+    def _joined_in(self, text: str) -> list[Entity]:
+        """Return where names stand that are known without an apostrophe or a hyphen, and are written with one."""
+        without = {match.start() for match in _WRITTEN_JOINERS.finditer(text)}
+        places = [place for place in range(len(text)) if place not in without]
+        found = self._seen_in("".join(text[place] for place in places))
+        return [Entity(places[entity.begin], places[entity.end - 1] + 1, entity.kind) for entity in found]
 
     def _seen_in(self, text: str) -> list[Entity]:
         if not self._may_stand_in(text):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.keys import Keys
+from sfumato.core.moved_together import MovedTogether
 from sfumato.core.settings import Settings
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class MaskContext:
     """What masks have met while they were applied, by names of the policy; never a value."""
     opened_by: set[str] = field(default_factory=set, compare=False)
     """The ids of the keys with which values were revealed."""
+    moved: MovedTogether = field(default_factory=MovedTogether, compare=False)
+    """The orders that columns of one view share."""
 
     def key(self, name: str, domain: str | None) -> bytes:
         """Return the key of a pseudonym domain, derived from a named one; where no domain is named it is the view's own."""
@@ -255,7 +258,9 @@ class Told:
     ``of`` are the columns of which something is added up, none where rows are counted; ``added`` are fingerprints of what goes into it of each row,
     the value itself or something else (see ``added_prints``). ``groups`` has the group of each row, -1 where nothing is told of it; ``people`` is the
     number below which nothing may be told. ``known`` are rows whose own value is told, though not whose it is. What is ``mixed`` shows all values of
-    a group, in another order. ``one_of`` has the group of each row of which one value is told, an extreme or a mode, instead of a total.
+    a group, in another order. ``one_of`` has the group of each row of which one value is told, an extreme or a mode, instead of a total. Nobody may
+    make up more than ``dominance`` of a total, where one is held to that. What is ``weighed`` was made of values before it was
+    added up in any way that a reader may know, and not only rounded or cut off.
     """
 
     of: frozenset[str]
@@ -265,6 +270,8 @@ class Told:
     known: NDArray[np.bool_]
     mixed: bool = False
     one_of: NDArray[np.int64] | None = None
+    dominance: float | None = None
+    weighed: bool = False
 
     @property
     def about(self) -> NDArray[np.int64]:
@@ -294,6 +301,16 @@ class Mixing(Protocol):
 
     def groups(self, columns: pa.RecordBatch) -> tuple[NDArray[np.int32], int]:
         """Return the group of rows within which each row exchanges values, and how many there are."""
+        ...
+
+
+@runtime_checkable
+class Together(Mixing, Protocol):
+    """A mask by which rows may exchange the values of several columns at once, each column with a mask of its own that names the same set."""
+
+    @property
+    def together(self) -> str | None:
+        """The name of the set; None where the column moves by itself."""
         ...
 
 

@@ -21,6 +21,7 @@ from sfumato.core.canonical import ValueType
 from sfumato.core.chains import is_keyed, is_plain, moves, taken_in
 from sfumato.core.condition import Condition
 from sfumato.core.mask import (
+    NOTHING,
     WIDE,
     Advising,
     Card,
@@ -311,7 +312,10 @@ class MaskedColumn:
             told = step.told(mixed, context) if isinstance(step, Totals) else None
             if told is not None:
                 of = told.of | taken_in(steps[:number]) if told.of else told.of
-                found.append(_left_by(steps[number + 1 :], replace(told, of=of), mixed, context).among(rows, len(rows)))
+                cards = [earlier.card for earlier in steps[:number]]
+                # an expression may have chance in it: it is taken for one that has none
+                weighed = any(card.changes_type for card in cards) and not any(card.perturbs or card.reveals == NOTHING for card in cards)
+                found.append(_left_by(steps[number + 1 :], replace(told, of=of, weighed=weighed), mixed, context).among(rows, len(rows)))
 
         return self._masked(columns, context, watch).values, found
 

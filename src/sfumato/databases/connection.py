@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Protocol
+from typing import Literal, Protocol
 
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.table import ForeignKey, TableColumn, TableName
+from sfumato.databases.table import ForeignKey, Referring, TableColumn, TableName
 
 
 class Catalogue(Protocol):
@@ -160,8 +160,20 @@ class Connection(Catalogue, Protocol):
         """Hold a lock as long as the session lives; refuse where another has it."""
         ...
 
-    def referring(self, table: TableName) -> list[str]:
-        """Return the other tables whose foreign keys keep rows of a table from being deleted."""
+    def referring(self, table: TableName) -> list[Referring]:
+        """Return the foreign keys by which tables refer to one, itself among them, and what they do when its rows are deleted."""
+        ...
+
+    def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
+        """Return what acts by itself when rows of a table are deleted or come: triggers and rules."""
+        ...
+
+    def hides_rows(self, table: TableName) -> bool:
+        """Return whether the database may hide rows of a table or a view from the user who reads it."""
+        ...
+
+    def see_what_is_shown(self) -> None:
+        """Take the rows that the database shows to the user for all that there are; without this, what would see a part of a table fails."""
         ...
 
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:

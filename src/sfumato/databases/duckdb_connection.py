@@ -9,17 +9,17 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from sfumato.databases.address import Address
 from sfumato.databases.duckdb_errors import duckdb_errors
 from sfumato.databases.duckdb_file import opened
-from sfumato.databases.duckdb_replacing import cannot_be_replaced, refuse_views_that_broke, restoring, views_that_work
+from sfumato.databases.duckdb_replacing import cannot_be_replaced, refuse_views_that_broke, restoring, triggers_of, views_that_work
 from sfumato.databases.duckdb_types import bytewise, called, column_of, plain, quoted_name, readable, selected, typed
 from sfumato.databases.failures import busy
-from sfumato.databases.table import ForeignKey, TableColumn, TableName
+from sfumato.databases.table import ForeignKey, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UsageError, suggestion
 
 _ROWS_AT_ONCE = 1 << 16
@@ -41,8 +41,8 @@ SELECT constraint_column_names, referenced_table, referenced_column_names FROM d
 WHERE database_name = current_database() AND schema_name = ? AND table_name = ? AND constraint_type = ? ORDER BY constraint_name
 """
 _REFERRING = """
-SELECT DISTINCT table_name FROM duckdb_constraints() WHERE database_name = current_database() AND constraint_type = 'FOREIGN KEY'
-AND schema_name = ? AND referenced_table = ? AND table_name <> ? ORDER BY 1
+SELECT table_name, constraint_column_names, referenced_column_names FROM duckdb_constraints()
+WHERE database_name = current_database() AND constraint_type = 'FOREIGN KEY' AND schema_name = ? AND referenced_table = ? ORDER BY table_name
 """
 
 
@@ -95,10 +95,24 @@ class DuckdbConnection:
         rows = self.rows(_KEYS, [found.schema, found.name, "FOREIGN KEY"])
         return [ForeignKey(tuple(columns), TableName(other, found.schema), tuple(referred)) for columns, other, referred in rows]
 
-    def referring(self, table: TableName) -> list[str]:
-        """Return the other tables whose foreign keys keep rows of a table from being deleted: all do."""
+    def referring(self, table: TableName) -> list[Referring]:
+        """Return the foreign keys that refer to a table; all refuse that its rows are deleted."""
         _, found = self._found(table)
-        return [name for (name,) in self.rows(_REFERRING, [found.schema, found.name, found.name])]
+        rows = self.rows(_REFERRING, [found.schema, found.name])
+        return [Referring(TableName(name, found.schema), tuple(own), tuple(referred), "refused") for name, own, referred in rows]
+
+    def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
+        """Return the triggers, whatever they act on."""
+        del event
+        return triggers_of(self, self._found(table)[1])
+
+    def hides_rows(self, table: TableName) -> bool:
+        """Return that it does not: a file has no rights within."""
+        del table
+        return False
+
+    def see_what_is_shown(self) -> None:
+        """Do nothing: all rows are shown."""
 
     def one_state(self) -> None:
         """Begin a transaction, which sees the database as it is when it first looks."""

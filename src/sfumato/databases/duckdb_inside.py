@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.databases.duckdb_connection import DuckdbConnection, refuse_names
 from sfumato.databases.duckdb_types import bytewise, called, is_text, quoted_name, readable, selected
-from sfumato.databases.inside import KEY, PRINT, ROWS, Layout, labels_named, listed
+from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UnreachableError
 
@@ -27,7 +27,7 @@ class DuckdbInside:
         self._connection, self._layout = connection, layout
         self._table = connection.quoted(connection.placed(layout.table))
         self._rows, self._classes, self._labels = (connection.temporary_name() for _ in range(3))
-        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.kept)}
+        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
         # nobody's, so that nobody can make two cells with one key, or know the order of the rows; no statement holds it
         connection.do("SET VARIABLE sfumato_seed = $1", [secrets.token_hex(32)])
         del target
@@ -38,21 +38,23 @@ class DuckdbInside:
 
     def take(self) -> None:
         """Copy what is published as it is, with the key of each row's cell and a number."""
-        kept = [f"{quoted_name(column.name)} AS {self._kept[column.name]}" for column in self._layout.kept]
+        kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
         chosen = listed([f"{key} AS {KEY}", f"row_number() OVER () AS {_PLACE}", *kept])
-        self._connection.do(f"CREATE TEMPORARY TABLE {self._private(self._rows)} AS SELECT {chosen} FROM {self._table}")
+        copied = f"SELECT {chosen} FROM {self._table}"
+        if self._layout.numbered:
+            copied = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {self._by_chance('i')}) AS {NUMBER} FROM ({copied}) i"
+        self._connection.do(f"CREATE TEMPORARY TABLE {self._private(self._rows)} AS {copied}")
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
+    def _by_chance(self, row: str) -> str:
+        """Return what rows are ordered by."""
+        return f"md5_number({_SEED} || {row}.{_PLACE})"
+
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Group the table itself: the transaction sees it as it was copied, and what the copy became is held against it."""
         columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
-        values = [f"{bytewise(column, quoted_name(column.name))} AS {name}" for column, name in columns]
-        key = self._hash([(column, quoted_name(column.name)) for column, _ in columns])
-        printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.printed])
-        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{printed} AS {PRINT}', *values])} FROM {self._table}"
-        names = [KEY, *(name for _, name in columns)]
-        grouped = f"SELECT {listed(names)}, count(*) AS {ROWS}, {self._sum()} AS {PRINT} FROM ({inner}) s GROUP BY {listed(names)}"
-        query = f"SELECT {listed([KEY, ROWS, PRINT, *(readable(column, name) for column, name in columns)])} FROM ({grouped}) g"
+        chosen = listed([KEY, ROWS, PRINT, *(readable(column, name) for column, name in columns)])
+        query = f"SELECT {chosen} FROM ({self._grouped()}) g{limited(most)}"
         read = pa.Table.from_batches(
             self._connection.select(query, [_key(), _rows(), _text(PRINT), *self._layout.counted]),
             pa.schema(
@@ -61,35 +63,114 @@ class DuckdbInside:
         )
         keys = read.column(0)
         if len(keys.unique()) < len(keys):
-            raise UnreachableError("two cells have one key by chance; nothing has been published", code="database-keys", hint="run again")
+            raise _shared_keys()
         yield from read.combine_chunks().to_batches()
+
+    def _grouped(self) -> str:
+        """Return the cells: their keys, rows and prints, and their values bytewise."""
+        columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
+        values = [f"{bytewise(column, quoted_name(column.name))} AS {name}" for column, name in columns]
+        key = self._hash([(column, quoted_name(column.name)) for column, _ in columns])
+        printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.printed])
+        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{printed} AS {PRINT}', *values])} FROM {self._table}"
+        names = [KEY, *(name for _, name in columns)]
+        return f"SELECT {listed(names)}, count(*) AS {ROWS}, {self._sum()} AS {PRINT} FROM ({inner}) s GROUP BY {listed(names)}"
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
         name = self._kept[column.name]
-        values = f"SELECT {bytewise(column, name)} AS v FROM {self._private(self._rows)} WHERE {name} IS NOT NULL"
-        grouped = f"SELECT count(*) AS n FROM ({values}) s GROUP BY v"
+        subject = self._layout.subject
+        person = "0" if subject is None else self._hash([(subject, self._kept[subject.name])])
+        values = f"SELECT {bytewise(column, name)} AS v, {person} AS p FROM {self._private(self._rows)} WHERE {name} IS NOT NULL"
+        people = "count(*)" if subject is None else "CASE WHEN min(p) = max(p) THEN 1 ELSE 2 END"
+        grouped = f"SELECT {people} AS n FROM ({values}) s GROUP BY v"
         batches = self._connection.select(f"SELECT count(*), count(*) FILTER (WHERE n = 1) FROM ({grouped}) g", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables."""
-        for table, batch in ((self._classes, classes), (self._labels, labels_named(labels))):
-            columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in batch.schema)
-            self._connection.do(f"CREATE TEMPORARY TABLE {self._private(table)} ({columns})")
+        for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels_named(labels)))):
+            self._brought(table, decided)
+
+    def _brought(self, table: TableName, decided: Decided) -> None:
+        columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in decided.schema)
+        self._connection.do(f"CREATE TEMPORARY TABLE {self._private(table)} ({columns})")
+        for batch in decided.batches():
             self._connection.load(table, batch)
+
+    # --- a bench for cells that are too many to be read: temporary tables, which are in no file but those of this process ---
+
+    @property
+    def key(self) -> TableColumn:
+        """How keys are read."""
+        return _key()
+
+    def decided_classes(self) -> str:
+        """The table of what was decided."""
+        return self._private(self._classes)
+
+    def kept_cells(self) -> str:
+        """Group the table itself, and keep what comes of it; no two cells may have one key."""
+        cells = self.keep(self._grouped())
+        (found,) = self.ask(f"SELECT count(*), count(DISTINCT {KEY}) FROM {cells}", [_rows(), _rows()])
+        if found.column(0) != found.column(1):
+            raise _shared_keys()
+        return cells
+
+    def value(self, place: int, name: str) -> str:
+        """Return a value, which is bytewise, as it is read."""
+        return readable(self._layout.counted[place], name)
+
+    def value_key(self, place: int, name: str) -> str:
+        """Hash a value as those of rows are hashed."""
+        column = self._layout.counted[place]
+        return f"hash({_SEED}, {f'{_SEED} || {readable(column, name)}' if is_text(column) else name})"
+
+    def whole(self, expression: str) -> str:
+        """Return a sum, which is of a wider type, as a whole number."""
+        return f"CAST({expression} AS BIGINT)"
+
+    def keep(self, query: str) -> str:
+        """Make a temporary table."""
+        table = self._private(self._connection.temporary_name())
+        self._connection.do(f"CREATE TEMPORARY TABLE {table} AS {query}")
+        return table
+
+    def bring(self, table: pa.Table) -> str:
+        """Load a table."""
+        name = self._connection.temporary_name()
+        self._brought(name, Decided(table.schema, table.num_rows, lambda: iter(table.to_batches())))
+        return self._private(name)
+
+    def forget(self, table: str) -> None:
+        """Drop a table."""
+        self._connection.do(f"DROP TABLE {table}")
+
+    def ask(self, query: str, columns: Sequence[TableColumn], large: bool = False) -> Iterator[pa.RecordBatch]:
+        """Read what a query gives, some rows at a time."""
+        del large
+        return self._connection.select(query, columns)
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Join the copy with the decision, and put the rows in an order that chance decides."""
         refuse_names([name for name, _ in columns])
         staged = self._connection.staged_name(target)
         chosen = listed(f"{f'r.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
-        decided = f"{self._private(self._classes)} c USING ({KEY}) JOIN {self._private(self._labels)} l USING (class)"
-        joined = f"{self._private(self._rows)} r JOIN {decided}"
-        ordered = f"md5_number({_SEED} || r.{_PLACE})"
-        self._connection.do(f"CREATE TABLE {self._connection.quoted(staged)} AS SELECT {chosen} FROM {joined} ORDER BY {ordered}")
+        joined = f"{self._published} JOIN {self._private(self._labels)} l USING (class)"
+        self._connection.do(f"CREATE TABLE {self._connection.quoted(staged)} AS SELECT {chosen} FROM {joined} ORDER BY {self._by_chance('r')}")
         return staged
+
+    @property
+    def _published(self) -> str:
+        return f"{self._private(self._rows)} r JOIN {self._private(self._classes)} c ON c.{KEY} = r.{KEY}{self._layout.dealt('r', 'c')}"
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        printed = self._hash([(column, f"r.{self._kept[column.name]}") for column in self._layout.printed])
+        inner = f"SELECT r.{KEY}, c.class, {printed} AS {PRINT} FROM {self._published}"
+        query = f"SELECT {KEY}, class, count(*), {self._sum()} FROM ({inner}) d GROUP BY {KEY}, class"
+        return self._connection.select(query, [_key(), _rows(), _rows(), _text(PRINT)])
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by its own text."""
@@ -124,6 +205,10 @@ class DuckdbInside:
     def _sum(self) -> str:
         """Return the sum of fingerprints, which is the same in any order of the rows."""
         return f"CAST(sum({PRINT}) AS VARCHAR)" if self._layout.printed else "'0'"
+
+
+def _shared_keys() -> UnreachableError:
+    return UnreachableError("two cells have one key by chance; nothing has been published", code="database-keys", hint="run again")
 
 
 def _key() -> TableColumn:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from sfumato.databases.duckdb_types import quoted_name
-from sfumato.databases.table import TableName
+from sfumato.databases.table import Referring, TableName
 from sfumato.errors import SfumatoError, UsageError
 
 _VIEWS = "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
@@ -35,8 +35,8 @@ class Session(Protocol):
         """Return the columns of a table or a view."""
         ...
 
-    def referring(self, table: TableName) -> list[str]:
-        """Return the tables whose foreign keys refer to another."""
+    def referring(self, table: TableName) -> list[Referring]:
+        """Return the foreign keys that refer to a table."""
         ...
 
     def quoted(self, table: TableName) -> str:
@@ -56,14 +56,18 @@ def refuse_views_that_broke(session: Session, views: Sequence[TableName], tables
         raise cannot_be_replaced(", ".join(map(str, tables)), broken)
 
 
+def triggers_of(session: Session, table: TableName) -> list[str]:
+    """Return the triggers of a table; older versions have none."""
+    found = session.rows(_TRIGGERS, [table.schema, table.name]) if session.rows(_HAS_TRIGGERS, []) else []
+    return [f"the trigger {name}" for (name,) in found]
+
+
 def restoring(session: Session, old: TableName, new: TableName) -> list[tuple[str, str]]:
     """Return what the new table is given of the old one: what it is, and the statement. Refuse where something would be lost."""
     place = [old.schema, old.name]
     constraints = session.rows(_CONSTRAINTS, place)
-    hanging = [f"a foreign key of {name}" for name in session.referring(old)]
-    # older versions have no triggers
-    triggers = session.rows(_TRIGGERS, place) if session.rows(_HAS_TRIGGERS, []) else []
-    hanging += [f"the trigger {name}" for (name,) in triggers]
+    hanging = [f"a foreign key of {name}" for name in sorted({each.table.name for each in session.referring(old) if each.table != old})]
+    hanging += triggers_of(session, old)
     hanging += [f"a constraint ({kind})" for kind, _ in constraints if kind in ("CHECK", "FOREIGN KEY")]
     if hanging:
         raise cannot_be_replaced(str(old), hanging)

@@ -17,6 +17,7 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.databases.dialects import COMPILERS, FUNCTIONS, Engine
 from sfumato.databases.entries import entry, unreadable
 from sfumato.databases.pads import Pads
+from sfumato.databases.policy_texts import PolicyTexts, policy_texts
 from sfumato.databases.table import TableColumn
 
 _LONGEST = 200_000
@@ -49,15 +50,17 @@ def expressed(
     engine: Engine,
     refer: Callable[[str], str],
     pads: Pads | None = None,
+    texts: PolicyTexts | None = None,
 ) -> Expressed | None:
     """Return a masked column as SQL over columns that ``refer`` writes; None where the engine cannot do exactly what the mask does.
 
-    Keyed masks have an expression only where ``pads`` are given: those of the keys that may be on this server.
+    Keyed masks have an expression only where ``pads`` are given: those of the keys that may be on this server. Where ``texts`` are given those of the
+    policy are columns of them, else they stand in the SQL.
     """
     names = [masked.column, *masked.reads]
     entries = {name: entry(engine, columns[name], refer(name)) for name in names}
     found = _whole(masked, context, {name: kind for name, (kind, _) in entries.items()}, columns[masked.column].kind, pads)
-    written = None if found is None else _written(engine, found, [sql for _, sql in entries.values()], pads)
+    written = None if found is None else _written(engine, found, [sql for _, sql in entries.values()], pads, _Held(policy_texts(masked), texts))
     if written is None:
         return None
     return Expressed(
@@ -156,7 +159,29 @@ def _pad_columns(pads: Pads | None) -> dict[str, str]:
     return {} if pads is None else dict.fromkeys(pads.columns, "binary")
 
 
-def _written(engine: Engine, found: Mapping[str, Any], entries: Sequence[str], pads: Pads | None) -> dict[str, str] | None:
+@dataclass(frozen=True)
+class _Held:
+    """The texts of the policy for a column, and where they are held, if anywhere."""
+
+    own: frozenset[str]
+    texts: PolicyTexts | None
+
+    def replaced(self, tree: Any) -> bool:
+        """Put columns into the place of texts that stand in the policy; return whether they could all be held."""
+        from sqlglot import exp
+
+        if self.texts is None:
+            return True
+        for literal in list(tree.find_all(exp.Literal)):
+            if literal.is_string and literal.this in self.own:
+                column = self.texts.column(literal.this)
+                if column is None:
+                    return False
+                literal.replace(exp.Var(this=column))
+        return True
+
+
+def _written(engine: Engine, found: Mapping[str, Any], entries: Sequence[str], pads: Pads | None, held: _Held) -> dict[str, str] | None:
     """Return expressions in the SQL of an engine; None where it lacks a function, or where they would be too long or hold a zero byte."""
     import ibis
     import sqlglot
@@ -173,14 +198,14 @@ def _written(engine: Engine, found: Mapping[str, Any], entries: Sequence[str], p
     refers |= {} if pads is None else pads.columns
     texts: dict[str, str] = {}
     for name, part in zip(found, tree.expressions, strict=True):
-        text = _filled(part.this, refers, engine, dialect)
+        text = _filled(part.this, refers, engine, dialect, held)
         if text is None or len(text) > _LONGEST or "\0" in text:
             return None
         texts[name] = text
     return texts
 
 
-def _filled(tree: Any, refers: Mapping[str, str], engine: Engine, dialect: str) -> str | None:
+def _filled(tree: Any, refers: Mapping[str, str], engine: Engine, dialect: str, held: _Held) -> str | None:
     """Return a tree as SQL, with columns and functions as the engine writes them."""
     from sqlglot import exp
 
@@ -188,6 +213,8 @@ def _filled(tree: Any, refers: Mapping[str, str], engine: Engine, dialect: str) 
 
     holder = exp.Paren(this=tree.copy())
     if any("\0" in literal.this for literal in holder.find_all(exp.Literal)):
+        return None
+    if not held.replaced(holder):
         return None
     for column in list(holder.find_all(exp.Column)):
         column.replace(exp.Var(this=refers[column.name]))

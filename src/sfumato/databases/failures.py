@@ -47,6 +47,12 @@ VALUE = Failure(
     hint="mask or remove zero bytes in text, and numbers beyond a type",
     of_data=True,
 )
+CHANGED = Failure(
+    "no longer has a table or a column that was there when the run began",
+    code="database-changed",
+    hint="run again when nobody changes the tables; sfumato drift says what has become of the columns",
+    of_data=True,
+)
 FAILED = Failure("could not do what it was asked", code="database-failed", hint="the server's own log says more")
 
 

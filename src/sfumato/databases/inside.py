@@ -17,6 +17,9 @@ from sfumato.databases.table import TableColumn, TableName
 KEY, ROWS, PRINT = "sfumato_key", "sfumato_rows", "sfumato_print"
 """What is selected beside the columns of a policy: the key of a cell, a number of rows, and the sum of the fingerprints of their other values."""
 
+NUMBER, FIRST, LAST = "sfumato_number", "first_row", "last_row"
+"""The number of a row among those of its cell, in an order left to chance, and which of them go to a class."""
+
 
 @dataclass(frozen=True)
 class Computed:
@@ -31,7 +34,9 @@ class Computed:
 class Layout:
     """The columns of a table that is worked on: those that are counted, those that are published as they are, and those that are computed.
 
-    Some are counted and kept. ``read`` are what computed ones need and what nobody sees; ``pads`` is the table, of one row, that they need beside.
+    Some are counted and kept. ``read`` are what computed ones need and what nobody sees; ``pads`` is what they need beside, tables of one row;
+    ``texts`` are those of the policy that are in one of them. ``subject``, which is counted, says whose a row is. Where rows of one cell may go to
+    several classes they are ``numbered``, by chance.
     """
 
     table: TableName
@@ -40,16 +45,21 @@ class Layout:
     computed: Sequence[Computed] = ()
     read: Sequence[TableColumn] = ()
     pads: str | None = None
+    texts: Sequence[str] = ()
+    subject: TableColumn | None = None
+    numbered: bool = False
 
     @property
     def copied(self) -> list[TableColumn]:
         """The columns that are copied as they are."""
-        return list(dict.fromkeys([*self.kept, *self.read]))
+        return list(dict.fromkeys([*self.kept, *self.read, *([self.subject] if self.subject is not None else [])]))
 
     @property
     def identity(self) -> list[TableColumn]:
-        """What tells this layout from others: its columns, and the text of what is computed as the type of a further one."""
-        return [*self.counted, *self.copied, *(TableColumn(each.column.name, each.sql(str), None) for each in self.computed)]
+        """What tells this layout from others: its columns, and as types of further ones the text of what is computed, and texts of the policy."""
+        computed = (TableColumn(each.column.name, each.sql(str), None) for each in self.computed)
+        numbered = [TableColumn(NUMBER, "", None)] if self.numbered else []
+        return [*self.counted, *self.copied, *computed, *(TableColumn("", text, None) for text in self.texts), *numbered]
 
     @property
     def watched(self) -> list[TableColumn]:
@@ -71,9 +81,30 @@ class Layout:
         """What fingerprints are of, as columns of the release."""
         return [*self.printed, *(each.column for each in self.computed)]
 
+    def dealt(self, row: str, decided: str) -> str:
+        """Return what more than the key a row and its class must have in common."""
+        return f" AND {row}.{NUMBER} BETWEEN {decided}.{FIRST} AND {decided}.{LAST}" if self.numbered else ""
+
     def beside(self, tables: str) -> str:
         """Return tables of a query, with that of the pads where there is one."""
         return f"{tables} CROSS JOIN {self.pads}" if self.pads else tables
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """Which class the rows of each key go to, as batches of ``KEY`` and ``class``, and how many lines these are.
+
+    Where the layout numbers rows, each line is about those from ``FIRST`` to ``LAST``.
+    """
+
+    schema: pa.Schema
+    rows: int
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch) -> Decided:
+        """Return what one batch says."""
+        return cls(batch.schema, batch.num_rows, lambda: iter([batch]))
 
 
 class Inside(Protocol):
@@ -87,20 +118,24 @@ class Inside(Protocol):
         """Copy the table in one state into a private one; remove those that dead runs have left."""
         ...
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
-        """Return the key, the number of rows, the sum of fingerprints and the counted values of each cell."""
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
+        """Return the key, the number of rows, the sum of fingerprints and the counted values of each cell; one more than ``most`` of them at most."""
         ...
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
-        """Return how many distinct values a kept column has, and how many of them stand in one row alone."""
+        """Return how many distinct values a kept column has, and how many of them stand in one row alone; in those of one person, with a subject."""
         ...
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Take the class of each key that is published, and the texts of each class."""
         ...
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Write the release where nobody sees it, and return its name; each column with the place of its text among a class's, if it is one."""
+        ...
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Return the key and the class, the number of rows and the sum of fingerprints of what is published of the copy, where rows are numbered."""
         ...
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -131,6 +166,11 @@ class Computing(Inside, Protocol):
     def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
         """Return the fewest distinct values that a column has in what shows the same texts; a missing one is a value of its own."""
         ...
+
+
+def limited(most: int | None) -> str:
+    """Return what ends a query of which more than so many rows are too many; one more tells that."""
+    return "" if most is None else f" LIMIT {most + 1}"
 
 
 def labels_named(labels: pa.RecordBatch) -> pa.RecordBatch:

@@ -31,6 +31,15 @@ class Located(Protocol):
 
 
 @runtime_checkable
+class PartlySeen(Protocol):
+    """A table of which a user may see a part."""
+
+    def seen_by(self, connection: Any) -> None:
+        """Let a connection see of the table what the policy means by it."""
+        ...
+
+
+@runtime_checkable
 class LocatedSink(Located, Protocol):
     """A table that a release goes to."""
 

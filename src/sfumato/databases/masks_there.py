@@ -16,7 +16,10 @@ from sfumato.databases.dialects import Engine
 from sfumato.databases.engines import engine_of
 from sfumato.databases.expressions import expressed
 from sfumato.databases.inside import Computed
-from sfumato.databases.pads import Pads, SecretHolder
+from sfumato.databases.pads import ALIAS as PADS
+from sfumato.databases.pads import Pads
+from sfumato.databases.policy_texts import ALIAS as TEXTS
+from sfumato.databases.policy_texts import PolicyTexts
 from sfumato.databases.table import TableColumn
 
 _COMPUTING = ("postgresql", "mysql")
@@ -28,6 +31,7 @@ class MasksThere:
 
     masks: Mapping[str, tuple[MaskedColumn, MaskContext]] = field(default_factory=dict)
     keys: frozenset[str] = frozenset()
+    texts: PolicyTexts = field(default_factory=PolicyTexts)
 
     def computed(self, connection: Any, kind: Kind, columns: Mapping[str, TableColumn]) -> dict[str, Computed | None]:
         """Return the masked columns as the database computes them; None where it cannot do exactly what the mask does, or has not the key."""
@@ -42,7 +46,7 @@ class MasksThere:
         # MySQL shows a number with as many digits as its expression has, not its column
         if engine == "mysql" and not pa.types.is_string(kind):
             return None
-        written = partial(_sql, masked, context, columns, engine, self.planned)
+        written = partial(_sql, masked, context, columns, engine, self.planned, self.texts)
         if written(str) is None:
             return None
         reads = tuple(dict.fromkeys([name, *masked.reads]))
@@ -53,9 +57,17 @@ class MasksThere:
         """What the database needs of keys, without them."""
         return Pads.planned(self.masks.values(), self.keys)
 
-    def brought_to(self, connection: SecretHolder) -> str | None:
-        """Bring to a server what it needs of keys, and return how a query names it; None where it needs nothing."""
-        return Pads.of(self.masks.values(), self.keys).brought_to(connection) if self.planned.held else None
+    def brought_to(self, connection: Any) -> str | None:
+        """Bring to a server what it needs of keys and texts, after these were asked for; return what a query joins, None where it needs nothing."""
+        tables = [Pads.of(self.masks.values(), self.keys).brought_to(connection)] if self.planned.held else []
+        tables += [self.texts.brought_to(connection)] if self.texts else []
+        return " CROSS JOIN ".join(tables) or None
+
+    @property
+    def shown(self) -> str | None:
+        """What a query would join, by what it is for."""
+        tables = ([f"sfumato_keys {PADS}"] if self.planned.held else []) + ([f"sfumato_texts_of_policy {TEXTS}"] if self.texts else [])
+        return " CROSS JOIN ".join(tables) or None
 
 
 def _sql(
@@ -64,9 +76,10 @@ def _sql(
     columns: Mapping[str, TableColumn],
     engine: Engine,
     pads: Pads,
+    texts: PolicyTexts,
     refer: Callable[[str], str],
 ) -> str | None:
-    found = expressed(masked, context, columns, engine, refer, pads)
+    found = expressed(masked, context, columns, engine, refer, pads, texts)
     return None if found is None else found.value
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -22,10 +23,10 @@ from sfumato.core.files import file_errors
 from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
-from sfumato.databases.failures import FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
+from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
-from sfumato.databases.table import ForeignKey, TableColumn, TableName
+from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, suggestion
 
 STAGING = "sfumato_staging"
@@ -34,8 +35,13 @@ STAGING = "sfumato_staging"
 _ROWS = 1 << 16
 _LAST_OF_NAMES = 0xFFFF
 _SECONDS, _PATIENCE = 10, 5
-# a session waits while other tables are worked on
-_A_DAY = 86_400
+# what a server may have set for all, or a user for themselves: rows would be left out, texts and numbers be read or written in another way, or tables
+# be made that know no transactions. A session waits while other tables are worked on. MySQL takes what MariaDB alone has for a comment
+_SETTINGS = f"""
+SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {_SECONDS}, wait_timeout = 86400,
+    sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, default_storage_engine = 'InnoDB',
+    foreign_key_checks = 1, unique_checks = 1, div_precision_increment = 4, lc_time_names = 'en_US' /*M!100005 , default_regex_flags = '' */
+"""
 _FAILURES = {
     "1045": REFUSED,
     "1698": REFUSED,
@@ -44,8 +50,12 @@ _FAILURES = {
     "1142": NO_RIGHT,
     "1227": NO_RIGHT,
     "1370": NO_RIGHT,
+    "20": FULL,
     "1021": FULL,
     "1114": FULL,
+    "1051": CHANGED,
+    "1054": CHANGED,
+    "1146": CHANGED,
     "1205": LOCKED,
     "1213": LOCKED,
     "1264": VALUE,
@@ -59,6 +69,8 @@ _FAILURES = {
     # the driver says so of a connection that it has given up
     "0": GONE,
 }
+# what goes wrong with a file has one code, and the system's own behind it
+_OF_A_FILE, _NO_ROOM = ("3", "1026", "1030"), re.compile(r"\b(28|122)\b")
 _COLUMNS = """
 SELECT column_name, column_type, data_type, numeric_precision, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
@@ -71,6 +83,13 @@ _PRIMARY_KEY = """
 SELECT column_name FROM information_schema.key_column_usage
 WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' ORDER BY ordinal_position
 """
+_REFERRING = """
+SELECT k.table_schema, k.table_name, k.constraint_name, r.delete_rule, k.column_name, k.referenced_column_name
+FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints r
+    ON r.constraint_schema = k.constraint_schema AND r.constraint_name = k.constraint_name AND r.table_name = k.table_name
+WHERE k.referenced_table_schema = %s AND k.referenced_table_name = %s ORDER BY 1, 2, 3, k.ordinal_position
+"""
+_ON_DELETE: dict[str, OnDelete] = {"CASCADE": "deleted", "SET NULL": "emptied", "SET DEFAULT": "emptied"}
 # what hangs on a table and would be lost with it, or would go on with the old one
 _DEPENDENT = """
 SELECT DISTINCT CONCAT('a foreign key of ', table_name) FROM information_schema.key_column_usage
@@ -91,8 +110,7 @@ class MysqlConnection:
         self._opened = partial(_session, self._driver, address, password)
         with self._errors():
             self._connection = self._opened()
-            settings = {"time_zone": "'+00:00'", "sql_mode": "'STRICT_ALL_TABLES,ANSI_QUOTES'", "lock_wait_timeout": _SECONDS, "wait_timeout": _A_DAY}
-            self.do(f"SET {', '.join(f'{name} = {value}' for name, value in settings.items())}")
+            self.do(_SETTINGS)
 
     def __enter__(self) -> MysqlConnection:
         """Begin."""
@@ -204,11 +222,11 @@ class MysqlConnection:
 
     @cached_property
     def unlogged(self) -> str:
-        """What says that a table is of an engine that keeps no log, where the server has one."""
+        """What says that a table is of an engine that keeps no log, where the server has one; the one that is written faster where it has two."""
         engines = {
             text_of(name).lower() for (name,) in self._rows("SELECT engine FROM information_schema.engines WHERE support IN ('YES', 'DEFAULT')", [])
         }
-        return "ENGINE = Aria TRANSACTIONAL = 0" if "aria" in engines else "ENGINE = MyISAM" if "myisam" in engines else ""
+        return "ENGINE = MyISAM" if "myisam" in engines else "ENGINE = Aria TRANSACTIONAL = 0 ROW_FORMAT = DYNAMIC" if "aria" in engines else ""
 
     def character_sets(self, table: TableName) -> set[str]:
         """Return the character sets of the columns of a table."""
@@ -281,6 +299,17 @@ class MysqlConnection:
             )
             self._load_through_pipe(table, row)
         return table
+
+    def hold_texts(self, row: pa.RecordBatch) -> str:
+        """Make a temporary table of one row of texts, in bulk."""
+        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        table = TableName(f"sfumato_{secrets.token_hex(8)}", STAGING)
+        widths = [max(1, len(column[0].as_py())) for column in row.columns]
+        columns = ", ".join(f"{quoted_name(name)} varchar({width})" for name, width in zip(row.schema.names, widths, strict=True))
+        self.do(f"CREATE TEMPORARY TABLE {quoted(table)} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+        self.load(table, row)
+        self.loaded(table)
+        return quoted(table)
 
     def _load_through_pipe(self, table: str, row: pa.RecordBatch) -> None:
         line = b"\t".join(column[0].as_py() for column in row.columns)
@@ -437,14 +466,32 @@ class MysqlConnection:
         """Give the lock back."""
         self._rows("SELECT RELEASE_LOCK(%s)", [_alone(f"work {name}")])
 
-    def referring(self, table: TableName) -> list[str]:
-        """Return the other tables whose foreign keys keep rows of a table from being deleted."""
+    def referring(self, table: TableName) -> list[Referring]:
+        """Return the foreign keys that refer to a table, of tables that the user may see."""
+        found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
+        for row in self._rows(_REFERRING, [self._schema_of(table), table.name]):
+            *which, column, referred = map(text_of, row)
+            found.setdefault(tuple(which), []).append((column, referred))
+        return [
+            Referring(TableName(name, schema), tuple(one for one, _ in pairs), tuple(other for _, other in pairs), _ON_DELETE.get(rule, "refused"))
+            for (schema, name, _, rule), pairs in found.items()
+        ]
+
+    def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
+        """Return the triggers that the user may see."""
         query = (
-            "SELECT DISTINCT constraint_schema, table_name FROM information_schema.referential_constraints WHERE unique_constraint_schema = %s "
-            "AND referenced_table_name = %s AND NOT (constraint_schema = %s AND table_name = %s) AND delete_rule IN ('RESTRICT', 'NO ACTION')"
+            "SELECT trigger_name FROM information_schema.triggers "
+            "WHERE event_object_schema = %s AND event_object_table = %s AND event_manipulation = %s ORDER BY 1"
         )
-        names = [self._schema_of(table), table.name] * 2
-        return sorted(f"{text_of(schema)}.{text_of(name)}" for schema, name in self._rows(query, names))
+        return [f"the trigger {text_of(name)}" for (name,) in self._rows(query, [self._schema_of(table), table.name, event])]
+
+    def hides_rows(self, table: TableName) -> bool:
+        """Return that it does not: there is no row-level security."""
+        del table
+        return False
+
+    def see_what_is_shown(self) -> None:
+        """Do nothing: all rows are shown."""
 
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""
@@ -502,7 +549,8 @@ class MysqlConnection:
             yield
         except (self._driver.Error, OSError) as error:
             code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
-            raise of_code(code, _FAILURES).error(self._address.shown, f"error {code}" if code else "") from None
+            failure = FULL if code in _OF_A_FILE and _NO_ROOM.search(str(error)) else of_code(code, _FAILURES)
+            raise failure.error(self._address.shown, f"error {code}" if code else "") from None
 
 
 def _session(driver: Any, address: Address, password: str | None) -> Any:

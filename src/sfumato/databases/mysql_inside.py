@@ -12,20 +12,21 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Layout, labels_named, listed
+from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.left_copy import beginning_of, new_name
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import quoted, quoted_name, selected
 from sfumato.databases.table import TableColumn, TableName
 
 _DIGITS = 24
-_KEY = f"{KEY} CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
+_ASCII = f"CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
+_KEY = f"{KEY} {_ASCII}"
 _MEMORY = 128 << 20
 _SORTING = 64 << 20
 _SHORT = 255
 _CHARACTER = 4
 _OVERHEAD = 64
-_ALL = 18_446_744_073_709_551_615
+_PLACE = "sfumato_place"
 # what a server draws follows from what it drew before: the order of sums over their digits tells less of them than that of the numbers
 _CHANCE = "CRC32(RAND())"
 
@@ -34,7 +35,7 @@ class MysqlInside:
     """A table of MySQL or MariaDB that is worked on where it is."""
 
     def __init__(self, connection: MysqlConnection, layout: Layout, target: TableName) -> None:
-        self._connection, self._layout = connection, layout
+        self._connection, self._layout, self._target = connection, layout, target
         names = [column.name for column in (*layout.counted, *layout.copied)]
         connection.refuse_names(names)
         self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
@@ -43,7 +44,7 @@ class MysqlInside:
         self._beginning = beginning_of(source, layout.identity, connection.placed(target))
         self._rows = TableName(new_name(self._beginning), self._labels.schema)
         self._counted = {column.name: f"c{place}" for place, column in enumerate(layout.counted)}
-        self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
+        self._kept = {column.name: self._counted.get(column.name, f"k{place}") for place, column in enumerate(layout.copied)}
         # texts of several character sets cannot be written one after the other
         self._mixed = len(connection.character_sets(layout.table) | {"utf8mb4"}) > len({"utf8mb4", "ascii"})
         # reads what was written before the statement began, and locks nothing
@@ -64,64 +65,137 @@ class MysqlInside:
         return f"{self._connection.rows_of(table)} rows, server started {self._connection.started}"
 
     def take(self) -> None:
-        """Copy the columns, with the key of each row's cell."""
+        """Copy the columns, with the key of each row's cell and a number by chance, by which the release is ordered."""
         for left in self._connection.left_behind(self._beginning):
             self._connection.give_up(left)
         self._connection.reserve(self._rows, [])
-        counted = [f"{quoted_name(name)} AS {short}" for name, short in self._counted.items()]
-        kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
+        copied = [f"{quoted_name(name)} AS {short}" for name, short in (self._counted | self._kept).items()]
         key = self._digest([self._part(column, quoted_name(column.name)) for column in self._layout.counted])
-        select = f"SELECT {listed([f'{key} AS {KEY}', *counted, *kept])} FROM {quoted(self._connection.placed(self._layout.table))}"
-        self._connection.do(f"CREATE TABLE {quoted(self._rows)} ({_KEY}) {self._connection.unlogged} {select}")
+        chosen = listed([f"{key} AS {KEY}", f"{_CHANCE} AS {_PLACE}", *copied])
+        select = f"SELECT {chosen} FROM {quoted(self._connection.placed(self._layout.table))}"
+        if self._layout.numbered:
+            select = f"SELECT i.*, ROW_NUMBER() OVER (PARTITION BY i.{KEY} ORDER BY i.{_PLACE}) AS {NUMBER} FROM ({select}) i"
+        made = f"CREATE TABLE {quoted(self._rows)} ({_KEY}, {_PLACE} INT UNSIGNED NOT NULL) {self._connection.unlogged}"
+        self._connection.do(f"{made} {select}")
         self._connection.do(f"ALTER TABLE {quoted(self._rows)} COMMENT = '{self._whole(self._rows)}'")
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Group the copy by its keys."""
         values = [selected(column, self._counted[column.name]) for column in self._layout.counted]
         printed = self._print(self._layout.prints(lambda name: self._kept[name]))
-        query = f"SELECT {listed([KEY, 'COUNT(*)', printed, *values])} FROM {self._layout.beside(quoted(self._rows))} GROUP BY {KEY}"
+        query = f"SELECT {listed([KEY, 'COUNT(*)', printed, *values])} FROM {self._layout.beside(quoted(self._rows))} GROUP BY {KEY}{limited(most)}"
         return self._connection.select(query, [_text(KEY), _rows(), _text(PRINT), *self._layout.counted])
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
-        return self._occurring(self._rows, column, self._kept[column.name])
+        return self._occurring(self._rows, column, self._kept[column.name], self._people)
 
-    def _occurring(self, table: TableName, column: TableColumn, name: str) -> tuple[int, int]:
-        grouped = f"SELECT COUNT(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY SHA2({self._part(column, name)}, 256)"
+    @property
+    def _people(self) -> str:
+        """Return how many people rows are, as far as one or several matters: rows where nothing says whose they are."""
+        subject = self._layout.subject
+        if subject is None:
+            return "COUNT(*)"
+        person = self._digest([self._part(subject, self._kept[subject.name])])
+        return f"IF(MIN({person}) = MAX({person}), 1, 2)"
+
+    def _occurring(self, table: TableName, column: TableColumn, name: str, people: str = "COUNT(*)") -> tuple[int, int]:
+        grouped = f"SELECT {people} AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {_told(self._part(column, name))}"
         batches = self._connection.select(f"SELECT COUNT(*), CAST(COALESCE(SUM(n = 1), 0) AS SIGNED) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables."""
-        named = labels_named(labels)
+        named = Decided.of(labels_named(labels))
         widths = [_width(column) for column in labels.columns]
         texts = [f"t{place} varchar({width})" if width <= _SHORT else f"t{place} longtext" for place, width in enumerate(widths)]
-        for table, batch, columns, width in (
-            (self._classes, classes, [_KEY, "class INT NOT NULL", f"PRIMARY KEY ({KEY})"], _DIGITS),
+        for table, decided, columns, width in (
+            (self._classes, classes, [_KEY, "class INT NOT NULL", *self._stretch], _DIGITS),
             (self._labels, named, ["class INT NOT NULL PRIMARY KEY", *texts], _CHARACTER * sum(widths)),
         ):
             # what fits is found fastest in memory, where every text takes as much room as the longest
-            fits = batch.num_rows * (width + _OVERHEAD) <= _MEMORY and max(widths, default=0) <= _SHORT
+            fits = decided.rows * (width + _OVERHEAD) <= _MEMORY and max(widths, default=0) <= _SHORT
             made = f"CREATE TEMPORARY TABLE {quoted(table)} ({listed(columns)}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
             self._connection.do(f"{made}{' ENGINE = MEMORY' if fits else ''}")
-            self._connection.load(table, batch)
+            for batch in decided.batches():
+                self._connection.load(table, batch)
             self._connection.loaded(table)
 
+    # --- a bench for cells that are too many to be read: temporary tables, in an engine that keeps no log ---
+
+    @property
+    def key(self) -> TableColumn:
+        """How keys are read."""
+        return _text(KEY)
+
+    def decided_classes(self) -> str:
+        """The table of what was decided."""
+        return quoted(self._classes)
+
+    def kept_cells(self) -> str:
+        """Group the copy by its keys, and keep what comes of it."""
+        values = [f"{name} AS c{place}" for place, name in enumerate(self._counted.values())]
+        printed = self._print(self._layout.prints(lambda name: self._kept[name]))
+        chosen = listed([KEY, f"COUNT(*) AS {ROWS}", f"{printed} AS {PRINT}", *values])
+        return self.keep(f"SELECT {chosen} FROM {self._layout.beside(quoted(self._rows))} GROUP BY {KEY}", _KEY)
+
+    def value(self, place: int, name: str) -> str:
+        """Return a value as it is read."""
+        return selected(self._layout.counted[place], name)
+
+    def value_key(self, place: int, name: str) -> str:
+        """Hash a value as those of rows are hashed."""
+        return f"CONVERT({self._digest([self._part(self._layout.counted[place], name)])} USING ascii) COLLATE ascii_bin"
+
+    def whole(self, expression: str) -> str:
+        """Return a sum, which is a decimal, as a whole number."""
+        return f"CAST({expression} AS SIGNED)"
+
+    def keep(self, query: str, columns: str = "") -> str:
+        """Make a temporary table."""
+        table = quoted(self._connection.staged_name(self._target))
+        self._connection.do(f"CREATE TEMPORARY TABLE {table} {f'({columns}) ' if columns else ''}{self._connection.unlogged} {query}")
+        return table
+
+    def bring(self, table: pa.Table) -> str:
+        """Load a table, in which keys are found by an index."""
+        name = self._connection.staged_name(self._target)
+        columns = [f"{field.name} {f'{_ASCII}, PRIMARY KEY ({field.name})' if pa.types.is_string(field.type) else 'INT'}" for field in table.schema]
+        self._connection.do(f"CREATE TEMPORARY TABLE {quoted(name)} ({listed(columns)}) {self._connection.unlogged}")
+        for batch in table.to_batches():
+            self._connection.load(name, batch)
+        self._connection.loaded(name)
+        return quoted(name)
+
+    def forget(self, table: str) -> None:
+        """Drop a table."""
+        self._connection.do(f"DROP TEMPORARY TABLE {table}")
+
+    def ask(self, query: str, columns: Sequence[TableColumn], large: bool = False) -> Iterator[pa.RecordBatch]:
+        """Read what a query gives, some rows at a time."""
+        del large
+        return self._connection.select(query, columns)
+
+    @property
+    def _stretch(self) -> list[str]:
+        """Return what the table of classes has beside, and by what its lines are found."""
+        if not self._layout.numbered:
+            return [f"PRIMARY KEY ({KEY})"]
+        return [f"{FIRST} BIGINT NOT NULL", f"{LAST} BIGINT NOT NULL", f"PRIMARY KEY ({KEY}, {FIRST})"]
+
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
-        """Put the rows into an order by chance, as long as they are narrow, and join them with the decision."""
+        """Join the rows with the decision, in the order that chance has given them; the server sorts them as long as they are narrow."""
         staged = self._connection.staged_name(target)
         self._connection.reserve(staged, [name for name, _ in columns])
-        computed = {each.column.name: each.sql(lambda name: f"s.{self._kept[name]}") for each in self._layout.computed}
+        computed = {each.column.name: each.sql(self._of_copy) for each in self._layout.computed}
         chosen = listed(
-            f"{computed.get(name) or f's.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
+            f"{computed.get(name) or self._of_copy(name) if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
         )
-        # without a limit the server would not heed the order
-        ordered = f"SELECT {listed([KEY, *self._kept.values()])} FROM {quoted(self._rows)} ORDER BY {_CHANCE} LIMIT {_ALL}"
-        joined = f"({ordered}) s JOIN {quoted(self._classes)} c ON c.{KEY} = s.{KEY} JOIN {quoted(self._labels)} l ON l.class = c.class"
+        joined = self._layout.beside(f"{self._published} JOIN {quoted(self._labels)} l ON l.class = c.class")
         types = listed(f"{quoted_name(name)} longtext" for name in computed)
         made = f"CREATE TABLE {quoted(staged)} {f'({types}) ' if types else ''}DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-        self._connection.do(f"{made} SELECT STRAIGHT_JOIN {chosen} FROM {self._layout.beside(joined)}")
+        self._connection.do(f"{made} SELECT STRAIGHT_JOIN {chosen} FROM {joined} ORDER BY r.{_PLACE}")
         return staged
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -139,10 +213,21 @@ class MysqlInside:
         inputs = [(read[name], self._of_copy(name)) for name in computed.reads]
         values = [*inputs, (computed.column, computed.sql(self._of_copy))]
         key = self._digest([self._part(column, expression) for column, expression in values])
-        joined = self._layout.beside(f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}")
+        joined = self._layout.beside(self._published)
         shown = [selected(column, expression) for column, expression in values]
         names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
         return self._connection.select(f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {key}", [*names, _rows()])
+
+    @property
+    def _published(self) -> str:
+        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}{self._layout.dealt('r', 'c')}"
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        printed = self._print(self._layout.prints(self._of_copy))
+        joined = self._layout.beside(self._published)
+        query = f"SELECT r.{KEY}, c.class, COUNT(*), {printed} FROM {joined} GROUP BY r.{KEY}, c.class"
+        return self._connection.select(query, [_text(KEY), _rows(), _rows(), _text(PRINT)])
 
     def _of_copy(self, name: str) -> str:
         return f"r.{self._kept[name]}"
@@ -154,7 +239,7 @@ class MysqlInside:
     def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
         """Group what is staged by its text and by a value, and then by its text alone."""
         key, value = self._digest([quoted_name(name) for name in texts]), self._part(column, quoted_name(column.name))
-        each = f"SELECT {key} AS {KEY}, MAX({value} IS NULL) AS missing, COUNT(*) AS n FROM {quoted(staged)} GROUP BY {KEY}, SHA2({value}, 256)"
+        each = f"SELECT {key} AS {KEY}, MAX({value} IS NULL) AS missing, COUNT(*) AS n FROM {quoted(staged)} GROUP BY {KEY}, {_told(value)}"
         summed = f"SELECT SUM(IF(missing, n, 1)) AS n FROM ({each}) e GROUP BY {KEY}"
         (batch,) = self._connection.select(f"SELECT CAST(COALESCE(MIN(n), 0) AS SIGNED) FROM ({summed}) s", [_rows()])
         return int(batch.column(0)[0].as_py())
@@ -178,7 +263,7 @@ class MysqlInside:
 
     def _digest(self, parts: Sequence[str]) -> str:
         """Return the key of some values."""
-        return f"LEFT(SHA2({self._joined(parts)}, 256), {_DIGITS})"
+        return _told(self._joined(parts))
 
     def _joined(self, parts: Sequence[str]) -> str:
         """Return some values as one text: behind their lengths, so that no two rows of values are written alike."""
@@ -189,6 +274,11 @@ class MysqlInside:
     def _part(self, column: TableColumn, name: str) -> str:
         # the text of a float has fewer digits than tell two of them apart
         return f"CAST({name} AS DOUBLE)" if column.kind == pa.float32() else name
+
+
+def _told(value: str) -> str:
+    """Return what tells a value from others, as bytes: texts are compared by the rules of a language, which takes the server three times as long."""
+    return f"CAST(LEFT(SHA2({value}, 256), {_DIGITS}) AS BINARY({_DIGITS}))"
 
 
 def _width(texts: pa.Array) -> int:

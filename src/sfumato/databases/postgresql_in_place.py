@@ -8,13 +8,11 @@ from typing import Any
 from sfumato.databases.in_place import Places
 from sfumato.databases.keyed_rows import same_key
 from sfumato.databases.postgresql import PostgresqlConnection
-from sfumato.databases.postgresql_rights import kept_private
+from sfumato.databases.postgresql_rights import grantee, granting, grants_of, kept_private
 from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.standing import Standing
 from sfumato.databases.table import TableColumn, TableName
 
-# how rows are written as text must not depend on whose session it is
-_SETTINGS = ("DateStyle = 'ISO, YMD'", "IntervalStyle = 'postgres'", "extra_float_digits = 1", "bytea_output = 'hex'", "lc_monetary = 'C'")
 _TABLE = """
 SELECT c.relkind = 'r', pg_has_role(c.relowner, 'USAGE'), c.relrowsecurity,
     EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid OR inhparent = c.oid)
@@ -32,13 +30,6 @@ SELECT DISTINCT 'the view ' || v.oid::regclass::text FROM pg_depend d JOIN pg_re
 UNION ALL SELECT 'the rule ' || rulename FROM pg_rewrite WHERE ev_class = %(table)s
 UNION ALL SELECT 'the trigger ' || tgname FROM pg_trigger WHERE tgrelid = %(table)s AND NOT tgisinternal
 """
-_GRANTS = """
-SELECT CASE WHEN g.grantee = 0 THEN NULL ELSE pg_get_userbyid(g.grantee) END, g.privilege_type, g.is_grantable, g.attname FROM (
-    SELECT a.*, NULL AS attname, c.relowner FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = %(table)s
-    UNION ALL SELECT a.*, t.attname, c.relowner FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid, aclexplode(t.attacl) a
-        WHERE c.oid = %(table)s
-) g WHERE g.grantee <> g.relowner AND g.grantee <> (SELECT oid FROM pg_roles WHERE rolname = current_user)
-"""
 
 
 class PostgresqlInPlace:
@@ -50,10 +41,7 @@ class PostgresqlInPlace:
         self._connection = connection
 
     def begin(self) -> None:
-        """Set how values are written."""
-        for setting in _SETTINGS:
-            self._connection.do(f"SET {setting}")
-        self._connection.commit()
+        """Do nothing: all sessions write values in one way."""
 
     def standing(self, table: TableName) -> Standing:
         """Ask the catalogue."""
@@ -120,8 +108,9 @@ class PostgresqlInPlace:
         self._connection.do(f"ANALYZE {quoted(table)}")
 
     def grants(self, table: TableName) -> list[Any]:
-        """Return who may do what, on the table and on columns."""
-        return [list(row) for row in self._connection.facts(_GRANTS, {"table": self._connection.number_of(table)})]
+        """Return who else may do what, on the table and on columns."""
+        ((ourselves,),) = self._connection.facts("SELECT current_user", [])
+        return [grant for grant in grants_of(self._connection.facts, self._connection.number_of(table)) if grant[0] != ourselves]
 
     def withhold(self, drafts: Places, lasting: Places, grants: Sequence[Any]) -> None:
         """Wait for those who are writing, take the rights of others away, and commit."""
@@ -130,7 +119,7 @@ class PostgresqlInPlace:
         for table in drafts.private:
             self._connection.do(kept_private(table))
         for who in dict.fromkeys(row[0] for row in grants):
-            self._connection.do(f"REVOKE ALL ON {quoted(drafts.table)} FROM {_who(who)} CASCADE")
+            self._connection.do(f"REVOKE ALL ON {quoted(drafts.table)} FROM {grantee(who)} CASCADE")
         self._connection.commit()
 
     def update(self, places: Places, made: Sequence[str], touched: Sequence[str], key: Sequence[str], chosen: str) -> None:
@@ -147,14 +136,8 @@ class PostgresqlInPlace:
     def give_back(self, places: Places, original: TableName, grants: Sequence[Any]) -> None:
         """Grant again what is in the ledger to those who are still there, and drop the rest, in the transaction that is going on."""
         there = {name for (name,) in self._connection.facts("SELECT rolname FROM pg_roles", [])} | {None}
-        for who, privilege, grantable, column in grants:
-            if who in there:
-                of = f" ({quoted_name(column)})" if column is not None else ""
-                more = " WITH GRANT OPTION" if grantable else ""
-                self._connection.do(f"GRANT {privilege}{of} ON {quoted(original)} TO {_who(who)}{more}")
+        for grant in grants:
+            if grant[0] in there:
+                self._connection.do(granting(original, grant))
         for table in places.private:
             self._connection.do(f"DROP TABLE IF EXISTS {quoted(table)}")
-
-
-def _who(name: str | None) -> str:
-    return "PUBLIC" if name is None else quoted_name(name)

@@ -8,11 +8,12 @@ of that before.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 
-from sfumato.databases.inside import KEY, PRINT, ROWS, Computed, Layout, labels_named, listed
+from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
@@ -28,7 +29,10 @@ _SETTINGS = (
     "jit = off",
 )
 _PLACE = "sfumato_place"
+"""The column by which rows that are alike are numbered."""
 _DRAWN = "(SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint))"
+_BY_CHANCE = f"hashtidextended(r.ctid, {_DRAWN})"
+"""What rows are ordered by: a hash of their places in the copy, which several processes can compute, under a seed that nobody learns."""
 
 
 class PostgresqlInside:
@@ -36,6 +40,7 @@ class PostgresqlInside:
 
     def __init__(self, connection: PostgresqlConnection, layout: Layout, target: TableName) -> None:
         self._connection, self._layout = connection, layout
+        self._source = connection.placed(layout.table)
         # both are nobody's, so that nobody can make two cells with one key, or a value that is taken for a missing one
         self._seed, self._missing = secrets.randbits(62), secrets.token_hex(16)
         self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
@@ -71,8 +76,12 @@ class PostgresqlInside:
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
-        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{self._by_chance()} AS {_PLACE}', *kept])} FROM {quoted(self._layout.table)}"
+        chance = [f"{self._by_chance()} AS {_PLACE}"] if self._layout.numbered else []
+        inner = f"SELECT {listed([f'{key} AS {KEY}', *chance, *kept])} FROM {quoted(self._source)}"
+        if self._layout.numbered:
+            inner = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {_PLACE}) AS {NUMBER} FROM ({inner}) i"
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner}")
+        self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
         self._count()
         self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}'")
         for table in (self._rows, self._cells):
@@ -81,42 +90,122 @@ class PostgresqlInside:
         self._is_taken = True
 
     def _count(self) -> None:
-        """Group the table itself: the transaction sees it as it was copied, and what the copy became is held against it."""
+        """Group the table itself by values: the transaction sees it as it was copied, and what the copy became is held against it.
+
+        Grouping the copy by its keys would be faster, and would not notice a copy that is wrong, or two cells that have one key.
+        """
         columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
         names = listed(name for _, name in columns)
         inner = listed(f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns)
-        computed = {each.column.name for each in self._layout.computed}
-        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(_of_source)]
-        printed = self._print(prints)
-        source = self._layout.beside(f"{quoted(self._layout.table)} s")
+        source = self._layout.beside(f"{quoted(self._source)} s")
         # by their places: the source may have columns of such names
-        grouped = f"SELECT {inner}, count(*) AS {ROWS}, {printed} AS {PRINT} FROM {source} GROUP BY {_first(len(columns))}"
+        grouped = f"SELECT {inner}, {self._sums(_of_source)} FROM {source} GROUP BY {_first(len(columns))}"
         query = f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
+    def _by_chance(self) -> str:
+        """Return what rows that are alike are numbered by: a hash of their places under a seed that nobody learns."""
+        return f"hashtidextended(ctid, {_DRAWN})" if self._connection.has_places(self._source) else "random()"
+
+    def _sums(self, refer: Callable[[str], str]) -> str:
+        """Return what is added up over the rows of a cell."""
+        computed = {each.column.name for each in self._layout.computed}
+        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(refer)]
+        return f"count(*) AS {ROWS}, {self._print(prints)} AS {PRINT}"
+
+    @contextmanager
+    def _going_to_places(self) -> Iterator[None]:
+        # a server that does not know how few groups there are would rather read all rows once more than go to the places of some
+        self._connection.do("SET enable_hashjoin = off")
+        yield
+        self._connection.do("SET enable_hashjoin = on")
+
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Return what was counted."""
         names = listed(f"c{place}" for place in range(len(self._layout.counted)))
-        query = f"SELECT {KEY}, {ROWS}, {PRINT}, {names} FROM {quoted(self._cells)}"
+        query = f"SELECT {KEY}, {ROWS}, {PRINT}, {names} FROM {quoted(self._cells)}{limited(most)}"
         return self._connection.select(query, [_key(), _rows(), _text(PRINT), *self._layout.counted])
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
-        return self._occurring(self._rows, column, self._kept[column.name])
+        return self._occurring(self._rows, column, self._kept[column.name], self._people)
 
-    def _occurring(self, table: TableName, column: TableColumn, name: str) -> tuple[int, int]:
-        grouped = f"SELECT count(*) AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {bytewise(column, name)}"
+    @property
+    def _people(self) -> str:
+        """Return how many people rows are, as far as one or several matters: rows where nothing says whose they are."""
+        subject = self._layout.subject
+        if subject is None:
+            return "count(*)"
+        person = self._hash([(subject, self._kept[subject.name])])
+        return f"CASE WHEN min({person}) = max({person}) THEN 1 ELSE 2 END"
+
+    def _occurring(self, table: TableName, column: TableColumn, name: str, people: str = "count(*)") -> tuple[int, int]:
+        grouped = f"SELECT {people} AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {bytewise(column, name)}"
         batches = self._connection.select(f"SELECT count(*), count(*) FILTER (WHERE n = 1) FROM ({grouped}) s", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
         return distinct, once
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables, and let the server look at them."""
-        for table, batch in ((self._classes, classes), (self._labels, labels_named(labels))):
-            columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in batch.schema)
-            self._connection.do(f"CREATE UNLOGGED TABLE {quoted(table)} ({columns})")
+        for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels_named(labels)))):
+            self._brought(table, decided)
+
+    def _brought(self, table: TableName, decided: Decided) -> None:
+        columns = listed(f"{quoted_name(field.name)} {called(field)}" for field in decided.schema)
+        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(table)} ({columns})")
+        for batch in decided.batches():
             self._connection.load(table, batch)
-            self._connection.do(f"ANALYZE {quoted(table)}")
+        self._connection.do(f"ANALYZE {quoted(table)}")
+
+    # --- a bench for cells that are too many to be read: what it makes is of the second transaction, and gone with it ---
+
+    @property
+    def key(self) -> TableColumn:
+        """How keys are read."""
+        return _key()
+
+    def decided_classes(self) -> str:
+        """The table of what was decided."""
+        return quoted(self._classes)
+
+    def kept_cells(self) -> str:
+        """Return the table in which the cells are anyway."""
+        return quoted(self._cells)
+
+    def value(self, place: int, name: str) -> str:
+        """Return the value itself: it is as it is read."""
+        del place
+        return name
+
+    def value_key(self, place: int, name: str) -> str:
+        """Hash a value as those of rows are hashed."""
+        return self._hash([(self._layout.counted[place], name)], read=True)
+
+    def whole(self, expression: str) -> str:
+        """Return a sum, which is of a type for any number, as a whole one."""
+        return f"({expression})::bigint"
+
+    def keep(self, query: str) -> str:
+        """Make a table that keeps no log."""
+        table = quoted(self._connection.staged_name(self._target))
+        self._connection.do(f"CREATE UNLOGGED TABLE {table} AS {query}")
+        self._connection.do(f"ANALYZE {table}")
+        return table
+
+    def bring(self, table: pa.Table) -> str:
+        """Load a table."""
+        name = self._connection.staged_name(self._target)
+        self._brought(name, Decided(table.schema, table.num_rows, lambda: iter(table.to_batches())))
+        return quoted(name)
+
+    def forget(self, table: str) -> None:
+        """Drop a table."""
+        self._connection.do(f"DROP TABLE {table}")
+
+    def ask(self, query: str, columns: Sequence[TableColumn], large: bool = False) -> Iterator[pa.RecordBatch]:
+        """Read what a query gives, some rows at a time."""
+        del large
+        return self._connection.select(query, columns)
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Join the copy with the decision; rows are put into an order by chance when the keys of their cells have been looked at for the last time.
@@ -127,19 +216,30 @@ class PostgresqlInside:
         shown = [name for name, text in columns if text is None]
         computed = {each.column.name: _typed(each.column, each.sql(self._of_copy)) for each in self._layout.computed}
         inner = listed(["c.class", *(f"{computed.get(name) or self._of_copy(name)} AS p{place}" for place, name in enumerate(shown))])
-        ordered = f"SELECT {inner} FROM {self._layout.beside(self._published)} ORDER BY r.{_PLACE}"
+        ordered = f"SELECT {inner} FROM {self._layout.beside(self._published)} ORDER BY {_BY_CHANCE}"
         places = {name: f"s.p{place}" for place, name in enumerate(shown)}
         chosen = listed(f"{places[name] if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
         joined = f"({ordered}) s JOIN {quoted(self._labels)} l USING (class)"
+        # whoever writes is busy enough
+        self._connection.do("SET parallel_leader_participation = off")
         self._connection.do(f"CREATE TABLE {quoted(staged)} AS SELECT {chosen} FROM {joined}")
+        self._connection.do("SET parallel_leader_participation = on")
         return staged
 
     @property
     def _published(self) -> str:
-        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c USING ({KEY})"
+        return f"{quoted(self._rows)} r JOIN {quoted(self._classes)} c ON c.{KEY} = r.{KEY}{self._layout.dealt('r', 'c')}"
 
     def _of_copy(self, name: str) -> str:
         return f"r.{self._kept[name]}"
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        computed = {each.column.name for each in self._layout.computed}
+        prints = [(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(self._of_copy)]
+        published = self._layout.beside(self._published)
+        query = f"SELECT r.{KEY}, c.class::bigint, count(*), {self._print(prints)} FROM {published} GROUP BY r.{KEY}, c.class"
+        return self._connection.select(query, [_key(), _rows(), _rows(), _text(PRINT)])
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by a hash of its own text, and read that where a row of each group has its place."""
@@ -151,10 +251,8 @@ class PostgresqlInside:
         )
         values = [bytewise(column, f"s.{name}") for column, name in columns]
         query = f"SELECT {listed([*values, f'g.{ROWS}', f'g.{PRINT}'])} FROM ({grouped}) g JOIN {quoted(staged)} s ON s.ctid = g.place"
-        # a server that does not know how few groups there are would rather read all rows once more than go to the places of some
-        self._connection.do("SET enable_hashjoin = off")
-        yield from self._connection.select(query, [*shown, _rows(), _text(PRINT)])
-        self._connection.do("SET enable_hashjoin = on")
+        with self._going_to_places():
+            yield from self._connection.select(query, [*shown, _rows(), _text(PRINT)])
 
     def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
         """Group what is published of the copy by what a column is made of, and by what it becomes."""
@@ -195,12 +293,6 @@ class PostgresqlInside:
                 self._connection.remove_left(self._rows)
         finally:
             self._connection.__exit__(None, None, None)
-
-    def _by_chance(self) -> str:
-        """Return what rows are ordered by: a hash of their places, which several processes can compute, under a seed that nobody learns."""
-        if not self._connection.has_places(self._layout.table):
-            return "random()"
-        return f"hashtidextended(ctid, hashoidextended(tableoid, {_DRAWN}))"
 
     def _hash(self, columns: Sequence[tuple[TableColumn, str]], read: bool = False) -> str:
         """Return a number that is the same for the same values; ``read`` says that they are bytewise already.

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
-from sfumato.databases.postgresql import DEPENDENT, PostgresqlConnection
+from sfumato.databases.postgresql import PostgresqlConnection
+from sfumato.databases.postgresql_replacing import DEPENDENT
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UsageError, suggestion
@@ -60,6 +61,11 @@ class PostgresqlLiveView:
         if reading:
             words = f"{', '.join(sorted(reading))} may read {self._source} itself, so that a masked view of it would hide nothing"
             raise UsageError(words, code="live-view-role", hint=f"REVOKE SELECT ON {self._source}, from PUBLIC too, or name other roles")
+        if self._connection.hides_rows(self._source):
+            words = (
+                f"row-level security of {self._source} would decide in the view by rules for its owner and its readers, and nobody could verify that"
+            )
+            raise UsageError(words, code="live-view-rows", hint="give the roles the table itself, or publish a copy")
         self._old()
 
     def _old(self) -> bool:
@@ -85,7 +91,6 @@ class PostgresqlLiveView:
         """Begin the transaction, and make the view within it; rights that are given by default are taken away."""
         self._connection.commit()
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        self._connection.do("SET LOCAL search_path = pg_catalog, pg_temp")
         self._connection.do(self._made(self._hidden))
         self._connection.do(self._noted(self._hidden))
         self._connection.keep_private(self._hidden)

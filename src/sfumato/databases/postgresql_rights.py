@@ -1,8 +1,11 @@
-"""Tables of PostgreSQL that nobody but their owner may read."""
+"""Who may do what with tables of PostgreSQL: all that others may, and tables that nobody but their owner may read."""
 
 from __future__ import annotations
 
-from sfumato.databases.postgresql_types import quoted
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.table import TableName
 from sfumato.errors import UsageError
 
@@ -14,6 +17,37 @@ DO $sfumato$ DECLARE who text; BEGIN
     LOOP EXECUTE 'REVOKE ALL ON ' || {name}::regclass || ' FROM ' || who || ' CASCADE'; END LOOP;
 END $sfumato$
 """
+_GRANTS = """
+SELECT CASE WHEN g.grantee = 0 THEN NULL ELSE pg_get_userbyid(g.grantee) END, g.privilege_type, g.is_grantable, g.attname FROM (
+    SELECT a.*, NULL AS attname, c.relowner FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = %(table)s
+    UNION ALL SELECT a.*, t.attname, c.relowner FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid, aclexplode(t.attacl) a
+        WHERE c.oid = %(table)s AND NOT t.attisdropped
+) g WHERE g.grantee <> g.relowner
+"""
+
+Facts = Callable[[str, Any], list[tuple[Any, ...]]]
+"""What asks the catalogue."""
+
+
+def grants_of(facts: Facts, number: int) -> list[list[Any]]:
+    """Return what others than its owner may do with a table: who, what, whether they may pass it on, and with which column, if with one alone."""
+    return [list(row) for row in facts(_GRANTS, {"table": number})]
+
+
+def granting(table: TableName, grant: Sequence[Any]) -> str:
+    """Return the statement that gives a right again."""
+    who, privilege, grantable, column = grant
+    what = privilege if column is None else f"{privilege} ({quoted_name(column)})"
+    return f"GRANT {what} ON {quoted(table)} TO {grantee(who)}{' WITH GRANT OPTION' if grantable else ''}"
+
+
+def grantee(name: str | None) -> str:
+    """Return a role as a grant names it; none is everybody.
+
+    >>> grantee(None), grantee("nurse")
+    ('PUBLIC', '"nurse"')
+    """
+    return "PUBLIC" if name is None else quoted_name(name)
 
 
 def kept_private(table: TableName) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.databases.connection import Connection
+from sfumato.databases.going_along import GoingAlong, Gone
 from sfumato.databases.keyed_rows import NUMBER, chunks, one_value, same_key
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, UsageError, suggestion
@@ -22,7 +23,7 @@ from sfumato.errors import DataError, UsageError, suggestion
 class Retained:
     """A table from which old rows are taken."""
 
-    def __init__(self, connection: Connection, table: TableName, time: str, key: Sequence[str] | None) -> None:
+    def __init__(self, connection: Connection, table: TableName, time: str, key: Sequence[str] | None, cascade: bool = False, chunk: int = 1) -> None:
         self._connection, self._table = connection, table
         columns = {column.name: column for column in connection.columns(table)}
         self._time = _known(columns, time, table)
@@ -33,10 +34,7 @@ class Retained:
         if not names:
             words = f"{table} has no primary key, and rows are deleted by their keys"
             raise UsageError(words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart")
-        referring = connection.referring(table)
-        if referring:
-            words = f"rows of {table} cannot be deleted: foreign keys of {', '.join(referring)} refer to them"
-            raise UsageError(words, code="retention-referenced", hint="retain those tables, or let their keys cascade (ON DELETE CASCADE, SET NULL)")
+        self._along, self._chunk = GoingAlong(connection, table, cascade), chunk
         self._key = [_known(columns, name, table) for name in names]
 
     def earliest(self, after: datetime | None = None) -> datetime | None:
@@ -77,7 +75,21 @@ class Retained:
         if self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)} WHERE {without}", NUMBER):
             self.forget(keys)
             raise self._not_apart("rows of {table} have no key, and could not be deleted by it")
+        try:
+            self._along.refuse_own(keys, self._names, int(self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)}")) <= self._chunk)
+        except BaseException:
+            self.forget(keys)
+            raise
         return keys
+
+    def going_along(self, keys: TableName) -> list[Gone]:
+        """Return how many rows of other tables go with those whose keys are written down, or are changed with them."""
+        return self._along.counted(keys, self._names)
+
+    @property
+    def tables_along(self) -> list[TableName]:
+        """The other tables whose rows would go with those of this one, or be changed with them."""
+        return self._along.tables
 
     def _not_apart(self, words: str) -> DataError:
         return DataError(
@@ -138,8 +150,12 @@ class Retained:
         """Return a bound of the calendar, which is nothing of the data, as SQL writes it."""
         return f"DATE '{bound.date().isoformat()}'" if pa.types.is_date(self._time.kind) else f"TIMESTAMP '{bound.isoformat(' ')}'"
 
+    @property
+    def _names(self) -> list[str]:
+        return [column.name for column in self._key]
+
     def _same(self) -> str:
-        return same_key(self._connection, [column.name for column in self._key])
+        return same_key(self._connection, self._names)
 
     def _quoted(self) -> str:
         return self._connection.quoted(self._connection.placed(self._table))

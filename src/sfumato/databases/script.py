@@ -8,7 +8,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.inside import Layout
+from sfumato.databases.inside import FIRST, KEY, LAST, Decided, Layout
 from sfumato.databases.located import inside_of
 from sfumato.databases.table import TableColumn, TableName
 
@@ -102,7 +102,9 @@ class Script:
         return set()
 
     def placed(self, table: TableName) -> TableName:
-        """Return the name of a table with that of its database."""
+        """Return the name of a table with that of its database; that of a schema of PostgreSQL was looked for where the table is."""
+        if self._address.kind == "postgresql":
+            return table
         return TableName(table.name, table.schema or ("main" if self._address.kind == "duckdb" else self._address.database))
 
     def reserve(self, table: TableName, columns: Sequence[str]) -> None:
@@ -150,9 +152,13 @@ def script(address: Address, layout: Layout, target: TableName, columns: Sequenc
     for column in (*layout.printed, *layout.read):
         inside.occurrences(column)
     keys = _KEYS.get(address.kind, pa.string())
-    classes = pa.RecordBatch.from_arrays([pa.nulls(0, keys), pa.nulls(0, pa.int32())], names=["sfumato_key", "class"])
-    inside.decide(classes, pa.RecordBatch.from_arrays([pa.nulls(0, pa.string())] * len(texts), names=texts))
+    stretch = [FIRST, LAST] if layout.numbered else []
+    columns_of = [pa.nulls(0, keys), pa.nulls(0, pa.int32()), *(pa.nulls(0, pa.int64()) for _ in stretch)]
+    classes = pa.RecordBatch.from_arrays(columns_of, names=[KEY, "class", *stretch])
+    inside.decide(Decided.of(classes), pa.RecordBatch.from_arrays([pa.nulls(0, pa.string())] * len(texts), names=texts))
     staged = inside.stage(target, columns)
     list(inside.shown(staged, texts))
+    if layout.numbered:
+        list(inside.dealt())
     inside.publish(staged, target)
     return written.statements

@@ -20,16 +20,21 @@ _ROWS = 1 << 17
 
 def copied(connection: SparkConnection, table: SparkTable, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
     """Let the workers write the rows to files of bounded size, and read these one after another."""
-    folder = connection.private()
-    with spark_errors(str(table)):
-        chosen(connection, table, columns).write.option("maxRecordsPerFile", _ROWS).parquet(f"{folder}/copy")
-    files, uri = files_of(connection.session, f"{folder}/copy")
+    yield from in_pieces(connection.session, chosen(connection, table, columns), columns, f"{connection.private()}/copy", str(table))
+
+
+def in_pieces(session: Any, frame: Any, columns: Sequence[TableColumn], folder: str, table: str) -> Iterator[pa.RecordBatch]:
+    """Return a frame in bounded pieces and in its order, by way of a private folder."""
+    with spark_errors(table):
+        frame.write.option("maxRecordsPerFile", _ROWS).parquet(folder)
+    files, uri = files_of(session, folder)
+    # the workers number their files in the order of the rows
     for name in files.names(uri):
         if name.endswith(".parquet"):
-            with spark_errors(str(table)):
+            with spark_errors(table):
                 # a file on its own is one task, and its rows come in their order
-                part = connection.session.read.option("__globPaths__", "false").parquet(f"{uri}/{name}").coalesce(1).toArrow()
-            yield refuse_damaged_text(typed(part, columns), str(table))
+                part = session.read.option("__globPaths__", "false").parquet(f"{uri}/{name}").coalesce(1).toArrow()
+            yield refuse_damaged_text(typed(part, columns), table)
 
 
 def beginning(connection: SparkConnection, table: SparkTable, columns: Sequence[TableColumn], rows: int) -> pa.RecordBatch:

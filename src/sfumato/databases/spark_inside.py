@@ -14,8 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.column_types import refuse_damaged_text
-from sfumato.databases.inside import KEY, PRINT, ROWS, Layout, labels_named
+from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Decided, Layout, labels_named
 from sfumato.databases.spark_connection import SparkConnection, as_spark
+from sfumato.databases.spark_copy import in_pieces
 from sfumato.databases.spark_prints import counted, fingerprint, printed
 from sfumato.databases.spark_release import publish, refuse_place
 from sfumato.databases.spark_session import spark_errors
@@ -43,6 +44,7 @@ class SparkInside:
         self._columns = columns
         self._classes: Any = None
         self._labels: Any = None
+        self._views: list[str] = []
         self._occurrences: dict[str, tuple[int, int]] | None = None
 
     def take_up(self) -> bool:
@@ -59,17 +61,24 @@ class SparkInside:
             copied = [bytewise(column, functions.col(f"s{names.index(column.name)}")).alias(self._short[column.name]) for column in self._columns]
             key = fingerprint(self._seed, [self._short[column.name] for column in self._layout.counted]).alias(KEY)
             chance = functions.expr(_CHANCE).alias(_ORDER)
-            frame.select(*copied).select("*", key, chance).write.parquet(f"{self._folder}/rows")
+            rows = frame.select(*copied).select("*", key, chance)
+            if self._layout.numbered:
+                rows = rows.select("*", functions.expr(f"row_number() OVER (PARTITION BY {KEY} ORDER BY {_ORDER})").alias(NUMBER))
+            rows.write.parquet(f"{self._folder}/rows")
 
-    def cells(self) -> Iterator[pa.RecordBatch]:
+    def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Group the copy by its keys and values."""
-        names = [self._short[column.name] for column in self._layout.counted]
-        prints = printed([self._short[column.name] for column in self._layout.printed])
         with spark_errors(str(self._layout.table)):
-            found = self._rows().groupBy(KEY, *names).agg(counted(), prints).select(KEY, ROWS, PRINT, *names).toArrow()
+            grouped = self._grouped()
+            found = (grouped if most is None else grouped.limit(most + 1)).toArrow()
         cells = refuse_damaged_text(typed(found, [_number(KEY), _number(ROWS), _text(PRINT), *self._layout.counted]), str(self._layout.table))
         refuse_shared_keys(cells.column(0))
         yield cells
+
+    def _grouped(self) -> Any:
+        names = [self._short[column.name] for column in self._layout.counted]
+        prints = printed([self._short[column.name] for column in self._layout.printed])
+        return self._rows().groupBy(KEY, *names).agg(counted(), prints).select(KEY, ROWS, PRINT, *names)
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of all columns that are only kept, at once; 64 bits tell values apart well enough to count them."""
@@ -77,12 +86,89 @@ class SparkInside:
             self._occurrences = self._counted_values()
         return self._occurrences[column.name]
 
-    def decide(self, classes: pa.RecordBatch, labels: pa.RecordBatch) -> None:
+    def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Hand both tables to Spark."""
         texts = labels_named(pa.RecordBatch.from_arrays([column.cast(pa.string()) for column in labels.columns], names=labels.schema.names))
+        schema = f"{KEY} bigint, class int{f', {FIRST} bigint, {LAST} bigint' if self._layout.numbered else ''}"
         with spark_errors("the classes"):
-            self._classes = self._sent(classes, f"{KEY} bigint, class int")
+            batches = list(classes.batches()) if classes.rows <= _SENT_TO_ALL else []
+            if len(batches) == 1:
+                self._classes = self._sent(batches[0], schema)
+            else:
+                folder = f"{self._folder}/classes"
+                for batch in classes.batches():
+                    self._session.createDataFrame(pa.Table.from_batches([batch]), schema=schema).write.mode("append").parquet(folder)
+                self._classes = self._read(folder)
             self._labels = self._sent(texts, ", ".join(["class int", *(f"t{place} string" for place in range(labels.num_columns))]))
+
+    # --- a bench for cells that are too many to be read: Parquet files of the private folder, each a view of the session ---
+
+    @property
+    def key(self) -> TableColumn:
+        """How keys are read."""
+        return _number(KEY)
+
+    def decided_classes(self) -> str:
+        """The table of what was decided."""
+        return self._called(self._classes)
+
+    def kept_cells(self) -> str:
+        """Group the copy, and keep what comes of it; no two cells may have one key."""
+        cells = self._kept(self._grouped())
+        with spark_errors("the cells"):
+            ((number, keys),) = self._session.sql(f"SELECT count(*), count(DISTINCT {KEY}) FROM {cells}").collect()
+        if number != keys:
+            raise _shared_keys()
+        return cells
+
+    def value(self, place: int, name: str) -> str:
+        """Return the value itself: it is as it is read."""
+        del place
+        return name
+
+    def value_key(self, place: int, name: str) -> str:
+        """Hash a value as those of rows are hashed."""
+        del place
+        return f"xxhash64(CAST({self._seed} AS BIGINT), {name} IS NULL, {name})"
+
+    def whole(self, expression: str) -> str:
+        """Return a sum: that of whole numbers is one."""
+        return f"CAST({expression} AS BIGINT)"
+
+    def keep(self, query: str) -> str:
+        """Write what a query gives to files."""
+        with spark_errors("the private tables"):
+            return self._kept(self._session.sql(query))
+
+    def bring(self, table: pa.Table) -> str:
+        """Hand a table to Spark."""
+        with spark_errors("the private tables"):
+            return self._called(self._session.createDataFrame(table))
+
+    def forget(self, table: str) -> None:
+        """Remove a view; its files go with the folder."""
+        self._session.catalog.dropTempView(table)
+        self._views.remove(table)
+
+    def ask(self, query: str, columns: Sequence[TableColumn], large: bool = False) -> Iterator[pa.RecordBatch]:
+        """Read what a query gives; what may be large is written to files of bounded size, which are read one after another, in their order."""
+        with spark_errors("the private tables"):
+            answer = self._session.sql(query).toDF(*(f"a{place}" for place in range(len(columns))))
+            if not large:
+                yield typed(answer.toArrow(), columns)
+                return
+        yield from in_pieces(self._connection.session, answer, columns, f"{self._folder}/{secrets.token_hex(4)}", "the private tables")
+
+    def _kept(self, frame: Any) -> str:
+        folder = f"{self._folder}/{secrets.token_hex(4)}"
+        frame.write.parquet(folder)
+        return self._called(self._read(folder))
+
+    def _called(self, frame: Any) -> str:
+        name = f"sfumato_{secrets.token_hex(8)}"
+        frame.createOrReplaceTempView(name)
+        self._views.append(name)
+        return name
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
         """Join the copy with the decision, deal the rows out to files by chance, and sort them by it there."""
@@ -92,10 +178,21 @@ class SparkInside:
             chosen = [
                 functions.col(self._short[name] if text is None else f"t{text}").alias(f"p{place}") for place, (name, text) in enumerate(columns)
             ]
-            joined = self._rows().join(self._classes, KEY).join(self._labels, "class").select(_ORDER, *chosen)
+            joined = self._published().join(self._labels, "class").select(_ORDER, *chosen)
             dealt = joined.repartition(_ORDER).sortWithinPartitions(_ORDER).drop(_ORDER)
             dealt.toDF(*(name for name, _ in columns)).write.parquet(f"{self._folder}/staged")
         return SparkTable(f"{self._folder}/staged", is_path=True)
+
+    def _published(self) -> Any:
+        joined = self._rows().join(self._classes, KEY)
+        return joined.where(f"{NUMBER} BETWEEN {FIRST} AND {LAST}") if self._layout.numbered else joined
+
+    def dealt(self) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by cells and classes."""
+        prints = printed([self._short[column.name] for column in self._layout.printed])
+        with spark_errors("the private copy"):
+            found = self._published().groupBy(KEY, "class").agg(counted(), prints).toArrow()
+        yield typed(found, [_number(KEY), _number("class"), _number(ROWS), _text(PRINT)])
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by its own text."""
@@ -119,10 +216,15 @@ class SparkInside:
 
     def close(self) -> None:
         """Remove what is private; the session stays."""
+        while self._views:
+            self._session.catalog.dropTempView(self._views.pop())
         self._connection.__exit__(None, None, None)
 
     def _rows(self) -> Any:
-        return self._session.read.option("__globPaths__", "false").parquet(f"{self._folder}/rows")
+        return self._read(f"{self._folder}/rows")
+
+    def _read(self, folder: str) -> Any:
+        return self._session.read.option("__globPaths__", "false").parquet(folder)
 
     def _sent(self, batch: pa.RecordBatch, schema: str) -> Any:
         """Return a small table; it goes to every worker, unless it is too large for that."""
@@ -130,6 +232,13 @@ class SparkInside:
 
         frame = self._session.createDataFrame(pa.Table.from_batches([batch]), schema=schema)
         return functions.broadcast(frame) if batch.num_rows <= _SENT_TO_ALL else frame
+
+    def _person(self) -> Any:
+        """Return whose a row is, as a number; the same of all where nothing says it."""
+        from pyspark.sql import functions
+
+        subject = self._layout.subject
+        return functions.lit(0) if subject is None else fingerprint(self._seed, [self._short[subject.name]])
 
     def _counted_values(self) -> dict[str, tuple[int, int]]:
         from pyspark.sql import functions
@@ -140,11 +249,13 @@ class SparkInside:
                 functions.struct(
                     functions.lit(place).alias("place"),
                     functions.when(functions.col(name).isNotNull(), functions.xxhash64(name)).alias("value"),
+                    self._person().alias("person"),
                 )
                 for place, name in enumerate(self._short[column.name] for column in columns)
             ]
-            each = self._rows().select(functions.explode(functions.array(*pairs)).alias("pair")).select("pair.place", "pair.value")
-            values = each.where("value IS NOT NULL").groupBy("place", "value").agg(counted())
+            each = self._rows().select(functions.explode(functions.array(*pairs)).alias("pair")).select("pair.place", "pair.value", "pair.person")
+            people = counted() if self._layout.subject is None else functions.expr(f"IF(min(person) = max(person), 1, 2) AS {ROWS}")
+            values = each.where("value IS NOT NULL").groupBy("place", "value").agg(people)
             once = functions.sum(functions.when(functions.col(ROWS) == 1, 1).otherwise(0))
             found = values.groupBy("place").agg(functions.count(functions.lit(1)), once).collect()
         told = {int(place): (int(distinct), int(alone)) for place, distinct, alone in found}
@@ -157,7 +268,11 @@ def refuse_shared_keys(keys: pa.Array) -> None:
     >>> refuse_shared_keys(pa.array([1, 2]))
     """
     if len(keys.unique()) < len(keys):
-        raise UnreachableError("two cells have one key by chance; nothing has been published", code="spark-keys", hint="run again")
+        raise _shared_keys()
+
+
+def _shared_keys() -> UnreachableError:
+    return UnreachableError("two cells have one key by chance; nothing has been published", code="spark-keys", hint="run again")
 
 
 def _number(name: str) -> TableColumn:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 
@@ -33,6 +34,21 @@ class ForeignKey:
     columns: tuple[str, ...]
     table: TableName
     referred: tuple[str, ...]
+
+
+OnDelete = Literal["refused", "held", "deleted", "emptied"]
+"""What a foreign key does when rows are deleted to which others refer: it refuses that, at once or at the end of the statement; or the others go too;
+or they get another value in its columns."""
+
+
+@dataclass(frozen=True)
+class Referring:
+    """Columns of a table by which its rows refer to rows of another one, or of the same, and what becomes of them when those are deleted."""
+
+    table: TableName
+    columns: tuple[str, ...]
+    referred: tuple[str, ...]
+    on_delete: OnDelete
 
 
 @dataclass(frozen=True)

@@ -1,64 +1,125 @@
 """Brackets beside a total: who takes what most people have at least and at most from the total of all is left with bounds of the others.
 
 Coarse values tell nobody's own. But forty of them that are known within ten leave four hundred for the one who is not shown, and where that one has
-half a million it is as if it were told. What is left must not be narrower than a tenth of what was open before: of the widths of those people's own
-brackets, or of the range of the whole column where nothing is shown of them.
+half a million it is as if it were told. Of any fewer than k people what they add together must stay open by a tenth of what was open of one of them.
+
+How much is open is said by intervals themselves, where several views show some by what these have in common. Of any other label nobody can say from
+its text how wide it is: there as little is taken for open of others as the numbers of the table that have the same labels are apart, and as much of
+those whom it is about as the numbers of the whole column are. So what is refused may be harmless, and what passes is not told.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.hierarchy import interval_ends
-from sfumato.core.number_columns import numbers_of
+from sfumato.core.kernels.grouping import group_columns
 
 NARROW = 0.1
 Numbers = NDArray[np.float64]
+Rows = NDArray[np.bool_]
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_INTERVAL = re.compile(rf"\[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})[\])]|(?P<below><=? )(?P<top>{_NUMBER})|(?P<above>>=? )(?P<bottom>{_NUMBER})")
 
 
-def widths_of(labels: pa.Array, codes: NDArray[np.int32], originals: Numbers) -> Numbers:
-    """Return how wide the bracket is in which each number is known by the label that stands for it; infinite where nothing says so.
+@dataclass(frozen=True, eq=False)
+class Bracketed:
+    """What a column of a view says of numbers, by rows of the source.
 
-    An interval says it itself. Of other labels it is how far apart the numbers are that have them, and at least as in most brackets: one in which
-    there happen to be few is no narrower. Labels each of which stands for one number are no brackets.
-
-    >>> labels, codes = pa.array(["1**", "2**", "x"]), np.array([0, 0, 1, 1, 2], np.int32)
-    >>> widths_of(labels, codes, np.array([100.0, 190, 200, 210, 999])).tolist()
-    [90.0, 90.0, 50.0, 50.0, 50.0]
+    ``codes`` say who are shown alike, -1 where nothing is shown; ``low`` and ``high`` are the bounds between which ``stated`` rows are known to be.
+    Of rows ``by_chance`` nobody can say what is open.
     """
-    there = (codes >= 0) & np.isfinite(originals)
-    low, high = np.full(len(labels), np.inf), np.full(len(labels), -np.inf)
-    np.minimum.at(low, codes[there], originals[there])
-    np.maximum.at(high, codes[there], originals[there])
-    apart = np.where(high > low, high - low, np.nan)
-    typical = float(np.median(apart[~np.isnan(apart)])) if (~np.isnan(apart)).any() else np.inf
-    ends = [interval_ends(str(label)) or (None, None) for label in labels.to_pylist()]
-    said = numbers_of(pa.array([last for _, last in ends], pa.string())) - numbers_of(pa.array([first for first, _ in ends], pa.string()))
-    found = np.append(np.where(np.isnan(said), np.fmax(apart, typical), said), np.inf)
-    return np.where(there, found[codes], np.inf)
+
+    codes: NDArray[np.int64]
+    low: Numbers
+    high: Numbers
+    stated: Rows
+    by_chance: Rows
+
+    @classmethod
+    def of_nothing(cls, rows: int) -> Bracketed:
+        """Return what a column says that shows nothing."""
+        nobody = np.zeros(rows, bool)
+        return cls(np.full(rows, -1, np.int64), np.full(rows, -np.inf), np.full(rows, np.inf), nobody, nobody.copy())
 
 
-def few_left(groups: NDArray[np.int64], widths: Numbers, people: NDArray[np.int32], least: int, spread: float) -> int | None:
-    """Return of how few people the total of a group and the brackets of all others leave less than a tenth open; None where of none.
+def stated_bounds(labels: pa.Array) -> tuple[Numbers, Numbers]:
+    """Return the bounds that intervals state, infinite where they have none on a side; NaN for what is no interval.
 
-    ``widths`` has the bracket of each row, 0 where its value is known; ``spread`` is how far apart the values of the column are.
+    >>> [bounds.tolist() for bounds in stated_bounds(pa.array(["[20, 29]", "[20, 30)", "< 18", ">= 65", "old"]))]
+    [[20.0, 20.0, -inf, 65.0, nan], [29.0, 30.0, 18.0, inf, nan]]
+    """
+    low, high = np.full((2, len(labels)), np.nan)
+    for place, label in enumerate(labels.to_pylist()):
+        found = _INTERVAL.fullmatch(str(label))
+        if found is not None:
+            low[place] = float(found["low"] or found["bottom"] or -np.inf)
+            high[place] = float(found["high"] or found["top"] or np.inf)
+    return low, high
 
-    >>> few_left(np.zeros(5, np.int64), np.array([1.0, 1, 1, 1, np.inf]), np.arange(5, dtype=np.int32), 2, 500.0)
+
+def opened(shown: Sequence[Bracketed], added: Numbers, parts: Numbers | None) -> tuple[Numbers, Numbers]:
+    """Return how much is open of what each row adds to a total, beside what columns show: at least, and at most.
+
+    ``parts`` say how often its number goes into what a row adds; None where that is made of it in another way, so that bounds say nothing of it.
+
+    >>> low, high, stated = np.array([1.0, 1, -np.inf]), np.array([9.0, 9, np.inf]), np.array([True, True, False])
+    >>> interval = Bracketed(np.array([0, 0, -1]), low, high, stated, np.zeros(3, bool))
+    >>> [each.tolist() for each in opened([interval], np.array([2.0, 3, 50]), np.ones(3))]
+    [[8.0, 8.0, inf], [8.0, 8.0, 48.0]]
+    """
+    spread = float(np.ptp(added[np.isfinite(added)])) if np.isfinite(added).any() else 0.0
+    low, high = np.max([each.low for each in shown], axis=0), np.min([each.high for each in shown], axis=0)
+    there = np.any([each.codes >= 0 for each in shown], axis=0)
+    stated = there & np.all([(each.codes < 0) | each.stated for each in shown], axis=0)
+    widths = np.maximum(high - low, 0) * np.abs(1.0 if parts is None else parts)
+    known = widths == 0
+    if parts is None:
+        stated, widths = stated & known, np.where(known, 0.0, np.inf)
+    apart = _apart([each.codes for each in shown], added)
+    least = np.where(there, np.where(stated & np.isfinite(widths), widths, apart), np.inf)
+    return least, np.where(there, np.minimum(widths, spread), spread)
+
+
+def few_left(groups: NDArray[np.int64], open_of_others: Numbers, open_before: Numbers, people: NDArray[np.int32], least: int) -> int | None:
+    """Return of how few people the total of a group leaves less than a tenth open, beside what is known of all others; None where of none.
+
+    >>> widths, before = np.array([1.0, 1, 1, 1, np.inf]), np.array([1.0, 1, 1, 1, 500])
+    >>> few_left(np.zeros(5, np.int64), widths, before, np.arange(5, dtype=np.int32), 2)
     1
+    >>> few_left(np.zeros(12, np.int64), np.full(12, 10.0), np.full(12, 10.0), np.arange(12, dtype=np.int32), 12) is None
+    True
     """
     rows = np.flatnonzero(groups >= 0)
-    pairs, member = np.unique(np.stack([groups[rows], people[rows]], axis=1), axis=0, return_inverse=True)
-    of_person = np.bincount(member.ravel(), widths[rows], minlength=len(pairs))
-    open_before = np.bincount(member.ravel(), np.minimum(widths[rows], spread), minlength=len(pairs))
-    order = np.lexsort((-of_person, pairs[:, 0]))
-    starts = np.flatnonzero(np.diff(pairs[order, 0], prepend=-1))
-    found: list[int] = []
-    for widest in np.split(order, starts[1:]):
-        for few in range(1, min(least, len(widest))):
-            left = of_person[widest[few:]].sum()
-            if left < NARROW * open_before[widest[:few]].sum():
-                found.append(few)
-                break
-    return min(found, default=None)
+    if not len(rows):
+        return None
+    member, some = group_columns([groups[rows], people[rows]], [int(groups.max()) + 1, int(people.max()) + 1])
+    of_group = groups[rows][some]
+    widths, before = (np.bincount(member, each[rows]) for each in (open_of_others, open_before))
+    widest = np.zeros(int(groups.max()) + 1)
+    np.maximum.at(widest, of_group, before)
+    order = np.lexsort((-widths, of_group))
+    starts = np.flatnonzero(np.diff(of_group[order], prepend=-1))
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    for few in range(1, least):
+        beyond = order[rank >= few]
+        left = np.bincount(of_group[beyond], widths[beyond], minlength=len(widest))
+        if (left < NARROW * widest).any():
+            return few
+    return None
+
+
+def _apart(codes: Sequence[NDArray[np.int64]], added: Numbers) -> Numbers:
+    """Return how far apart the numbers are that rows add which are shown alike in all columns."""
+    alike, firsts = group_columns([each + 1 for each in codes], [int(each.max(initial=-1)) + 2 for each in codes])
+    low, high = np.full(len(firsts), np.inf), np.full(len(firsts), -np.inf)
+    there = np.isfinite(added)
+    np.minimum.at(low, alike[there], added[there])
+    np.maximum.at(high, alike[there], added[there])
+    found: Numbers = np.where(high > low, high - low, 0.0)[alike]
+    return found

@@ -220,8 +220,9 @@ def _refused(plan: Plan, hierarchies: Mapping[str, Hierarchy], outside: Mapping[
 def _refuse_too_many(plan: Plan, refused: int, rows: int) -> None:
     limit = plan.resolved.policy.suppression_limit
     if refused > most_suppressed(plan, rows):
+        number = f"{refused} of {number_of(rows, 'row')} {'has' if refused == 1 else 'have'}"
         raise PromiseError(
-            f"{refused} of {rows} rows have a value outside a hierarchy and would be suppressed; the limit is {limit}",
+            f"{number} a value outside a hierarchy and would be suppressed; the limit is {limit}",
             code="suppression-limit",
             hint=f"suppression_limit: {_at_least(refused / rows)}, or complete the hierarchies",
         )

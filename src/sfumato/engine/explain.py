@@ -7,6 +7,8 @@ import pyarrow as pa
 from sfumato.core import canonical
 from sfumato.core.mask import Reversible
 from sfumato.core.masked_column import MaskedColumn
+from sfumato.core.memory import MEMORY as BUDGET
+from sfumato.core.memory import most_cells
 from sfumato.core.record import record_of
 from sfumato.core.relaxed_search import deals_out
 from sfumato.core.standard_streams import in_words
@@ -16,6 +18,7 @@ from sfumato.databases.located import Located
 from sfumato.engine.inside import not_inside
 from sfumato.engine.live_view import live_view_steps
 from sfumato.engine.plan import Plan, Plans
+from sfumato.engine.search_elsewhere import undivided
 from sfumato.errors import first_few
 from sfumato.sinks.live_view import LiveView
 from sfumato.sinks.sql import Sql
@@ -24,7 +27,8 @@ _INFERRED = "whole numbers, decimals, dates, timestamps or IP addresses where al
 
 _RELAXED = (
     "Let boxes overlap: rows that are alike may be published differently, which of them is left to chance, and every class keeps the promises. "
-    "Whoever knows somebody's values finds several classes that they may be in; two runs deal the rows out differently, so publish one of them."
+    "Whoever knows somebody's values finds several classes that they may be in; two runs deal the rows out differently, so publish one of them. "
+    "Strict boxes may lose less; the record says what they would have lost."
 )
 
 
@@ -35,6 +39,7 @@ def explain(plan: Plan) -> list[str]:
     policy, in_place = plan.resolved.policy, _in_place(plan)
     scan = plan.source.scan()
     steps = [f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}."]
+    steps += [f"Mind that {words}." for words in plan.told]
     for name, form in policy.formats.items():
         written = form.form()
         clocks = f" by the clocks of {written.time_zone}" if written.time_zone else ""
@@ -143,14 +148,22 @@ def _where(plan: Plan) -> str:
             return (
                 f"Do all of this inside {place}, by DuckDB in this process, with at most {MEMORY >> 20} MiB beside what is counted: copy the columns "
                 "into a temporary table, count which values occur together, write the release under a private name, and measure every promise on "
-                "its text."
+                f"its text. {_when_too_many(plan)}"
             )
         return (
             f"Do all of this inside {place}: copy the columns into a private table, count which values occur together, which is all that is read, "
-            "write the release under a private name, and measure every promise on its text."
+            f"write the release under a private name, and measure every promise on its text. {_when_too_many(plan)}"
         )
     here = "Write the release under a private name, read it back, and measure every promise on its text."
     return f"Work in this process, on a private copy of the rows, because {reason}. {here}" if isinstance(plan.source, Located) else here
+
+
+def _when_too_many(plan: Plan) -> str:
+    """Return what becomes of more combinations than this process may hold."""
+    most = most_cells(len(dict.fromkeys([*plan.quasi_identifiers, *plan.watched])))
+    reason = undivided(plan)
+    become = "the run stops, because " + reason if reason is not None else "they are cut there until the fragments fit"
+    return f"Where more than {most:,} combinations occur ({BUDGET}), {become}."
 
 
 def _order(plan: Plan) -> str:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from sfumato.core.relaxed_search import deals_out
-from sfumato.databases.address import Address
+from sfumato.databases.address import Address, Kind
 from sfumato.databases.inside import Layout
 from sfumato.databases.key_servers import allowed_on
 from sfumato.databases.located import Located, LocatedSink
 from sfumato.databases.masks_there import MasksThere, needed
-from sfumato.databases.pads import ALIAS
 from sfumato.databases.script import script, spark_steps
+from sfumato.databases.table import TableName
 from sfumato.engine.plan import Plan
 from sfumato.errors import nothing_to_resume
 from sfumato.stores._inside import InsideStore
@@ -30,7 +30,7 @@ def inside(views: Mapping[str, Plan], resume: bool = False) -> Mapping[str, Plan
 
 
 def _store(plan: Plan, source: Any, sink: Any, resume: bool) -> Any:
-    return InsideStore(source, sink, plan.kept, _masks(plan, sink.address), resume)
+    return InsideStore(source, sink, plan.kept, _masks(plan, sink.address), resume, deals_out(plan.resolved.algorithm))
 
 
 def _masks(plan: Plan, address: Address) -> MasksThere:
@@ -48,15 +48,22 @@ def statements(plan: Plan) -> list[str]:
     with plan.source.connected() as connection:
         known = {column.name: column for column in connection.columns(plan.source.table_name)}
         computed = [each for each in masks.computed(connection, plan.sink.address.kind, known).values() if each is not None]
+        source, target = (_placed(connection, plan.sink.address.kind, table) for table in (plan.source.table_name, plan.sink.table_name))
     if plan.sink.address.kind == "spark":
         return spark_steps(plan.source.table_name, plan.sink.table_name, plan.quasi_identifiers)
-    coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched])
+    subject = plan.resolved.policy.subject
+    coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched, *([] if subject is None else [subject])])
     counted, kept, read = ([known[name] for name in names] for names in (coded, plan.kept, needed(computed)))
-    pads = f"sfumato_keys {ALIAS}" if masks.planned.held else None
-    layout = Layout(plan.source.table_name, counted, kept, computed, read, pads)
+    numbered, whose = deals_out(plan.resolved.algorithm), None if subject is None else known[subject]
+    layout = Layout(source, counted, kept, computed, read, masks.shown, subject=whose, numbered=numbered)
     texts = iter(range(2 * len(known)))
     columns = [(shown, next(texts) if name in plan.quasi_identifiers else None) for name in plan.published for shown in plan.shown_as(name)]
-    return script(plan.sink.address, layout, plan.sink.table_name, columns)
+    return script(plan.sink.address, layout, target, columns)
+
+
+def _placed(connection: Any, kind: Kind, table: TableName) -> TableName:
+    """Return the name of a table with that of its schema, where a database looks for tables in several; the statements have no other."""
+    return connection.placed(table) if kind == "postgresql" else table
 
 
 def not_inside(plan: Plan, views: int = 1) -> str | None:
@@ -71,10 +78,6 @@ def not_inside(plan: Plan, views: int = 1) -> str | None:
         return "several tables are published together"
     if views > 1:
         return "several views are made of one source"
-    if plan.resolved.policy.subject is not None:
-        return "people are counted by a subject"
-    if deals_out(plan.resolved.algorithm):
-        return "rows that are alike are dealt out by chance"
     if not plan.quasi_identifiers:
         return "no column is generalised"
     if getattr(plan.sink, "classes", None) is not None:
@@ -93,6 +96,9 @@ def _masked_here(plan: Plan, source: Located, sink: LocatedSink) -> list[str]:
     masks = _masks(plan, sink.address)
     if not masks.masks:
         return []
+    if plan.resolved.policy.subject is not None:
+        # what a mask tells of people is measured by whose the rows are, and a release does not say that
+        return list(masks.masks)
     own = [name for name in masks.masks if name in plan.watched or plan.resolved.policy.columns[name].unique]
     with source.connected() as connection:
         columns = {column.name: column for column in connection.columns(source.table_name)}

@@ -40,7 +40,7 @@ NOTES = (
     "was made",
     "it is access control and no anonymisation: nothing was promised, and readers may ask it as often as they like, with any condition on "
     "what it shows",
-    "how it is made, the settings of its masks among it, can be read by those who may read it",
+    "how it is made, the settings of its masks among it, can be read by those who may read it, and is in the server's log of statements",
     "a value that comes later and that a mask cannot take is shown as nothing, or makes reading fail",
 )
 """What the record says of every live view."""
@@ -174,7 +174,7 @@ def _record(run: LiveViewRun, effects: Mapping[str, Effect], rows: int, timings:
         files=[str(place) for place in run.sink.places()],
         release_columns=plan.released,
         fingerprints={},
-        notes=[*NOTES, who, *removed, *warned, *mask_notes(plan, effects)],
+        notes=[*NOTES, *plan.told, who, *removed, *warned, *mask_notes(plan, effects)],
     )
 
 

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sfumato.core.hierarchy import Hierarchy
-from sfumato.core.interfaces import ChoosySink, ClassSink, Identified, Promise, RangeSink, Sink, Source, Store
+from sfumato.core.interfaces import ChoosySink, ClassSink, Identified, Promise, RangeSink, Sink, Source, Store, TellingSource
 from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext, type_of_arrow
 from sfumato.core.mask_effect import Made
 from sfumato.core.mistakes import key_text
+from sfumato.core.moved_together import MovedTogether
 from sfumato.core.nested_types import nested_type
 from sfumato.core.publication import published_names
 from sfumato.engine.as_published import as_published
@@ -56,6 +57,8 @@ class Plan:
     unnamed: Sequence[str] = ()
     keys: Keys = field(default_factory=Keys)
     rehearsal: Rehearsal | None = None
+    told: Sequence[str] = ()
+    """What the record says of the source, beside what is found out about its rows."""
 
     @property
     def quasi_identifiers(self) -> list[str]:
@@ -119,13 +122,17 @@ class Plan:
         kinds = ((field.name, nested_type(field)) for field in self.schema)
         return {name: kind for name, kind in kinds if kind is not None}
 
+    @cached_property
+    def _moved(self) -> MovedTogether:
+        return MovedTogether()
+
     def context(self, column: str, ladder: Hierarchy | None = None) -> MaskContext:
         """Return what the mask of a column may need."""
         policy = self.resolved.policy
         # tables are joined by their pseudonyms, views are not
         domain = own_domain(self.resolved.identity, "" if self.resolved.part == "table" else self.view)
         kind, people = policy.columns[column].type, self.threshold
-        return MaskContext(column, domain, self.keys, kind, policy.subject, people, ladder, rehearsal=self.rehearsal)
+        return MaskContext(column, domain, self.keys, kind, policy.subject, people, ladder, rehearsal=self.rehearsal, moved=self._moved)
 
     @property
     def threshold(self) -> int:
@@ -192,7 +199,7 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
     source = translated(origin, schema, first)
     plans = {}
     for name, each in resolved.views.items():
-        plans[name] = _planned(name, each, source, schema)
+        plans[name] = _planned(name, each, source, schema, told_of(origin))
         with in_view(name, each.own):
             _refuse_the_source(plans[name], origin)
             _refuse_release(plans[name])
@@ -218,7 +225,7 @@ def _plans_of_tables(resolved: ResolvedViews, data: Any) -> Plans:
             with tables.mistakes(name):
                 source = tables.source(name)
                 schema = source.describe()
-                plans[name] = _planned(name, each, translated(source, schema, each), schema)
+                plans[name] = _planned(name, each, translated(source, schema, each), schema, told_of(source))
                 _refuse_in_place(plans[name])
                 _refuse_release(plans[name])
         with tables.told():
@@ -228,12 +235,17 @@ def _plans_of_tables(resolved: ResolvedViews, data: Any) -> Plans:
     return Plans(plans, {}, {}, are_tables=True, links=links, lost_keys=lost)
 
 
-def _planned(name: str, resolved: Resolved, source: Source, schema: pa.Schema) -> Plan:
+def _planned(name: str, resolved: Resolved, source: Source, schema: pa.Schema, told: Sequence[str]) -> Plan:
     """Return the plan of a view or a table, whose columns are those of the source."""
     view, unnamed = remove_unnamed(missing_as_read(resolved), schema)
     compare_columns(view, source, schema)
     store: Store = find("stores", "duckdb")()
-    return Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed)
+    return Plan(view, source, view.sink or find("sinks", "memory")(), store, schema, name, unnamed, told=told)
+
+
+def told_of(source: Source) -> Sequence[str]:
+    """Return what a reader of the record should know of a source, after it was described."""
+    return source.told() if isinstance(source, TellingSource) else ()
 
 
 def _refuse_release(plan: Plan) -> None:

@@ -14,6 +14,7 @@ from sfumato.engine.in_place_checks import refuse_in_place
 from sfumato.engine.live_view import refuse_live_view
 from sfumato.engine.outline import outline
 from sfumato.engine.plan import AnyPolicy, make_plans
+from sfumato.engine.retain import retention_steps
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.resolve import Part
 from sfumato.policy.stream_checks import is_stream
@@ -77,7 +78,8 @@ def plan(policy: AnyPolicy, data: Any = None) -> PlanView:
     made = make_plans(loaded, data)
     refuse_in_place(made)
     refuse_live_view(made)
-    views = {name: PlanView(explain(each), outline(each)) for name, each in made.views.items()}
+    retained = retention_steps(loaded, made)
+    views = {name: PlanView([*explain(each), *retained], outline(each)) for name, each in made.views.items()}
     return views[""] if "" in views else PlanView([], {}, views, explain_together(made), "table" if made.are_tables else "view")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from importlib.metadata import version
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.elsewhere import FrequenciesElsewhere
 from sfumato.core.frequencies import Frequencies
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask_effect import Effect
@@ -81,31 +83,56 @@ def _coarse(result: PromiseResult) -> PromiseResult:
 def _measures(
     plan: Plan, counted: Counted, recoding: Recoding, verified: Verified, suppressed: int, hidden: bool, k: int
 ) -> dict[str, dict[str, Any]]:
-    frequencies = counted.frequencies
-    rows_before = frequencies.combination_rows
-    combination = _alike(frequencies, counted)
     if 0 < suppressed < k:
         suppressed = 0
-    if hidden:
-        # a few rows that were left out must not be countable from what is said of the table before
-        rows_before = np.where(recoding.suppressed, 0, rows_before)
-    rows_before = np.bincount(combination, rows_before).astype(np.int64)
-    rows_before = rows_before[rows_before > 0]
+    before = _before(counted, recoding, hidden)
     weights = [plan.resolved.policy.columns[name].weight for name in plan.quasi_identifiers]
-    sizes_before = class_sizes(rows_before, k)
+    sizes_before = class_sizes(before.rows, k, numbers=before.numbers)
     for name in ("smallest_class", "median_class", "largest_class"):
         sizes_before[name] = people(sizes_before[name], k)
     nothing_lost = [(name, np.full(1, 1 / max(1, leaves)), np.zeros(1), np.ones(1, np.int64), leaves) for name, _, _, _, leaves in verified.columns]
-    people_before = frequencies.classes(np.where(recoding.suppressed, np.int32(-1), combination) if hidden else combination).sizes
-    risks = {"before": people_before[people_before > 0], "after": verified.classes.sizes}
+    after = verified.classes.sizes
+    risks = {"before": (before.people, before.numbers), "after": (after, np.ones(len(after), np.int64))}
     told = {
-        when: {"risk": _told(reidentification(sizes) | {"separation": separation(sizes), "distinction": distinction(sizes)}, int(sizes.sum()), k)}
-        for when, sizes in risks.items()
+        when: {
+            "risk": _told(
+                reidentification(sizes, numbers) | {"separation": separation(sizes, numbers), "distinction": distinction(sizes, numbers)},
+                int((sizes * numbers).sum()),
+                k,
+            )
+        }
+        for when, (sizes, numbers) in risks.items()
     }
     return {
         "before": sizes_before | information_loss(nothing_lost, weights) | told["before"],
         "after": class_sizes(verified.classes.rows, k, suppressed) | information_loss(verified.columns, weights, suppressed) | told["after"],
     }
+
+
+@dataclass(frozen=True, eq=False)
+class _Before:
+    """The combinations of the table as it was: how many rows and people those of each kind have, and how many are of that kind."""
+
+    rows: NDArray[np.int64]
+    people: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+
+
+def _before(counted: Counted, recoding: Recoding, hidden: bool) -> _Before:
+    """Return the sizes before; a few rows that were left out must not be countable from what is said of the table then, where ``hidden``."""
+    frequencies = counted.frequencies
+    if isinstance(frequencies, FrequenciesElsewhere):
+        left_out = frequencies.combination_rows[recoding.suppressed] if hidden else np.empty(0, np.int64)
+        sizes, places = np.unique(np.append(frequencies.sizes, left_out), return_inverse=True)
+        numbers = np.bincount(places, np.append(frequencies.numbers, np.full(len(left_out), -1)), minlength=len(sizes)).astype(np.int64)
+        there = numbers > 0
+        return _Before(sizes[there], sizes[there], numbers[there])
+    combination = _alike(frequencies, counted)
+    rows = np.where(recoding.suppressed, 0, frequencies.combination_rows) if hidden else frequencies.combination_rows
+    rows = np.bincount(combination, rows).astype(np.int64)
+    people = frequencies.classes(np.where(recoding.suppressed, np.int32(-1), combination) if hidden else combination).sizes
+    rows, people = rows[rows > 0], people[people > 0]
+    return _Before(rows, people, np.ones(len(rows), np.int64))
 
 
 def _alike(frequencies: Frequencies, counted: Counted) -> NDArray[np.int32]:
@@ -186,6 +213,7 @@ def _nothing_left(plan: Plan, counted: Counted, name: str) -> str:
 
 def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     notes = [] if counted.rows else ["the source has no rows: an empty table was published"]
+    notes += plan.told
     if not plan.resolved.promises:
         notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")
     if isinstance(plan.sink, InPlaceSink):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.record import RunRecord
 from sfumato.databases.archive import BATCH, Archive
 from sfumato.databases.connection import Connection
+from sfumato.databases.going_along import Gone
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.located import Located
 from sfumato.databases.retained import Retained
@@ -43,13 +44,17 @@ _TOO_SMALL = ("promise-impossible", "suppression-limit", "nothing-left")
 
 @dataclass(frozen=True)
 class Batch:
-    """What became of the rows of a period: archived and deleted, deleted only, or left where they are because they are too few."""
+    """What became of the rows of a period: archived and deleted, deleted only, or left where they are because they are too few.
+
+    ``along`` are rows of other tables that went with them, or were changed with them, by foreign keys.
+    """
 
     name: str
     outcome: Literal["archived", "finished", "deleted", "waiting"]
     rows: int
     deleted: int = 0
     record: RunRecord | None = None
+    along: Sequence[Gone] = ()
 
 
 @dataclass(frozen=True)
@@ -74,10 +79,41 @@ def retain(policy: AnyPolicy, now: datetime | None = None, progress: Progress | 
     moment = (now or datetime.now(UTC)).astimezone(UTC).replace(tzinfo=None)
     with source.connected() as connection, connection.alone(f"retain {connection.identity(source.table_name)}"):
         connection.claim(f"retain {connection.identity(source.table_name)}")
-        retained = Retained(connection, source.table_name, retention.column, retention.key)
+        retained = _retained(connection, source.table_name, retention)
         work = _Work(loaded, plans, plan, retention, retained, connection, sink, progress or Quiet())
         batches = [*work.finish(), *work.archive(moment - periods.age(retention.older_than))]
         return Outcome(batches, retained.without_time())
+
+
+def _retained(connection: Connection, table: TableName, retention: Retention) -> Retained:
+    return Retained(connection, table, retention.column, retention.key, retention.cascade == "accept", retention.chunk)
+
+
+def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
+    """Return what ``sfumato retain`` would do, one sentence a step, and refuse what stands against it; nothing where rows are not retained."""
+    if loaded.policy.retention is None:
+        return []
+    plan, retention = _asked(loaded, plans)
+    source: Any = plan.source
+    sink: Any = plan.sink
+    with source.connected() as connection:
+        tables = _retained(connection, source.table_name, retention).tables_along
+        acting = [*connection.acting(source.table_name, "DELETE"), *_acting_on_archive(sink)]
+    along = f"With them rows of {', '.join(map(str, tables))} go, or are changed, by foreign keys; the record of a batch says how many."
+    triggers = f"Mind that {', '.join(acting)} {'act' if len(acting) > 1 else 'acts'} by itself when rows are archived or deleted."
+    return [
+        f"With sfumato retain do so for the rows of each {retention.period} that ended {retention.older_than} ago, append each as a batch, and "
+        "delete them from the source by their keys.",
+        *([along] if tables else []),
+        *([triggers] if acting else []),
+    ]
+
+
+def _acting_on_archive(sink: Sql) -> list[str]:
+    with sink.connected() as connection:
+        if connection.identity(sink.table_name) is None:
+            return []
+        return [f"{name} of the archive" for name in connection.acting(sink.table_name, "INSERT")]
 
 
 def _asked(loaded: Loaded, plans: Plans) -> tuple[Plan, Retention]:
@@ -127,7 +163,8 @@ class _Work:
                 elif not self.retained.has(keys):
                     raise _keys_missing(line.batch)
                 else:
-                    found.append(Batch(line.batch, "finished", line.rows, self._delete(line.batch, archive)))
+                    along = self.retained.going_along(keys)
+                    found.append(Batch(line.batch, "finished", line.rows, self._delete(line.batch, archive), along=along))
         return found
 
     def archive(self, before: datetime) -> list[Batch]:
@@ -154,22 +191,23 @@ class _Work:
             keys = self.retained.begin(name, period.first, period.end)
             deleted: list[int] = []
             try:
+                along = self.retained.going_along(keys)
                 copy = self._copied(keys)
                 rows = sum(batch.num_rows for batch in copy.source.batches([]))
                 together = self._one_database and rows <= self.retention.chunk
-                record = self._release(copy, name, rows, partial(self._deleted_within, keys, deleted) if together else None)
+                record = self._release(copy, name, rows, along, partial(self._deleted_within, keys, deleted) if together else None)
             except PromiseError as error:
                 if error.code not in _TOO_SMALL:
                     self._forget_unless_archived(name, keys)
                     raise
-                return self._too_few(name, archive, keys, rows)
+                return self._too_few(name, archive, keys, rows, along)
             except BaseException:
                 self._forget_unless_archived(name, keys)
                 raise
             if together:
                 self.retained.forget(keys)
-                return Batch(name, "archived", rows, sum(deleted), record)
-            return Batch(name, "archived", rows, self._delete(name, archive), record)
+                return Batch(name, "archived", rows, sum(deleted), record, along)
+            return Batch(name, "archived", rows, self._delete(name, archive), record, along)
 
     def _forget_unless_archived(self, name: str, keys: TableName) -> None:
         """Remove the list of a batch that did not come to be; where nobody can say whether it did, the next run finds out."""
@@ -191,9 +229,9 @@ class _Work:
 
     @property
     def _one_database(self) -> bool:
-        """Whether one session reaches the source and the archive."""
+        """Whether one session reaches the source and the archive, and sees all rows of both."""
         source: Any = self.plan.source
-        return bool(source.address == self.sink.address)
+        return bool(source.address == self.sink.address and source.rows == "all")
 
     def _deleted_within(self, keys: TableName, deleted: list[int], connection: Connection) -> None:
         """Delete the rows of a batch in the transaction that appends it."""
@@ -206,19 +244,27 @@ class _Work:
         self.connection.commit()
         return copy
 
-    def _release(self, copy: LocalCopy, name: str, rows: int, delete: Callable[[Connection], None] | None) -> RunRecord:
+    def _release(self, copy: LocalCopy, name: str, rows: int, along: Sequence[Gone], delete: Callable[[Connection], None] | None) -> RunRecord:
         """Anonymise a copy of the rows, verify it, and append it; delete them in the same transaction on request."""
         plans = with_keys(make_plans(self.loaded, copy.source))
         plan = next(iter(plans.views.values()))
         sink: Any = ArchiveSink(self.sink, name, rows, self._source, partial(_refuse_archive, plan), delete)
-        return run_plans(replace(plans, views={"": replace(plan, sink=sink)}), self.progress)[""].record
+        told = [*self.plan.told, *(f"by foreign keys {gone}, as counted before the batch was made" for gone in along), *self._acting]
+        return run_plans(replace(plans, views={"": replace(plan, sink=sink, told=told)}), self.progress)[""].record
 
-    def _too_few(self, name: str, archive: Archive, keys: TableName, rows: int) -> Batch:
+    @cached_property
+    def _acting(self) -> list[str]:
+        """What acts by itself when rows are archived and deleted, as the record tells it."""
+        source: Any = self.plan.source
+        acting = [*self.connection.acting(source.table_name, "DELETE"), *_acting_on_archive(self.sink)]
+        return [f"{name} acts by itself when rows are archived or deleted, and may do more with them than that" for name in acting]
+
+    def _too_few(self, name: str, archive: Archive, keys: TableName, rows: int, along: Sequence[Gone]) -> Batch:
         if self.retention.too_small == "wait":
             self.retained.forget(keys)
             return Batch(name, "waiting", rows)
         archive.leave_out(name, rows)
-        return Batch(name, "deleted", rows, self._delete(name, archive))
+        return Batch(name, "deleted", rows, self._delete(name, archive), along=along)
 
     def _delete(self, batch: str, archive: Archive) -> int:
         """Delete the rows whose keys were written down for a batch that is in the ledger."""

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sfumato.core import audit
 from sfumato.core.canonical import as_text
 from sfumato.core.interfaces import Sink, Source
+from sfumato.core.key_material import named as shown_as
 from sfumato.core.keys import Keys, looks_like_a_key
 from sfumato.core.mask import MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
@@ -191,7 +192,9 @@ def _chosen(request: Request, keys: Keys) -> dict[str, str]:
     named = [(name, key_id) for name, _, key_id in asked if name]
     for name, key_id in named:
         if name not in keys.known:
-            raise UsageError(f"column {request.column}: its mask needs no key {name}", code="key-id", hint=suggestion(name, keys.known))
+            raise UsageError(
+                f"column {request.column}: its mask needs no key {shown_as(name, 'of that name')}", code="key-id", hint=suggestion(name, keys.known)
+            )
         keys.of_id(name, key_id)
     bare = [(name, key_id) for before, _, key_id in asked if not before for name in _names_with(key_id, request.column, keys)]
     for pairs in (bare, named):
@@ -205,7 +208,7 @@ def _names_with(key_id: str, column: str, keys: Keys) -> list[str]:
     if not found:
         known = [key.id for several in keys.known.values() for key in several]
         hint = suggestion(key_id, known) if known else "leave it out: the mask of the column has no key"
-        raise UsageError(f"column {column}: no key of its mask has the id {key_id}", code="key-id", hint=hint)
+        raise UsageError(f"column {column}: no key of its mask has the id {shown_as(key_id, 'that is given')}", code="key-id", hint=hint)
     return found
 
 

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sfumato.core.elsewhere import FrequenciesElsewhere
 from sfumato.core.examined import Examining
 from sfumato.core.files import source_changed
 from sfumato.core.interfaces import Attached, AttachPlan, MaskPlan, Progress, Published, Source, Staged
@@ -35,6 +36,7 @@ from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.publish import private_part, publish, run_name
 from sfumato.engine.record import make_record
 from sfumato.engine.release import Release, Releases
+from sfumato.engine.search_elsewhere import search_elsewhere
 from sfumato.engine.shown_values import MaskedView
 from sfumato.engine.tables import in_table, joined_records, published_together, take_tables
 from sfumato.engine.together import Seen, check_together, originals_for
@@ -208,7 +210,10 @@ def _decided(plan: Plan, attached: Attached, finer: Finer | None, progress: Prog
             counted, units = count_within(plan, counted, attached, finer)
     with timings.stage("search"):
         problem = problem_of(plan, counted)
-        if finer is None:
+        if isinstance(counted.frequencies, FrequenciesElsewhere):
+            told, recoding = search_elsewhere(plan, problem, counted.frequencies, progress)
+            counted = replace(counted, frequencies=told)
+        elif finer is None:
             recoding = _search(plan, problem, counted, progress)
         else:
             recoding = search_within(plan, problem, counted, units, finer, progress)
@@ -278,7 +283,7 @@ def _verified_inside(view: View, staged: Examining, progress: Progress) -> RunRe
         verified = verify_inside(plan, view.counted, view.masks, labels, staged.examined(progress), view.suppressed, view.recoding.levels)
         effects = check_masks_inside(plan, view.masks, staged)
     record = make_record(plan, view.counted, view.recoding, verified, view.suppressed, view.timings.seconds, effects)
-    return record.model_copy(update={"notes": [*record.notes, *first_rows_notes([plan]).get(plan.view, ()), *_missed(view)]})
+    return record.model_copy(update={"notes": [*record.notes, *view.notes, *first_rows_notes([plan]).get(plan.view, ()), *_missed(view)]})
 
 
 def _attach_plan(plans: Plans) -> AttachPlan:

@@ -23,7 +23,7 @@ from sfumato.core.publication import Publication
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read, take_text
 from sfumato.core.straight_line import on_a_line
-from sfumato.engine.brackets import widths_of
+from sfumato.engine.brackets import Bracketed, stated_bounds
 
 Rows = NDArray[np.bool_]
 _ONE_NUMBER = r"^[^0-9]*?(?P<number>-?[0-9]+(?:\.[0-9]+)?)[^0-9]*$"
@@ -75,6 +75,10 @@ class MaskedView:
         """Return the published columns that may show values of some columns: these, and those into which masks put something of them."""
         return [name for name in self.masks.order if name in columns or any(columns & taken_in(steps) for steps in self._chains(name))]
 
+    def reads_of(self, column: str, of: str) -> bool:
+        """Return whether masks put something of another column into a column."""
+        return any(of in taken_in(steps) for steps in self._chains(column))
+
     def shown(self, column: str, of: Set[str], table: pa.RecordBatch) -> Shown:
         """Return what a column shows of values of some columns, whose originals are in a table of the source."""
         rows, link = table.num_rows, self.staged.link
@@ -107,22 +111,49 @@ class MaskedView:
                     perhaps += [told, told & ~changed] if (told & changed).any() else [told]
         return Shown(prints, plain, ends, [self._of_source(some, rows) for some in perhaps if some.any()], numbers, made)
 
-    def brackets(self, column: str, table: pa.RecordBatch) -> NDArray[np.float64]:
-        """Return how wide the bracket is in which a column leaves each number of a table of the source, infinite where it shows none."""
-        found, link = np.full(table.num_rows, np.inf), self.staged.link
-        if column not in self.masks.order:
-            return found
-        originals = numbers_of(table.column(column))[link]
+    def bracketed(self, column: str, of: str, table: pa.RecordBatch) -> Bracketed:
+        """Return what a column says of the bounds of the numbers of another one, or of its own."""
+        found, link, originals = Bracketed.of_nothing(table.num_rows), self.staged.link, numbers_of(table.column(of))
         publication = next((each for each in self.masks.publications if each.column == column), None)
-        written = self._written(column) if publication is None else self._generalised(publication)
         if publication is not None:
-            found[link] = widths_of(written.values, written.codes, originals)
-            return found
-        for steps, held in self._branches(column, table):
-            if not steps:
-                found[link[held]] = 0.0
-            elif may_be_undone(steps) and is_row_by_row(steps) and not moves(steps):
-                found[link[held]] = widths_of(written.values, np.where(held, written.codes, -1), originals)[held]
+            every = np.ones(len(link), bool)
+            return self._with_labels(found, self._generalised(publication), every, originals, states=True, single=True) if column == of else found
+        written, steps_of = self._written(column), list(self._branches(column, table))
+        asked = column == of and len(steps_of) > 1
+        for number, (steps, held) in enumerate(steps_of):
+            operations = [step for step in steps if step.component_name() != "keep"]
+            rows = link[held]
+            if column == of and (not operations or operations[-1].component_name() == "hash"):
+                # a digest without a key tells a value to whoever tries all, or nothing: it is no bracket
+                found.codes[rows], found.stated[rows] = len(written.values) + rows, True
+                found.low[rows], found.high[rows] = originals[rows], originals[rows]
+            elif operations and may_be_undone(operations) and is_row_by_row(operations) and not moves(operations):
+                states = column == of and len(operations) == 1 and getattr(operations[0], "labels", None) is None
+                found = self._with_labels(found, written, held, originals, states=states, single=False)
+            elif operations and moves(operations):
+                found.by_chance[rows] = True
+            elif asked and not _reaches_an_end(originals, rows):
+                # who is hidden is known to be among those whom the condition is for
+                found.codes[rows] = len(written.values) + len(originals) + number
+        return found
+
+    def _with_labels(
+        self, found: Bracketed, written: CodedColumn, held: Rows, originals: NDArray[np.float64], states: bool, single: bool
+    ) -> Bracketed:
+        """Return what is said of rows by labels too: by those that state bounds, and on request by numbers that stand there alone."""
+        rows, codes = self.staged.link[held], written.codes[held].astype(np.int64)
+        numbers = numbers_of(written.values)
+        low, high = stated_bounds(written.values)
+        if single:
+            low, high = np.where(np.isnan(low), numbers, low), np.where(np.isnan(high), numbers, high)
+            codes = np.where(np.array([label == "*" for label in written.values.to_pylist()] + [True])[codes], -1, codes)
+        low, high = np.append(low, np.nan)[codes], np.append(high, np.nan)[codes]
+        # a label may look like an interval, and be none
+        holds = states & (codes >= 0) & (low <= originals[rows]) & (originals[rows] <= high)
+        liars = np.isin(codes, codes[states & (codes >= 0) & ~holds & ~np.isnan(originals[rows])])
+        holds &= ~liars
+        found.codes[rows], found.stated[rows] = codes, holds
+        found.low[rows], found.high[rows] = np.where(holds, low, -np.inf), np.where(holds, high, np.inf)
         return found
 
     def _written(self, column: str) -> CodedColumn:
@@ -166,6 +197,12 @@ class MaskedView:
         found = np.zeros(rows, bool)
         found[self.staged.link] = published
         return found
+
+
+def _reaches_an_end(numbers: NDArray[np.float64], rows: NDArray[np.integer[Any]]) -> bool:
+    """Return whether the smallest or the largest of all numbers is among those of some rows, so that nothing bounds these on one side."""
+    some, every = numbers[rows][~np.isnan(numbers[rows])], numbers[~np.isnan(numbers)]
+    return bool(len(some)) and bool(some.min() == every.min() or some.max() == every.max())
 
 
 def _prints(written: CodedColumn) -> NDArray[np.uint64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from sfumato.core.mask import Told
 from sfumato.core.number_columns import added_prints, numbers_of, numbers_printed
+from sfumato.core.row_groups import parts_of_people
 from sfumato.core.straight_line import on_a_line
-from sfumato.engine.brackets import few_left
+from sfumato.engine.brackets import Bracketed, few_left, opened
 from sfumato.engine.differences import Groups, few_apart, few_in_common, few_people, smallest_group
+from sfumato.engine.dominated_differences import dominated_difference, dominated_group
 from sfumato.engine.shown_twice import few_who_may_have_it
 from sfumato.engine.shown_values import MaskedView, Rows, Shown
+from sfumato.engine.weighted_totals import Weighted, may_leave_few, straight
 
 _Prints = NDArray[np.uint64]
 
@@ -86,6 +89,11 @@ class _Family:
             places.append(place)
         return cls(totals, layers, places)
 
+    def added(self, number: int) -> NDArray[np.float64]:
+        """Return what each row adds to a total."""
+        told = self.totals[number].told
+        return numbers_printed(told.added, told.groups >= 0)
+
     @property
     def columns(self) -> frozenset[str]:
         """The columns of which something is added up."""
@@ -116,6 +124,7 @@ class AllTold:
         self._views, self._totals, self._table, self._people = views, totals, table, people
         self._shown: dict[tuple[str, str, frozenset[str]], Shown] = {}
         self._own: dict[str, tuple[_Prints, NDArray[np.float64]]] = {}
+        self.not_held: dict[tuple[str, str], str] = {}
 
     def of_few(self, seen: Collection[str]) -> Iterator[str]:
         """Yield what tells of few people to whoever sees some views: the first thing for all totals of the same columns."""
@@ -140,6 +149,7 @@ class AllTold:
             yield from self._left_of_mixed(family, each, self._known(family, {*seen} - {each.view}))
         yield from self._shown_twice(family)
         yield from self._left_by_brackets(family, seen)
+        yield from self._left_by_weights(family, seen)
         if any(each.chooses for each in family.totals):
             known = self._known(family, seen, one_of=False)
             for surely in known.guesses():
@@ -199,6 +209,8 @@ class AllTold:
             if len(some) > 1 or known.any():
                 told = [family.totals[number] for number in some]
                 found = self._few(told, [groups[number] for number in some], [places[number] for number in some], by)
+                if found is None and len(some) <= 2:
+                    found = self._dominated(family, some, groups, by)
                 if found is not None:
                     yield found
 
@@ -219,6 +231,22 @@ class AllTold:
         else:
             told = f"{names} together tell the total of {few}"
         return told if "fewer than" in few else f"{told}, fewer than {least}"
+
+    def _dominated(self, family: _Family, some: Sequence[int], groups: Sequence[Groups], by: Sequence[str]) -> str | None:
+        """Return what totals leave of enough people, one of whom makes up most of it."""
+        told = [family.totals[number] for number in some]
+        limits = [each.told.dominance for each in told if each.told.dominance is not None]
+        if not limits or any(each.told.mixed for each in told):
+            return None
+        limit, least = min(limits), max(each.told.people for each in told)
+        names, shown = _listed([each.words for each in told]), _showing(by)
+        added = [family.added(number) for number in some]
+        if len(told) == 1:
+            if not dominated_group(groups[some[0]], self._people, added[0], limit, told[0].told.groups):
+                return None
+            return f"{names} tells a total of which {shown} so many values that of the others one person makes up more than {limit:g}"
+        found = dominated_difference(groups[some[0]], groups[some[1]], self._people, added[0], added[1], limit)
+        return f"{names} tell totals of groups that differ by {least} people or more {found}" if found is not None else None
 
     def _few_of_choices(self, family: _Family, known: Rows, by: Sequence[str]) -> Iterator[str]:
         """Yield of how few people extremes and modes tell, beside each other, beside totals and beside values that are known.
@@ -278,21 +306,122 @@ class AllTold:
 
     def _left_by_brackets(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
         """Yield which totals leave little open of what few people have, beside coarse values of all others."""
-        for each in family.totals:
-            if not each.adds_up or each.told.mixed or len(each.told.of) != 1:
+        for number, each in enumerate(family.totals):
+            if not each.adds_up or each.told.mixed or not each.told.of:
                 continue
-            (column,) = each.told.of
-            prints, numbers = self._own_of(column)
-            showing = [view for view in self._views if view.name in seen and view.name != each.view and column in view.telling_of({column})]
-            if not showing or (prints != each.told.added)[each.told.groups >= 0].any():
+            shown = list(self._bracketed(each, seen))
+            if not any((brackets.codes >= 0).any() for _, brackets in shown):
                 continue
-            widths = np.minimum.reduce([view.brackets(column, self._table) for view in showing])
-            spread = float(np.ptp(numbers[np.isfinite(numbers)]))
-            few = few_left(each.told.groups, widths, self._people, each.told.people, spread)
+            added = family.added(number)
+            told = self._told_beside(each, added, seen)
+            # of whom it is told what they add nothing is open, before and after
+            open_of_others, open_before = (
+                np.where(told, 0.0, widths) for widths in opened([one for _, one in shown], added, self._parts(each, added))
+            )
+            few = few_left(each.told.groups, open_of_others, open_before, self._people, each.told.people)
             if few is not None:
-                number = "1 person" if few == 1 else f"{few} people"
-                by = _showing([f"the view {view.name}" if view.name else "the release" for view in showing])
-                yield f"{each.words} tells a total of which {by} so much that less than a tenth is open of {number}, fewer than {each.told.people}"
+                people = "1 person" if few == 1 else f"{few} people"
+                by = _showing(list(dict.fromkeys(f"the view {view}" if view else "the release" for view, _ in shown)))
+                yield f"{each.words} tells a total of which {by} so much that less than a tenth is open of {people}, fewer than {each.told.people}"
+
+    def _told_beside(self, each: ToldInView, added: NDArray[np.float64], seen: Collection[str]) -> NDArray[np.bool_]:
+        """Return the rows of which another column tells what they add to a total, in whatever unit."""
+        told = np.zeros(len(added), bool)
+        for view in self._views:
+            for column in view.telling_of(each.told.of) if view.name in seen else ():
+                if (view.name, column) != (each.view, each.column):
+                    shown = self._shown_in(view, column, each.told.of)
+                    told |= shown.tells(each.told.added, added)
+                    told |= np.logical_and.reduce([shown.tells(*self._own_of(name)) for name in each.told.of])
+        return told
+
+    def _bracketed(self, each: ToldInView, seen: Collection[str]) -> Iterator[tuple[str, Bracketed]]:
+        """Yield what all columns but its own say of the numbers that go into a total, each with its view; note what chance is in."""
+        for view in self._views:
+            for column in view.telling_of(each.told.of) if view.name in seen else ():
+                for of in sorted(each.told.of) if (view.name, column) != (each.view, each.column) else ():
+                    if of != column and not view.reads_of(column, of):
+                        continue
+                    brackets = view.bracketed(column, of, self._table)
+                    if (brackets.by_chance & (each.told.groups >= 0)).any():
+                        told = f"{column} in the view {view.name}" if view.name else column
+                        words = (
+                            f"{each.words} is not held against the bounds within which chance has left values in {told}: both may tell more than each"
+                        )
+                        self.not_held.setdefault((each.view, view.name), words)
+                    if (brackets.codes >= 0).any():
+                        yield view.name, brackets
+
+    def _parts(self, each: ToldInView, added: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return how often the number of each row goes into a total: once, by its part of its person's rows, or by a straight line; else None."""
+        if len(each.told.of) != 1:
+            return None
+        (column,) = each.told.of
+        _, numbers = self._own_of(column)
+        rows = np.flatnonzero((each.told.groups >= 0) & np.isfinite(numbers))
+        for parts in (np.ones(len(added)), parts_of_people(each.told.groups, self._people)):
+            if np.allclose(numbers[rows] * parts[rows], added[rows], rtol=1e-9, atol=0):
+                return parts
+        if on_a_line(numbers[rows], added[rows]).all():
+            ends = rows[[np.argmin(numbers[rows]), np.argmax(numbers[rows])]]
+            return np.full(len(added), abs(float(np.diff(added[ends])[0] / np.diff(numbers[ends])[0])))
+        return None
+
+    def _left_by_weights(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
+        """Yield which totals tell of few people because a reader knows with which weights their values were added up."""
+        totals = [(each, family.added(number)) for number, each in enumerate(family.totals) if each.adds_up and not each.told.mixed and each.told.of]
+        if len(totals) < 2:
+            return
+        known = {name: self._own_known(name, seen) for name in family.columns}
+        found = [self._weighted(number, each, added, known) for number, (each, added) in enumerate(totals)]
+        if not any(weighted is not None and is_weighted for weighted, is_weighted in found):
+            return
+        told = [(each, weighted) for (each, _), (weighted, _) in zip(totals, found, strict=True) if weighted is not None]
+        least = max(each.told.people for each, _ in told)
+        for some in _sets(range(len(told))):
+            if len(some) > 1 and may_leave_few([told[number][1] for number in some], self._people, least):
+                names = _listed([told[number][0].words for number in some])
+                told_of = f"from which it may follow what fewer than {least} people add"
+                yield f"{names} tell sums of the same values with weights that can be known, {told_of}"
+                return
+
+    def _own_known(self, name: str, seen: Collection[str]) -> NDArray[np.bool_]:
+        """Return the rows whose value of a column some views show."""
+        known = np.zeros(len(self._people), bool)
+        for view in self._views:
+            for column in view.telling_of({name}) if view.name in seen else ():
+                known |= self._shown_in(view, column, frozenset([name])).tells(*self._own_of(name))
+        return known
+
+    def _weighted(
+        self, number: int, each: ToldInView, added: NDArray[np.float64], known: Mapping[str, NDArray[np.bool_]]
+    ) -> tuple[Weighted | None, bool]:
+        """Return how unknown numbers go into a total, and whether with weights; nothing where all of them are known.
+
+        Weights are those of a sum of multiples of columns; else, where all columns but one are shown, what the one was multiplied with. What is made
+        of several that nobody sees, or by chance, is a number of its own.
+        """
+        rows = (each.told.groups >= 0) & np.isfinite(added)
+        numbers = {name: self._own_of(name)[1] for name in sorted(each.told.of)}
+        parts = self._parts(each, added)
+        line = straight({name: values[rows] for name, values in numbers.items()}, added[rows]) if len(numbers) > 1 and each.told.weighed else None
+        hidden = [name for name in numbers if (rows & ~known[name]).any()]
+        if not hidden:
+            return None, False
+        if parts is not None:
+            weights = {name: np.where(known[name], 0.0, parts) for name in numbers}
+        elif line is not None:
+            weights = {name: np.where(known[name], 0.0, weight) for name, weight in line.items()}
+        elif len(hidden) == 1 and each.told.weighed and not self._is_mostly(numbers[hidden[0]], added, rows):
+            values = numbers[hidden[0]]
+            weights = {hidden[0]: np.where(known[hidden[0]], 0.0, np.divide(added, values, out=np.zeros_like(added), where=rows & (values != 0)))}
+        else:
+            return Weighted(np.where(rows, each.told.groups, -1), {f"\0{number}": np.ones(len(added))}), False
+        return Weighted(np.where(rows, each.told.groups, -1), weights), len(weights) > 1 or (parts is None and line is None)
+
+    def _is_mostly(self, numbers: NDArray[np.float64], added: NDArray[np.float64], rows: NDArray[np.bool_]) -> bool:
+        """Return whether most of what is added up is the numbers themselves, so that only some were changed, as beyond a limit."""
+        return bool(on_a_line(np.where(rows, numbers, np.nan), np.where(rows, added, np.nan)).sum() * 2 > rows.sum())
 
     def _left_of_mixed(self, family: _Family, each: ToldInView, known: _Known) -> Iterator[str]:
         """Yield what is left of values that change places within groups of enough people, where other views show most of them."""

@@ -18,6 +18,7 @@ from sfumato.core.reading import read
 from sfumato.core.row_groups import people_of
 from sfumato.engine.broken_release import broken
 from sfumato.engine.masks_again import as_values
+from sfumato.engine.moved_as_one import check_moved_together
 from sfumato.engine.shown_values import MaskedView
 from sfumato.engine.totals_together import AllTold, ToldInView
 from sfumato.errors import PromiseError
@@ -45,8 +46,8 @@ class WideMasksAgain:
     def check(self, views: Sequence[MaskedView], readers: _Readers) -> list[tuple[tuple[str, str], str]]:
         """Refuse what is not what its mask makes of the source, and totals that tell of few people beside each other or beside shown values.
 
-        ``readers`` are those who see several views, by name. Return pairs of views that nobody is
-        said to read together, with what somebody would learn who does.
+        ``readers`` are those who see several views, by name. Return pairs of views that nobody is said to read together, with what somebody would
+        learn who does, and pairs of which something could not be held against each other.
         """
         if not self._batches:
             return []
@@ -58,7 +59,8 @@ class WideMasksAgain:
             for found in told.of_few(seen):
                 raise PromiseError(f"{found}; nothing has been published", code="aggregate-difference", hint=_HINT)
         apart = [pair for pair in combinations([view.name for view in views], 2) if not any({*pair} <= seen for seen in together)]
-        return [(pair, f"{found}: who reads both views learns of them") for pair in apart for found in told.of_few(frozenset(pair))]
+        met = [(pair, f"{found}: who reads both views learns of them") for pair in apart for found in told.of_few(frozenset(pair))]
+        return [*met, *told.not_held.items()]
 
     def _of_view(self, view: MaskedView, table: pa.RecordBatch) -> Iterator[ToldInView]:
         names = self._columns[view.name]
@@ -66,6 +68,7 @@ class WideMasksAgain:
             return
         written = read(view.staged.written, [], {name: [name] for name in names}, Quiet())
         rows = table.take(pa.array(view.staged.link))
+        check_moved_together(view.masks, rows, view.staged.written)
         for name in names:
             mask = view.masks.masks[name]
             columns = rows.select(view.masks.needed(name))

@@ -7,11 +7,14 @@ All others grow away from zero, towards numbers beside which their own are small
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 Bounds = NDArray[np.int64]
+_NEARLY = 1e-9
 
 
 def undominated(values: Numbers, bounds: Bounds, limit: float, most_in_middle: int | None = None) -> tuple[Bounds, NDArray[np.bool_]]:
@@ -73,16 +76,42 @@ def _inwards(sizes: Numbers, bounds: Bounds, limit: float, most: int | None, bey
     It grows twice as far each time. One that somebody always dominates is left as it is, and the one below it is the last. The first groups may be
     ``beyond`` too.
     """
+    stretches = _Stretches.of(sizes, limit, most)
     for left in range(len(bounds) - 1 - beyond):
         last, taken = len(bounds) - 1 - left, 1
         while True:
             begin, end = int(bounds[last - taken]), int(bounds[last])
-            if not _dominated(sizes[begin:end], np.array([0, end - begin]), limit, most)[0]:
+            if stretches.may_be_told(begin, end) and not _dominated(sizes[begin:end], np.array([0, end - begin]), limit, most)[0]:
                 return np.delete(bounds, np.arange(last - taken + 1, last)), left
             if taken == last - beyond:
                 break
             taken = min(last - beyond, 2 * taken)
     return bounds, len(bounds) - 1 - beyond
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretches:
+    """Says of a stretch of sorted numbers, without looking at all of it, whether somebody dominates it: what sizes add up to is known beforehand.
+
+    Where it is so near that digits would decide, it says that nobody does, and all numbers have to be looked at.
+    """
+
+    sizes: Numbers
+    totals: NDArray[np.longdouble]
+    limit: float
+    most: int | None
+
+    @classmethod
+    def of(cls, sizes: Numbers, limit: float, most: int | None) -> _Stretches:
+        return cls(sizes, np.concatenate([[0], np.cumsum(sizes, dtype=np.longdouble)]), limit, most)
+
+    def may_be_told(self, begin: int, end: int) -> bool:
+        beyond = (end - begin - self.most) // 2 if self.most is not None else 0
+        begin, end = begin + beyond, end - beyond
+        # the numbers are sorted: the largest size is at one of the ends
+        largest = max(self.sizes[begin], self.sizes[end - 1])
+        total = self.totals[end] - self.totals[begin]
+        return bool(largest <= self.limit * total * (1 + _NEARLY) + _NEARLY * _NEARLY)
 
 
 def _outwards(values: Numbers, bounds: Bounds, dominated: NDArray[np.bool_], below: int, above: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -141,7 +141,7 @@ class Aggregate(GroupedMask):
             return Told(frozenset(), np.zeros(len(groups), np.uint64), told, least, nobody)
         if self.function in _ADDED_UP:
             shares = parts_of_people(told, people) if self.function == "median" else 1.0
-            return Told(of, added_prints(column, shares), told, least, nobody)
+            return Told(of, added_prints(column, shares), told, least, nobody, dominance=self.dominance)
         extremes = np.where(np.isnan(found), -1, groups)
         return Told(of, added_prints(column), np.full(len(groups), -1), least, numbers_of(column) == found, one_of=extremes)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import pyarrow as pa
 from pydantic import Field
 
+from sfumato.core import canonical
+from sfumato.core.canonical import ValueType
 from sfumato.core.mask import NOTHING, Card, MaskContext, Operation
 
 if TYPE_CHECKING:
@@ -29,6 +31,11 @@ class Constant(Operation):
     )
 
     value: Annotated[str, Field(description="what every row shows")] = "*"
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, unless it looks like a number or a date: that an operation after it may take."""
+        return "text" if canonical.infer(pa.array([self.value], pa.string())) == "text" else None
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the text for every row."""

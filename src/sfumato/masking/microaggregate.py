@@ -79,7 +79,7 @@ class Microaggregate(GroupedMask):
         """Return the groups whose mean is told, or that of their middle; people's own means are added up."""
         groups = self._found(columns, context)[1]
         added = added_prints(columns.column(context.column), parts_of_people(groups, people_of(columns, context.subject)))
-        return Told(frozenset([context.column]), added, groups, self.k or context.people, np.zeros(len(groups), bool))
+        return Told(frozenset([context.column]), added, groups, self.k or context.people, np.zeros(len(groups), bool), dominance=self.dominance)
 
     def _found(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the centre of each row's group, NaN where there is none, and the group, -1 where the row is no part of what is told of it."""

@@ -16,16 +16,28 @@ from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import added_prints
 from sfumato.core.row_groups import chance, permuted
 
+_REVEALS = "All values and their frequencies; in a group of rows, which values these have; a rare value still says that somebody has it."
+
 
 class Shuffle(GroupedMask):
     """Deals the values of a column out anew among the rows, or among those that are alike in other columns.
 
-    All values stay in the column, and so do their frequencies; how they go with other columns is lost. A row that is alone in its group could only
-    get its own value back: it has a value that cannot be shuffled. Cost: holds the column in memory.
+    All values stay in the column, and so do their frequencies; how they go with other columns is lost, but for those that move ``together``: columns
+    whose shuffles share that name are dealt out as one, so that town, postcode and country of a row stay those of one row. Missing values then move
+    with the others. A row that is alone in its group could only get its own value back: it has a value that cannot be shuffled. Cost: holds the
+    column in memory.
     """
 
     within: Annotated[list[str], Field(description="the columns in which rows must be alike to exchange values; all rows where there are none")] = []
     repetition: Annotated[bool, Field(description="whether a value may be dealt out several times, and another not at all")] = False
+
+    together: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="a name that the shuffles of several columns share, whose rows then move as one; by itself where it is not given",
+        ),
+    ] = None
 
     @property
     def card(self) -> Card:
@@ -36,7 +48,8 @@ class Shuffle(GroupedMask):
             changes_type=False,
             scope=self.scope,
             perturbs=True,
-            reveals="All values and their frequencies; in a group of rows, which values these have; a rare value still says that somebody has it.",
+            nulls="kept" if self.together is None else "masked",
+            reveals=_REVEALS if self.together is None else f"{_REVEALS[:-1]}; which values of the columns of {self.together} belong to one row.",
         )
 
     @property
@@ -52,16 +65,29 @@ class Shuffle(GroupedMask):
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the values in another order."""
+        return self.apply_or_refuse(columns, context)[0]
+
+    def apply_or_refuse(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, NDArray[np.bool_]]:
+        """Return the values in another order, and the rows that are alone; one that gets a missing value is not refused."""
         values = columns.column(context.column)
-        if not self.within:
-            return dealt(values, self._drawn(np.array([len(values)])), np.array([True]) if len(values) == 1 else None)
         groups, number = self.groups(columns)
         sizes = np.bincount(groups, minlength=number)
+        if self.together is None:
+            source = self._source(groups, sizes)
+        else:
+            source = context.moved.order(self.together, context.column, groups, lambda: self._source(groups, sizes))
+        alone = sizes[groups] == 1 if (sizes == 1).any() else np.zeros(len(groups), bool)
+        return dealt(values, source, alone if alone.any() else None), alone
+
+    def _source(self, groups: NDArray[np.int32], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for each row the row of its group whose value it gets."""
         drawn = self._drawn(sizes)
+        if len(sizes) <= 1:
+            return drawn
         order = np.argsort(groups, kind="stable")
         source = np.empty(len(order), np.int64)
         source[order] = order[drawn]
-        return dealt(values, source, sizes[groups] == 1)
+        return source
 
     def _drawn(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each place, groups being together, the place of the same group whose value it gets."""

@@ -18,21 +18,23 @@ THRESHOLDS = {"0.05": 0.05, "0.1": 0.1, "0.2": 0.2, "0.33": 1 / 3, "0.5": 0.5}
 _ENOUGH = 1e-12
 
 
-def reidentification(sizes: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the risks of a table whose classes have these sizes.
+def reidentification(sizes: NDArray[np.int64], numbers: NDArray[np.int64] | None = None) -> dict[str, Any]:
+    """Return the risks of a table whose classes have these sizes; where ``numbers`` are given, so many classes each.
 
     >>> found = reidentification(np.array([1, 1, 2, 4]))
     >>> found["highest_risk"], found["average_risk"], found["unique"], found["at_risk"]["0.33"]
     (1.0, 0.5, 0.25, 0.5)
     """
-    people = int(sizes.sum())
+    numbers = np.ones(len(sizes), np.int64) if numbers is None else numbers
+    members = sizes * numbers
+    people = int(members.sum())
     if not people:
         return {"highest_risk": 0.0, "average_risk": 0.0, "unique": 0.0, "at_risk": dict.fromkeys(THRESHOLDS, 0.0)}
     return {
         "highest_risk": 1 / int(sizes.min()),
-        "average_risk": len(sizes) / people,
-        "unique": float(sizes[sizes == 1].sum() / people),
-        "at_risk": {name: float(sizes[1 / sizes > threshold].sum() / people) for name, threshold in THRESHOLDS.items()},
+        "average_risk": int(numbers.sum()) / people,
+        "unique": float(members[sizes == 1].sum() / people),
+        "at_risk": {name: float(members[1 / sizes > threshold].sum() / people) for name, threshold in THRESHOLDS.items()},
     }
 
 
@@ -78,7 +80,7 @@ def _expected(size: int, fraction: float) -> float:
     return total
 
 
-def separation(sizes: NDArray[np.int64]) -> float:
+def separation(sizes: NDArray[np.int64], numbers: NDArray[np.int64] | None = None) -> float:
     """Return the part of all pairs of rows that some columns tell apart.
 
     Motwani, Xu, "Efficient algorithms for masking and finding quasi-identifiers" (2007).
@@ -86,13 +88,15 @@ def separation(sizes: NDArray[np.int64]) -> float:
     >>> separation(np.array([2, 2])).__round__(4)
     0.6667
     """
-    rows = float(sizes.sum())
+    numbers = np.ones(len(sizes), np.int64) if numbers is None else numbers
+    rows = float((sizes * numbers).sum())
     if rows < 2:
         return 0.0
     exact = sizes.astype(np.float64)
-    return 1 - float((exact * (exact - 1)).sum()) / (rows * (rows - 1))
+    return 1 - float((exact * (exact - 1) * numbers).sum()) / (rows * (rows - 1))
 
 
-def distinction(sizes: NDArray[np.int64]) -> float:
+def distinction(sizes: NDArray[np.int64], numbers: NDArray[np.int64] | None = None) -> float:
     """Return the number of different values, or combinations, for each row."""
-    return len(sizes) / max(1, int(sizes.sum()))
+    numbers = np.ones(len(sizes), np.int64) if numbers is None else numbers
+    return int(numbers.sum()) / max(1, int((sizes * numbers).sum()))

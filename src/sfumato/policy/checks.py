@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.key_material import could_be_a_key
 from sfumato.core.keys import looks_like_a_key
 from sfumato.core.mistakes import key_text
 from sfumato.core.publication import IN_TWO_COLUMNS, published_names
@@ -65,7 +66,7 @@ class Checks:
         return None if self._unknown & {("columns", name), ("columns", name, "role")} else self._policy.columns[name].role
 
     def _keys(self) -> None:
-        if any(looks_like_a_key(name) for name in self._policy.keys):
+        if any(looks_like_a_key(name) or could_be_a_key(name) for name in self._policy.keys):
             words = "what looks like a key stands where the name of one should"
             self._say(("keys",), words, "policy-key-pasted", "put the key into a file that only you may read, and name the file here")
 

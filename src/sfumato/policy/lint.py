@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.mask import Mask, Mixing, Totals
 from sfumato.core.mistakes import Place, key_text
 from sfumato.errors import Mistake
-from sfumato.policy.lint_together import averaged_out, is_noise, measured
+from sfumato.policy.lint_together import averaged_out, beside_chance, is_noise, measured
 from sfumato.policy.model import Column
 from sfumato.policy.resolve import Resolved
 
@@ -138,6 +138,7 @@ def _between_views(views: Mapping[str, Resolved]) -> Iterator[_Warned]:
     sharing: dict[tuple[str, str], list[Column]] = {}
     called: dict[tuple[str, str], str] = {}
     yield from averaged_out(views)
+    yield from beside_chance(views)
     yield from measured(views)
     for name, view in views.items():
         for column, mask in view.masks.items():

@@ -35,6 +35,25 @@ def averaged_out(views: Mapping[str, Resolved]) -> Iterator[Warned]:
             )
 
 
+def beside_chance(views: Mapping[str, Resolved]) -> Iterator[Warned]:
+    """Yield columns that one view shows moved by chance, and of which another tells totals: bounds of what chance does are not held against these."""
+    for column in _columns(views):
+        moved = [name for name, view in views.items() if any(is_noise(step) for step in _operations(view, column))]
+        adding = [
+            name for name, view in views.items() if any(isinstance(step, Totals) and not step.card.perturbs for step in _operations(view, column))
+        ]
+        if moved and adding and {*moved, *adding} != {moved[0]}:
+            yield (
+                [views[name].policy.columns[column] for name in dict.fromkeys([*moved, *adding])],
+                Mistake(
+                    key_text(("views", moved[0], "columns", column, "mask")),
+                    f"shows by chance what {', '.join(adding)} adds up: no run holds the bounds of one against the other",
+                    code="lint-noise-total",
+                    hint="the total or the noise, or noise that is much larger than what one person adds",
+                ),
+            )
+
+
 def measured(views: Mapping[str, Resolved]) -> Iterator[Warned]:
     """Yield columns of which several views tell the same totals within different limits: which of them tell it says how large the largest part is."""
     for column in _columns(views):

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.key_material import could_be_a_key
 from sfumato.core.keys import looks_like_a_key
-from sfumato.core.mask import Naming, Operation
+from sfumato.core.mask import Mask, Naming, Operation, Together
 from sfumato.core.masked_column import AS_PUBLISHED
 from sfumato.core.mistakes import Place, key_text
 from sfumato.core.yaml_text import yaml_text
@@ -70,6 +71,7 @@ def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, Ma
         yield _Wrong("mask", unfit[0], code="policy-mask-type", hint=unfit[1])
     yield from _unreadable(mask)
     yield from _unread(policy, name, mask)
+    yield from _moved_apart(name, mask, column.on_null, masks)
     for other in mask.reads:
         if other not in policy.columns:
             hint = suggestion(other, policy.columns)
@@ -79,7 +81,7 @@ def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, Ma
             "mask", f"what it makes would be called like the column {name}{AS_PUBLISHED}", code="policy-name-taken", hint="rename that column"
         )
     for key in mask.keys:
-        if looks_like_a_key(key):
+        if looks_like_a_key(key) or could_be_a_key(key):
             words = "what looks like a key stands where the name of one should"
             yield _Wrong("mask", words, code="policy-key-pasted", hint="put the key into a file that only you may read, and name it under keys")
         elif key not in keys:
@@ -138,6 +140,45 @@ def _unread(policy: Policy, name: str, mask: MaskedColumn) -> Iterator[_Wrong]:
                 known = other in policy.columns
                 hint = f"columns: [{yaml_text(other)}] beside it" if known else suggestion(other, list(policy.columns))
                 yield _Wrong(key, words, code="policy-unknown-column", hint=hint)
+
+
+def _moved_apart(name: str, mask: MaskedColumn, on_null: str | None, masks: Mapping[str, MaskedColumn | None]) -> Iterator[_Wrong]:
+    """Yield why a column cannot move together with those that it names: all must move in one way, and nothing else may happen to them."""
+    moved = next((step.together for step in mask.operations if isinstance(step, Together) and step.together is not None), None)
+    if moved is None:
+        return
+    first = mask.steps[0]
+    if len(mask.steps) > 1 or not isinstance(first, Together) or len([step for step in mask.operations if _moves_with(step, moved)]) > 1:
+        words = f"moves the column together with others ({moved}), and is not its only operation"
+        yield _Wrong("mask", f"{first.component_name()} {words}", code="policy-mask-together", hint="leave the other operations out")
+        return
+    others = {
+        other: found
+        for other, found in masks.items()
+        if other != name and found is not None and any(_moves_with(step, moved) for step in found.operations)
+    }
+    if not others:
+        words = f"moves the column together with others ({moved}), and there are none"
+        yield _Wrong(
+            "mask",
+            f"{first.component_name()} {words}",
+            code="policy-mask-together",
+            hint=f"together: {yaml_text(moved)} at the others too, or leave it out",
+        )
+    apart = [other for other, found in others.items() if found.steps[0] != first or found.when != mask.when]
+    if apart:
+        words = f"moves the column together with {', '.join(apart)}, by other settings or under another condition"
+        yield _Wrong(
+            "mask", f"{first.component_name()} {words}", code="policy-mask-together", hint="the same settings and the same when at all of them"
+        )
+    if on_null == "keep":
+        yield _Wrong(
+            "on_null", "a missing value moves with the others of its row", code="policy-mask-together", hint="leave on_null out, or on_null: error"
+        )
+
+
+def _moves_with(step: Mask, moved: str) -> bool:
+    return isinstance(step, Together) and step.together == moved
 
 
 def _unreadable(mask: MaskedColumn) -> Iterator[_Wrong]:

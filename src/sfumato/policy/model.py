@@ -162,6 +162,10 @@ class Retention(Settings):
         Field(description="what becomes of rows of a period in which the promises cannot be kept: they wait for the next one, or are deleted"),
     ] = "wait"
     chunk: Annotated[int, Field(ge=1, le=1_000_000, description="how many rows are deleted in one transaction")] = 10_000
+    cascade: Annotated[
+        Literal["refuse", "accept"],
+        Field(description="whether rows of other tables may go with those that are deleted, or be changed, by foreign keys; they are counted"),
+    ] = "refuse"
 
 
 class View(Settings):

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from sfumato.core.files import to_utf8
 from sfumato.core.formats import FORMATS
+from sfumato.core.key_material import named
 from sfumato.core.mistakes import HintOf, Place
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import nearest
@@ -70,6 +71,7 @@ def meant_by(component: Component, path: Place) -> HintOf:
 
 
 def _key(name: str) -> str:
+    name = named(name, "ward")
     return f"keys: {{{yaml_text(name)}: {{file: {yaml_text(f'{name}.key')}}}}}, or {{environment: SFUMATO_KEY}}"
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sfumato.databases.archive import Archive
 from sfumato.databases.connection import Connection
 from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import UsageError
 from sfumato.sinks.sql import Sql, SqlWriter
 
 
@@ -46,6 +47,11 @@ class ArchiveSink:
         try:
             # this session may go on for a moment when its process is dead: the next run waits until it is gone
             connection.claim(f"append {connection.placed(self.sink.table_name)}")
+            if connection.identity(self.sink.table_name) is not None and connection.hides_rows(self.sink.table_name):
+                words = (
+                    f"row-level security hides rows of the archive {self.sink.table_name} from this user, of which promises are to hold as a whole"
+                )
+                raise UsageError(words, code="archive-rows-hidden", hint="a user that sees all rows (BYPASSRLS, or the owner without FORCE)")
         except BaseException:
             connection.__exit__(None, None, None)
             raise

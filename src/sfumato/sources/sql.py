@@ -7,7 +7,7 @@ removed when nobody needs it any more; all that a run does is done with these ro
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import pyarrow as pa
 from pydantic import Field, PrivateAttr
@@ -21,6 +21,7 @@ from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.password import Password
 from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import DataError
 
 
 class Sql(Settings):
@@ -33,7 +34,15 @@ class Sql(Settings):
     schema_: Annotated[str | None, Field(alias="schema", min_length=1, description="the schema it is in; the first one where none is given")] = None
     password: Annotated[Password | None, Field(description="where the password is: environment, file or command")] = None
 
+    rows: Annotated[
+        Literal["all", "visible"],
+        Field(
+            description="all: refuse a table of which row-level security hides rows from the user; visible: take those that it shows for the table"
+        ),
+    ] = "all"
+
     _columns: list[TableColumn] | None = PrivateAttr(None)
+    _hidden: bool = PrivateAttr(False)
     _copy: LocalCopy | None = PrivateAttr(None)
 
     def describe(self) -> pa.Schema:
@@ -77,6 +86,16 @@ class Sql(Settings):
         """Ask for the columns in a session that somebody else has opened."""
         refuse_half_masked(connection, self.table_name)
         self._columns = connection.columns(self.table_name)
+        self._hidden = connection.hides_rows(self.table_name)
+        if self._hidden and self.rows == "all":
+            words = f"row-level security hides rows of {self.table_name} from this user, or may do so, and what is promised is promised of the table"
+            hint = "a user that sees all rows (BYPASSRLS, or the owner without FORCE); or rows: visible, if what the user sees is what is meant"
+            raise DataError(words, code="source-rows-hidden", hint=hint)
+
+    def told(self) -> list[str]:
+        """Return what is to be said of rows that nobody sees."""
+        words = f"row-level security hides rows of {self.table_name} from the user, and the rows that it shows were taken for the table"
+        return [words] if self._hidden else []
 
     def take(self, connection: Connection) -> None:
         """Read all rows in a session that somebody else has opened."""
@@ -95,7 +114,14 @@ class Sql(Settings):
 
     def connected(self) -> Connection:
         """Open a connection to the database."""
-        return connected(self.address, None if self.password is None else self.password.text())
+        connection = connected(self.address, None if self.password is None else self.password.text())
+        self.seen_by(connection)
+        return connection
+
+    def seen_by(self, connection: Connection) -> None:
+        """Let a connection see of the table what the policy means by it."""
+        if self.rows == "visible":
+            connection.see_what_is_shown()
 
     def _described(self) -> list[TableColumn]:
         if self._columns is None:

@@ -17,6 +17,7 @@ import sfumato
 from sfumato.core.mask import MaskContext
 from sfumato.core.number_columns import as_column
 from sfumato.errors import DataError, PolicyError
+from sfumato.masking import _undominated
 from sfumato.masking.aggregate import Aggregate
 from sfumato.masking.microaggregate import Microaggregate
 from sfumato.masking.shuffle import Shuffle
@@ -346,7 +347,103 @@ def test_numbers_of_which_a_float_loses_digits_are_never_added_up_wrongly(values
     assert apply(Aggregate(function="sum", plain=True), pa.array([1e300, 2.0])) == [1e300, 1e300]
 
 
+def test_a_dominance_that_hardly_any_group_can_keep_looks_at_each_number_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+    plain = _undominated._dominated
+    monkeypatch.setattr(_undominated, "_dominated", lambda sizes, *others: looked_at.append(len(sizes)) or plain(sizes, *others))
+    pays = np.sort(np.random.default_rng(7).lognormal(8, 1, 20_000))
+    bounds = np.arange(0, 20_001, 4)
+    assert _undominated.undominated(pays, bounds, 1.001 / 20_000)[1].all()
+    assert sum(looked_at) < 10 * len(pays)
+
+
 def test_a_dominance_that_no_group_can_keep_is_answered_at_once() -> None:
     # by growing every group in turn this would take hours
     assert apply(Microaggregate(k=3, dominance=1e-9), list(range(1, 300_001))) == [None] * 300_000
     assert apply(Microaggregate(k=3, dominance=1e-9), [0, 0, 0, 7, 8, 9]) == [0, 0, 0, None, None, None]
+
+
+# --- columns that move together -------------------------------------------------------------------------------------------
+
+TOWNS = [("Bremen", "28195", "DE"), ("Wien", "1010", None), ("Paris", "75001", "FR"), (None, "9999", "NL")]
+PLACES = pa.table(
+    {
+        **{name: [TOWNS[number % 7 % 4][place] for number in range(210)] for place, name in enumerate(("town", "postcode", "country"))},
+        "ward": [("A", "B", "C")[number % 3] for number in range(210)],
+        "number": list(range(210)),
+    }
+)
+
+
+def moved(data: pa.Table = PLACES, **settings: Any) -> pa.Table:
+    mask = {"role": "other", "mask": {"shuffle": {"together": "places", **settings.pop("shuffle", {})}}, **settings}
+    others = {name: {"role": "other"} for name in ("ward", "number")}
+    return sfumato.run({"columns": {**dict.fromkeys(("town", "postcode", "country"), mask), **others}}, data=data).table
+
+
+def rows_of(table: pa.Table, *names: str) -> Counter[tuple[Any, ...]]:
+    return Counter(zip(*(table.column(name).to_pylist() for name in names), strict=True))
+
+
+@pytest.mark.parametrize("within", [[], ["ward"]])
+def test_columns_that_move_together_show_rows_that_were_there_with_what_was_missing(within: list[str]) -> None:
+    made = moved(shuffle={"within": within})
+    names = ("town", "postcode", "country", *within)
+    assert rows_of(made, *names) == rows_of(PLACES, *names)
+    assert rows_of(made, *names, "number") != rows_of(PLACES, *names, "number")
+
+
+def test_columns_that_move_together_with_repetition_show_no_row_that_was_not_there() -> None:
+    made = moved(shuffle={"within": ["ward"], "repetition": True})
+    names = ("town", "postcode", "country", "ward")
+    assert set(rows_of(made, *names)) <= set(rows_of(PLACES, *names))
+
+
+def test_columns_move_together_where_a_condition_holds() -> None:
+    made = moved(when={"column": "number", "below": 100}).sort_by("number")
+    names = ("town", "postcode", "country")
+    assert made.slice(100).equals(PLACES.slice(100))
+    assert rows_of(made.slice(0, 100), *names) == rows_of(PLACES.slice(0, 100), *names)
+
+
+def test_who_is_alone_in_a_group_cannot_move_and_stops_the_run_or_has_no_place() -> None:
+    one = pa.concat_tables([PLACES, pa.table({"town": ["Rom"], "postcode": ["00118"], "country": ["IT"], "ward": ["D"], "number": [210]})])
+    with pytest.raises(DataError, match="1 row with a value that shuffle cannot take"):
+        moved(one, shuffle={"within": ["ward"]})
+    made = moved(one, shuffle={"within": ["ward"]}, on_invalid="remove")
+    assert made.filter(pa.compute.equal(made["number"], 210)).select(["town", "postcode", "country"]).to_pylist() == [
+        {"town": None, "postcode": None, "country": None}
+    ]
+
+
+def test_a_release_that_tears_apart_what_should_move_together_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.core.moved_together.MovedTogether.order", lambda self, name, column, groups, draw: draw())
+    with pytest.raises(sfumato.errors.SfumatoError, match="tears columns apart that were to move together") as caught:
+        moved(shuffle={"within": ["ward"]})
+    assert caught.value.code == "verify-mask"
+
+
+def test_every_pass_draws_another_order() -> None:
+    mask, context = Shuffle(together="x"), MaskContext("x")
+    column = pa.RecordBatch.from_pydict({"x": list(range(1000))})
+    assert mask.apply(column, context) != mask.apply(column, context)
+
+
+@pytest.mark.parametrize(
+    ("town", "key", "words"),
+    [
+        ({"mask": [{"shuffle": {"together": "p"}}, {"shorten": {"length": 1}}]}, "mask", "together with others (p), and is not its only operation"),
+        ({"mask": {"shuffle": {"together": "q"}}}, "mask", "together with others (q), and there are none"),
+        ({"mask": {"shuffle": {"together": "p", "repetition": True}}}, "mask", "by other settings or under another condition"),
+        ({"mask": {"shuffle": {"together": "p"}}, "when": {"column": "number", "above": 3}}, "mask", "by other settings or under another condition"),
+        ({"mask": {"shuffle": {"together": "p"}}, "on_null": "keep"}, "on_null", "a missing value moves with the others of its row"),
+    ],
+)
+def test_columns_that_cannot_move_together_are_refused_with_the_policy(town: Any, key: str, words: str) -> None:
+    other = {"role": "other", "mask": {"shuffle": {"together": "p"}}}
+    columns = {"town": {"role": "other", **town}, "postcode": other, "country": other, "ward": {"role": "other"}, "number": {"role": "other"}}
+    with pytest.raises(PolicyError) as caught:
+        sfumato.plan({"columns": columns}, data=PLACES)
+    found = [mistake for mistake in caught.value.mistakes if mistake.key == f"columns.town.{key}"]
+    assert [mistake.code for mistake in found] == ["policy-mask-together"]
+    assert words in found[0].message

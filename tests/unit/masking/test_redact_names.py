@@ -133,6 +133,8 @@ def test_a_word_without_letters_is_refused() -> None:
         ("Seán O'Brien", "sean o'brien, O’Brien and Brien", "<NAME>, <NAME> and <NAME>"),
         ("Seán O'Brien", "OBrien and OBRIEN", "<NAME> and <NAME>"),
         ("Jean-Luc Petit", "Jeanluc called", "<NAME> called"),
+        ("Sean OBrien", "O'Brien, O’Brien's and Sean O'Brien", "<NAME>, <NAME>'s and <NAME>"),
+        ("Jeanluc Petit", "Jean-Luc called", "<NAME> called"),
         ("Bo Li", "Bo and Li live in Bonn", "<NAME> and <NAME> live in Bonn"),
         ("Ben Al-Amin", "ben, al and amin", "<NAME>, <NAME> and <NAME>"),
         ("Do Van Le", "Van and LE", "<NAME> and <NAME>"),

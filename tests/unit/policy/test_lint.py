@@ -180,6 +180,12 @@ def test_what_is_told_of_fewer_people_than_promised_is_warned_of() -> None:
     assert told(k=3) == told() == []
 
 
+def test_totals_of_what_another_view_shows_with_noise_are_warned_of() -> None:
+    noise, total = other({"noise": {"amount": 5}}), other({"aggregate": {"function": "sum"}})
+    assert warned_of_views(noise, total) == [("lint-noise-total", "views.a.columns.pay.mask")]
+    assert warned_of_views(other({"generalise": {"size": 10}}), total) == []
+
+
 def test_totals_within_several_limits_are_warned_of() -> None:
     def told(function: str = "sum", **settings: Any) -> dict[str, Any]:
         return other({"aggregate": {"function": function, **settings}})

@@ -129,6 +129,15 @@ def test_a_mask_that_does_not_fit_what_another_makes_is_refused_with_the_policy(
     ]
 
 
+@pytest.mark.parametrize("mask", [{"aggregate": {"function": "sum"}}, {"microaggregate": {}}], ids=["aggregate", "microaggregate"])
+def test_numbers_of_a_constant_that_is_none_are_refused_with_the_policy(mask: Any) -> None:
+    (name,) = mask
+    assert told({"pay": {"role": "other", "mask": ["constant", mask]}}, **PROMISED) == [
+        f"columns.pay.mask: {name} takes integer or decimal, and the column is of type text once constant has made it [policy-mask-type]\n"
+        f"  try: {name} before constant, or one of them"
+    ]
+
+
 @pytest.mark.parametrize("first", [{"hash": {"key": "main", "output": "integer"}}, {"constant": {"value": "5"}}, {"shorten": {"length": 2}}])
 def test_a_mask_of_numbers_may_follow_one_that_could_make_them(first: Any) -> None:
     assert told({"pay": {"role": "other", "mask": [first, {"round_number": {"base": 10}}]}}, keys={"main": {"environment": "KEY"}}, **PROMISED) == []

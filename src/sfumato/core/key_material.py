@@ -1,0 +1,41 @@
+"""Texts that could be keys: what stands where a name should and may be a secret is never shown, whatever else becomes of it.
+
+A key may be pasted where its name, file, variable or command belongs, in base64, in hexadecimal digits, of 16 bytes or more. Nobody can tell it for
+certain from the name of a folder that chance has made: so it is used as a name where there is such a thing, and shown nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+_STRANGE, _LONGEST_WORD = 8, 24
+_SIGNS = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
+_BETWEEN = re.compile(r"[+/_=-]+")
+# sword, Sword, SWORD, sword12, 2026sword, WardKeys
+_WORD = re.compile(r"[0-9]{0,8}(?:[A-Z]?[a-z]+|[A-Z]+|(?:[A-Z]?[a-z]{2,}){2,5})[0-9]{0,8}|[0-9]{1,8}")
+
+
+def could_be_a_key(text: str) -> bool:
+    """Return whether a text has so many signs in a row that are no words that they may be a secret of 16 bytes or more, however it is written.
+
+    >>> could_be_a_key("00112233445566778899aabbccddeeff"), could_be_a_key("q83vASNFZ4mrze8BI0VniQ")
+    (True, True)
+    >>> could_be_a_key("SFUMATO_KEY_OF_THE_WARD_2026"), could_be_a_key("/srv/keys/research-2026/ward_pseudonyms.key")
+    (False, False)
+    """
+    return any(_strange(signs) >= _STRANGE for signs in _SIGNS.findall(text))
+
+
+def named(text: str, otherwise: str) -> str:
+    """Return a name as it is shown: what could be a key is not, and something else is said in its place.
+
+    >>> named("ward.key", "the file"), named("00112233445566778899aabbccddeeff", "the file")
+    ('ward.key', 'the file')
+    """
+    return otherwise if could_be_a_key(text) else text
+
+
+def _strange(signs: str) -> int:
+    """Return how many signs belong to no word."""
+    parts = [part for part in _BETWEEN.split(signs) if part]
+    return sum(len(part) for part in parts if len(part) > _LONGEST_WORD or not _WORD.fullmatch(part))

@@ -1,0 +1,198 @@
+"""What the catalogue of PostgreSQL says of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Literal
+
+from sfumato.databases.address import Address
+from sfumato.databases.postgresql_session import catalogue_session, postgresql_errors
+from sfumato.databases.postgresql_types import column_of, quoted
+from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
+from sfumato.errors import DataError, SfumatoError, UsageError, suggestion
+
+_COLUMNS = """
+WITH RECURSIVE held AS (
+    SELECT a.attnum, a.attname, format_type(a.atttypid, a.atttypmod) AS called, a.atttypid AS kind, a.atttypmod AS modifier
+    FROM pg_attribute a WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+    UNION ALL
+    SELECT held.attnum, held.attname, held.called, t.typbasetype, t.typtypmod FROM held JOIN pg_type t ON t.oid = held.kind WHERE t.typtype = 'd'
+)
+SELECT held.attname, held.called, t.typname, t.typtype, held.modifier
+FROM held JOIN pg_type t ON t.oid = held.kind WHERE t.typtype <> 'd' ORDER BY held.attnum
+"""
+_FIND = """
+SELECT c.oid, c.relkind, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname = ANY(%s::name[]) ORDER BY array_position(%s::name[], n.nspname) LIMIT 1
+"""
+_ALL = """
+SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname = ANY(%s::name[])
+"""
+# a key to a table in partitions is there once more for each of these
+_FOREIGN_KEYS = """
+SELECT n.nspname, t.relname,
+    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place)
+        JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number),
+    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY k(number, place)
+        JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number)
+FROM pg_constraint c JOIN pg_class t ON t.oid = c.confrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE c.contype = 'f' AND c.conrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid)
+ORDER BY c.conname
+"""
+_REFERRING = """
+SELECT n.nspname, t.relname,
+    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place)
+        JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number),
+    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY k(number, place)
+        JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number),
+    c.confdeltype
+FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+WHERE c.contype = 'f' AND c.confrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.confrelid = c.confrelid)
+ORDER BY n.nspname, t.relname, c.conname
+"""
+_ON_DELETE: Mapping[str, OnDelete] = {"a": "held", "r": "refused", "c": "deleted", "n": "emptied", "d": "emptied"}
+_ACTING = """
+SELECT 'trigger', tgname FROM pg_trigger
+WHERE tgrelid = %(table)s AND NOT tgisinternal AND tgenabled IN ('O', 'A') AND (tgtype::integer & %(bit)s) <> 0
+UNION ALL SELECT 'rule', rulename FROM pg_rewrite WHERE ev_class = %(table)s AND ev_type = %(event)s AND ev_enabled IN ('O', 'A')
+ORDER BY 1, 2
+"""
+_TRIGGER_BITS, _RULE_EVENTS = {"INSERT": 4, "DELETE": 8}, {"INSERT": "3", "DELETE": "4"}
+_PRIMARY_KEY = """
+SELECT a.attname::text FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place), pg_attribute a
+WHERE i.indrelid = %s AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place
+"""
+
+
+class PostgresqlCatalogue:
+    """A session that is asked what the catalogue says. Tables without a schema are looked for where the user's sessions look."""
+
+    def __init__(self, address: Address, password: str | None) -> None:
+        self._address = address
+        self._errors = partial(postgresql_errors, address.shown)
+        self._catalogue, self._path = catalogue_session(address, password)
+
+    def columns(self, table: TableName) -> list[TableColumn]:
+        """Return the columns of a table or a view, those of a domain as what they are made of."""
+        found, _, _ = self._found(table)
+        return [column_of(*row) for row in self._rows(_COLUMNS, [found])]
+
+    def identity(self, table: TableName) -> str | None:
+        """Return when the server was started and on which of its files the table is."""
+        found = self._find(table)
+        if found is None:
+            return None
+        ((began, database),) = self._rows("SELECT pg_postmaster_start_time(), oid FROM pg_database WHERE datname = current_database()", [])
+        return f"{began}/{database}/{found[0]}"
+
+    def primary_key(self, table: TableName) -> tuple[str, ...]:
+        """Return the columns of the primary key."""
+        return tuple(name for (name,) in self._rows(_PRIMARY_KEY, [self._found(table)[0]]))
+
+    def has_places(self, table: TableName) -> bool:
+        """Return whether every row of a table has a place of its own: those of a view have none, and those of parts are places in them."""
+        found, kind, _ = self._found(table)
+        return kind in ("r", "m") and not self._rows("SELECT FROM pg_inherits WHERE inhparent = %s", [found])
+
+    def foreign_keys(self, table: TableName) -> list[ForeignKey]:
+        """Return the foreign keys; views have none."""
+        rows = self._rows(_FOREIGN_KEYS, [self._found(table)[0]])
+        return [ForeignKey(tuple(columns), TableName(other, schema), tuple(referred)) for schema, other, columns, referred in rows]
+
+    def about(self, table: TableName) -> int | None:
+        """Return what the planner thinks; None where it has never looked."""
+        found, _, _ = self._found(table)
+        ((number,),) = self._rows("SELECT reltuples::bigint FROM pg_class WHERE oid = %s", [found])
+        return number if number >= 0 else None
+
+    def placed(self, table: TableName) -> TableName:
+        """Return the name of a table with that of its schema; that of one which is there, or the first one."""
+        if table.schema is not None:
+            return table
+        found = self._find(table)
+        return TableName(table.name, found[2] if found is not None else self._schema_of(table))
+
+    def beside(self, name: str, table: TableName) -> TableName:
+        """Return a name in the schema of the other table."""
+        return TableName(name, self.placed(table).schema)
+
+    def beginning_with(self, name: str, table: TableName) -> list[TableName]:
+        """Return the tables in the schema of the other one whose names begin so."""
+        schema = self.placed(table).schema
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename::text, %s::text)"
+        return [TableName(found, schema) for (found,) in self._rows(query, [schema, name])]
+
+    def comment_of(self, table: TableName) -> str:
+        """Return what is written beside a table."""
+        return str(self._rows("SELECT obj_description(%s::oid, 'pg_class'::name)", [self._found(table)[0]])[0][0])
+
+    def referring(self, table: TableName) -> list[Referring]:
+        """Return the foreign keys that refer to a table."""
+        rows = self._rows(_REFERRING, [self._found(table)[0]])
+        return [Referring(TableName(name, schema), tuple(own), tuple(referred), _ON_DELETE[kind]) for schema, name, own, referred, kind in rows]
+
+    def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
+        """Return the triggers that are not disabled, and the rules."""
+        values = {"table": self._found(table)[0], "bit": _TRIGGER_BITS[event], "event": _RULE_EVENTS[event]}
+        return [f"the {what} {name}" for what, name in self._rows(_ACTING, values)]
+
+    def hides_rows(self, table: TableName) -> bool:
+        """Let the server plan to read it, once with what row-level security allows and once without: the second fails where that hides anything.
+
+        It is so for views too, whoever's rights these have.
+        """
+        planned = f"EXPLAIN SELECT 1 FROM {quoted(self.placed(table))}"
+        with self._errors():
+            self._catalogue.execute("SET row_security = on")
+            try:
+                self._catalogue.execute(planned)
+            finally:
+                self._catalogue.execute("SET row_security = off")
+        try:
+            with self._errors():
+                self._catalogue.execute(planned)
+        except SfumatoError as error:
+            if error.code != "database-rights":
+                raise
+            return True
+        return False
+
+    def _find(self, table: TableName) -> tuple[int, str, str] | None:
+        """Return the number of a table, what it is, and its schema; None where there is none."""
+        schemas = self._schemas(table)
+        found = self._rows(_FIND, [table.name, schemas, schemas])
+        return found[0] if found else None
+
+    def _found(self, table: TableName) -> tuple[int, str, str]:
+        found = self._find(table)
+        if found is None:
+            known = [name for (name,) in self._rows(_ALL, [self._schemas(table)])]
+            raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
+        return found
+
+    def _schemas(self, table: TableName) -> list[str]:
+        """Return where a table is looked for."""
+        return self._path if table.schema is None else [table.schema]
+
+    def _schema_of(self, table: TableName) -> str:
+        schemas = self._schemas(table)
+        if not schemas:
+            raise UsageError(
+                f"{self._address.shown} has no schema in which this user could make tables", code="database-rights", hint="schema: public"
+            )
+        return schemas[0]
+
+    def facts(self, query: str, values: Any) -> list[tuple[Any, ...]]:
+        """Return what the catalogue says."""
+        return self._rows(query, values)
+
+    def number_of(self, table: TableName) -> int:
+        """Return the number by which the catalogue knows a table; an error where there is none."""
+        return self._found(table)[0]
+
+    def _rows(self, query: str, values: Any) -> list[tuple[Any, ...]]:
+        with self._errors():
+            rows: list[tuple[Any, ...]] = self._catalogue.execute(query, values).fetchall()
+        return rows

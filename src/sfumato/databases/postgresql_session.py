@@ -1,0 +1,125 @@
+"""Sessions of PostgreSQL: how they are opened, and what goes wrong in one, in our words.
+
+Whoever may make a function or an operator in a schema where a session looks can have it called in the place of one of the server's own, wherever the
+types of that do not fit exactly. So a session looks nowhere but among the server's own, from its beginning; tables have the names of their schemas,
+and where a policy gives none it is looked for where the session would have looked.
+
+Nor may row-level security hide anything without a word: a statement that would see a part of a table fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from sfumato.databases.address import Address
+from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, of_code
+from sfumato.errors import SfumatoError, UnreachableError
+
+_LOCK = "10s"
+# qualified, for it is the one statement of a session that looks where the user's do
+_PATH = "SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))"
+_FIXED = {
+    "search_path": "pg_catalog,pg_temp",
+    "row_security": "off",
+    # how values are written as text, and texts are read, must not depend on whose session it is
+    "DateStyle": "ISO,YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "lc_monetary": "C",
+    "standard_conforming_strings": "on",
+    "transform_null_equals": "off",
+}
+_FAILURES = {
+    "08": GONE,
+    "57P": GONE,
+    "28": REFUSED,
+    "3D000": NO_DATABASE,
+    "42501": NO_RIGHT,
+    "53100": FULL,
+    "53400": FULL,
+    "42P01": CHANGED,
+    "42703": CHANGED,
+    "55P03": LOCKED,
+    "40P01": LOCKED,
+    "22": VALUE,
+}
+
+
+def catalogue_session(address: Address, password: str | None) -> tuple[Any, list[str]]:
+    """Open a session that is asked what the catalogue says; return the schemas too in which it would have looked for tables."""
+    psycopg, _ = _drivers()
+    with postgresql_errors(address.shown):
+        session = psycopg.connect(_uri(address, password), autocommit=True)
+        try:
+            path = [schema for (schema,) in session.execute(_PATH).fetchall() if schema not in ("pg_catalog", "information_schema")]
+            for name, value in _FIXED.items():
+                session.execute(f"SET {name} = {', '.join(repr(part) for part in value.split(','))}")
+        except BaseException:
+            session.close()
+            raise
+    return session, path
+
+
+def working_session(address: Address, password: str | None) -> Any:
+    """Open a session in which rows come and go. Its driver asks for something as soon as it is there, so it is told before where to look."""
+    _, dbapi = _drivers()
+    fixed = " ".join(f"-c{name}={value}" for name, value in _FIXED.items())
+    with postgresql_errors(address.shown):
+        session = dbapi.connect(_uri(address, password, options=fixed))
+        with session.cursor() as cursor:
+            # a session waits while other tables are worked on
+            for setting in (f"SET lock_timeout = '{_LOCK}'", "SET idle_in_transaction_session_timeout = 0"):
+                cursor.execute(setting)
+        session.commit()
+    return session
+
+
+def _uri(address: Address, password: str | None, **more: str) -> str:
+    secret = f":{quote(password, safe='')}" if password is not None else ""
+    who = f"{quote(address.user, safe='')}{secret}@" if address.user else ""
+    options = {"connect_timeout": "10", **address.options, **more}
+    return f"postgresql://{who}{address.host}:{address.port}/{quote(address.database, safe='')}?{urlencode(options, quote_via=quote)}"
+
+
+@contextmanager
+def postgresql_errors(server: str) -> Iterator[None]:
+    """Turn what the drivers say into our errors: their own words may quote a value."""
+    import adbc_driver_manager
+    import psycopg
+
+    try:
+        yield
+    except (psycopg.Error, adbc_driver_manager.Error) as error:
+        code = error.sqlstate
+        failure = of_code(code, _FAILURES) if code else _without_code(error)
+        raise failure.error(server, f"SQLSTATE {code}" if code else "") from None
+
+
+def while_reading(server: str, error: Exception) -> SfumatoError:
+    """Return our error for one that came while rows were read, which has its code within its words."""
+    found = re.search(r"SQLSTATE:? ?([0-9A-Z]{5})", str(error))
+    code = found[1] if found else None
+    return of_code(code, _FAILURES).error(server, f"SQLSTATE {code}" if code else "")
+
+
+def _drivers() -> tuple[Any, Any]:
+    try:
+        import psycopg
+        from adbc_driver_postgresql import dbapi
+    except ImportError:
+        words = "PostgreSQL needs the libraries psycopg and adbc-driver-postgresql"
+        raise UnreachableError(words, code="sql-missing", hint="pip install 'sfumato[sql]'") from None
+    return psycopg, dbapi
+
+
+def _without_code(error: Exception) -> Failure:
+    """Return the failure of a connection that was never made: libpq gives no code, but says whether the server answered."""
+    said = str(error)
+    refused = "authentication failed" in said or "no password supplied" in said or "no pg_hba.conf entry" in said or "role" in said
+    return REFUSED if refused else NO_DATABASE if "does not exist" in said else GONE

@@ -1,0 +1,119 @@
+"""A disk that is full, a table that is dropped or altered in the middle of a run: one error each, and nothing is published."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import sfumato
+from sfumato.databases.mysql_inside import MysqlInside
+from sfumato.databases.postgresql_inside import PostgresqlInside
+from sfumato.engine.retain import retain
+from sfumato.errors import DataError, SfumatoError, UnreachableError
+from sfumato.sources.sql import Sql
+from tests.databases.kills import NOW, Copy, Retention, marked
+from tests.servers import ask, component
+
+
+@pytest.fixture(params=["postgresql", "mariadb"])
+def url(request: pytest.FixtureRequest) -> str:
+    return str(request.getfixturevalue(f"{request.param}_url"))
+
+
+def is_postgresql(url: str) -> bool:
+    return url.startswith("postgresql")
+
+
+def full_from(url: str, beyond: int) -> None:
+    """Make a function through which a value goes as it is, until the server says that its disk is full."""
+    if is_postgresql(url):
+        told = f"IF n > {beyond} THEN RAISE EXCEPTION 'no room' USING ERRCODE = '53100'; END IF; RETURN n;"
+        ask(url, f"CREATE OR REPLACE FUNCTION read_on(n integer) RETURNS integer LANGUAGE plpgsql AS $$ BEGIN {told} END $$")
+    else:
+        ask(url, "DROP FUNCTION IF EXISTS read_on")
+        told = f"IF n > {beyond} THEN SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021; END IF; RETURN n;"
+        ask(url, f"CREATE FUNCTION read_on(n INTEGER) RETURNS INTEGER NOT DETERMINISTIC NO SQL BEGIN {told} END")
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_disk_that_is_full_in_the_middle_is_one_error_and_the_next_run_is_fine(url: str, inside: bool) -> None:
+    trial = Copy(url)
+    given = trial.prepare()
+    full_from(url, 60)
+    called = "public.read_on" if is_postgresql(url) else "read_on"
+    ask(url, "DROP VIEW IF EXISTS seen", f"CREATE VIEW seen AS SELECT {called}(age) AS age, town, illness FROM people")
+    given["source"] = {"sql": component(url, "seen")}
+    if not inside:
+        given["columns"]["illness"] = {"role": "other", "mask": {"shuffle": {}}}
+    with pytest.raises(UnreachableError) as caught:
+        sfumato.run(given)
+
+    assert (caught.value.code, caught.value.status) == ("database-full", 5)
+    assert trial.look(), "something was published"
+    full_from(url, 1000)
+    sfumato.run(given)
+    trial.done()
+    ask(url, "DROP VIEW seen")
+
+
+def test_a_disk_that_is_full_while_rows_are_deleted_loses_nothing(url: str) -> None:
+    trial = Retention(url)
+    given = trial.prepare()
+    if is_postgresql(url):
+        full = "IF OLD.id > 100 THEN RAISE EXCEPTION 'no room' USING ERRCODE = '53100'; END IF; RETURN OLD;"
+        ask(url, f"CREATE OR REPLACE FUNCTION no_room() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {full} END $$")
+        ask(url, "CREATE TRIGGER full_disk BEFORE DELETE ON visits FOR EACH ROW EXECUTE FUNCTION no_room()")
+    else:
+        full = "IF OLD.id > 100 THEN SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1021; END IF"
+        ask(url, f"CREATE TRIGGER full_disk BEFORE DELETE ON visits FOR EACH ROW BEGIN {full}; END")
+    with pytest.raises(UnreachableError) as caught, marked(trial.mark):
+        retain(given, NOW)
+
+    assert caught.value.code == "database-full"
+    trial.look()
+    ask(url, "DROP TRIGGER full_disk ON visits" if is_postgresql(url) else "DROP TRIGGER full_disk")
+    with marked(trial.mark):
+        retain(given, NOW)
+    trial.done()
+    assert trial.left_over() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "undo"),
+    [
+        ("ALTER TABLE people RENAME TO others", "ALTER TABLE others RENAME TO people"),
+        ("ALTER TABLE people RENAME COLUMN town TO place", "ALTER TABLE people RENAME COLUMN place TO town"),
+    ],
+    ids=["dropped", "altered"],
+)
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_table_that_is_gone_or_altered_in_the_middle_is_one_error(
+    url: str, inside: bool, change: str, undo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = Copy(url)
+    given = trial.prepare()
+    if not inside:
+        given["columns"]["illness"] = {"role": "other", "mask": {"shuffle": {}}}
+    kind: Any = (PostgresqlInside if is_postgresql(url) else MysqlInside) if inside else Sql
+    real = kind.take
+
+    def meanwhile(*arguments: Any) -> Any:
+        ask(url, change)
+        return real(*arguments)
+
+    monkeypatch.setattr(kind, "take", meanwhile)
+    try:
+        with pytest.raises(SfumatoError) as caught, marked(trial.mark):
+            sfumato.run(given)
+    finally:
+        monkeypatch.undo()
+        ask(url, undo)
+
+    assert (type(caught.value), caught.value.status) == (DataError, 6)
+    assert caught.value.code in ("database-changed", "table-missing")
+    assert trial.look(), "something was published"
+    with marked(trial.mark):
+        sfumato.run(given)
+    trial.done()
+    assert trial.left_over() == []

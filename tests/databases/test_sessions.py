@@ -1,0 +1,200 @@
+"""Where sessions look for functions, operators and tables, and what settings of a server or a user change nothing of a run."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import sfumato
+from sfumato.engine.retain import retain
+from tests.servers import ask, component, connect
+
+NOW = datetime.datetime(2026, 11, 17, tzinfo=datetime.UTC)
+PASSWORD = "only_for_tests"
+# each fits the types of a call better than what the server has, so that it would be called in its place
+OPERATORS = (
+    ("=", "character varying, character varying", "boolean"),
+    ("=", "name, character varying", "boolean"),
+    ("<>", "regproc, integer", "boolean"),
+    ("<>", "regproc, bigint", "boolean"),
+    (">=", "date, timestamp with time zone", "boolean"),
+    ("||", "character varying, character varying", "text"),
+)
+FUNCTIONS = (
+    ("left", "character varying, integer", "text"),
+    ("right", "character varying, integer", "text"),
+    ("strpos", "character varying, text", "integer"),
+    ("char_length", "text", "integer"),
+    ("repeat", "character varying, integer", "text"),
+    ("hashtextextended", "character varying, bigint", "bigint"),
+    ("starts_with", "name, text", "boolean"),
+    ("to_char", "date, text", "text"),
+    ("pg_has_role", "oid, character varying", "boolean"),
+    ("lower", "character varying", "text"),
+)
+ANSWERS = {"boolean": "true", "integer": "1", "bigint": "1", "text": "'wrong'"}
+
+
+@pytest.fixture
+def runner(postgresql_url: str) -> Iterator[str]:
+    """The address of a user of few rights, in whose sight somebody else has put functions and operators; each call of one is counted."""
+    name = f"runner_{secrets.token_hex(4)}"
+    schemas = ("public", name)
+    ask(postgresql_url, f"CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'", f"CREATE SCHEMA {name}", f"GRANT ALL ON SCHEMA public, {name} TO {name}")
+    ask(
+        postgresql_url, "DROP SEQUENCE IF EXISTS public.calls CASCADE", "CREATE SEQUENCE public.calls", "GRANT ALL ON SEQUENCE public.calls TO PUBLIC"
+    )
+    made = []
+    for schema in schemas:
+        for place, (sign, types, kind) in enumerate((*OPERATORS, *FUNCTIONS)):
+            called = f"wrong_{place}" if not sign.isidentifier() else sign
+            body = f"SELECT pg_catalog.nextval('public.calls'); SELECT {ANSWERS[kind]}::{kind}"
+            made.append(f'{schema}."{called}"({types})')
+            ask(postgresql_url, f"CREATE FUNCTION {made[-1]} RETURNS {kind} LANGUAGE sql AS $$ {body} $$")
+            if called != sign:
+                left, right = types.split(", ")
+                ask(postgresql_url, f"CREATE OPERATOR {schema}.{sign} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = {schema}.{called})")
+    parts = urlsplit(postgresql_url)
+    yield parts._replace(netloc=f"{name}:{PASSWORD}@{parts.hostname}:{parts.port}").geturl()
+    for each in made:
+        ask(postgresql_url, f"DROP FUNCTION {each} CASCADE")
+    ask(postgresql_url, f"DROP OWNED BY {name} CASCADE", f"DROP SCHEMA IF EXISTS {name} CASCADE", f"DROP ROLE {name}")
+
+
+def calls(url: str) -> int:
+    return int(ask(url, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM public.calls")[0][0])
+
+
+def table(url: str, name: str) -> None:
+    rows = ", ".join(f"('k{number}', 'name {number}', 'w{number % 4}', '2026-0{1 + number % 2}-05')" for number in range(40))
+    made = f"CREATE TABLE {name} (id varchar(9) PRIMARY KEY, name varchar(20), ward varchar(9), day date)"
+    ask(url, f"DROP TABLE IF EXISTS {name}", made, f"INSERT INTO {name} VALUES {rows}")
+
+
+COLUMNS: dict[str, Any] = {
+    "id": {"role": "identifier"},
+    "name": {"role": "other", "mask": {"character_mask": {"keep_first": 1, "keep_last": 1}}, "accept": "singling_out"},
+    "ward": {"role": "quasi_identifier"},
+    "day": {"role": "identifier"},
+}
+
+
+def test_the_test_itself_would_notice(postgresql_url: str, runner: str) -> None:
+    table(runner, "people")
+    ask(runner, "SELECT count(*) FROM people WHERE name = ward")
+
+    assert calls(postgresql_url) > 0
+
+
+def test_functions_of_others_are_not_called_by_a_run_inside(postgresql_url: str, runner: str) -> None:
+    table(runner, "people")
+    given = {"source": {"sql": component(runner, "people")}, "columns": COLUMNS, "promises": [{"k_anonymity": {"k": 5}}]}
+    for _ in range(2):
+        sfumato.run({**given, "sink": {"sql": component(runner, "release")}})
+
+    assert calls(postgresql_url) == 0
+    assert ask(runner, "SELECT count(*), count(*) FILTER (WHERE name OPERATOR(pg_catalog.~) '^n\\**[0-9]$') FROM release") == [(40, 40)]
+
+
+def test_functions_of_others_are_not_called_when_rows_are_archived(postgresql_url: str, runner: str) -> None:
+    table(runner, "visits")
+    given = {"source": {"sql": component(runner, "visits")}, "columns": COLUMNS, "promises": [{"k_anonymity": {"k": 5}}]}
+    told = retain({**given, "sink": {"sql": component(runner, "old")}, "retention": {"column": "day", "older_than": "30d", "chunk": 7}}, NOW)
+
+    assert calls(postgresql_url) == 0
+    assert [(batch.outcome, batch.deleted) for batch in told.batches] == [("archived", 20), ("archived", 20)]
+
+
+def test_functions_of_others_are_not_called_when_a_table_is_masked_in_place(postgresql_url: str, runner: str) -> None:
+    table(runner, "people")
+    columns = {**COLUMNS, "id": {"role": "other", "accept": "singling_out"}, "day": {"role": "other"}, "ward": {"role": "other"}}
+    sfumato.run(
+        {"source": {"sql": component(runner, "people")}, "columns": columns, "sink": {"sql": component(runner, "people") | {"in_place": True}}}
+    )
+
+    assert calls(postgresql_url) == 0
+    assert ask(runner, "SELECT DISTINCT pg_catalog.substr(name::text, 1, 2) FROM people") == [("n*",)]
+
+
+def test_functions_of_others_are_not_called_by_a_live_view(postgresql_url: str, runner: str) -> None:
+    table(runner, "people")
+    reader = f"reader_{secrets.token_hex(4)}"
+    ask(postgresql_url, f"CREATE ROLE {reader}")
+    columns = {**COLUMNS, "ward": {"role": "other"}}
+    sink = {"live_view": {**component(runner, "people_view"), "roles": [reader]}}
+    try:
+        sfumato.run({"source": {"sql": component(runner, "people")}, "columns": columns, "sink": sink})
+        shown = ask(runner, "SELECT DISTINCT pg_catalog.substr(name::text, 1, 2) FROM people_view")
+    finally:
+        ask(runner, "DROP VIEW IF EXISTS people_view")
+        ask(postgresql_url, f"DROP OWNED BY {reader}", f"DROP ROLE {reader}")
+
+    assert calls(postgresql_url) == 0
+    assert shown == [("n*",)]
+
+
+def test_a_table_without_a_schema_is_found_where_sessions_of_the_user_look(postgresql_url: str, runner: str) -> None:
+    name = urlsplit(runner).username
+    ask(runner, f"CREATE TABLE {name}.wards (ward text)", f"INSERT INTO {name}.wards VALUES ('own')")
+    ask(postgresql_url, "DROP TABLE IF EXISTS public.wards", "CREATE TABLE public.wards (ward text)", "INSERT INTO public.wards VALUES ('other')")
+    given = {"source": {"sql": component(runner, "wards")}, "columns": {"ward": {"role": "other", "accept": "singling_out"}}}
+    sfumato.run({**given, "sink": {"sql": component(runner, "wards_copy")}})
+
+    assert ask(postgresql_url, f"SELECT ward FROM {name}.wards_copy") == [("own",)]
+
+
+def test_settings_of_a_user_change_nothing_of_what_is_read(postgresql_url: str, runner: str) -> None:
+    name = urlsplit(runner).username
+    ask(runner, f"CREATE TABLE {name}.stays (stay daterange, share real)", f"INSERT INTO {name}.stays VALUES ('[2026-01-02,2026-03-04)', 0.1)")
+    for setting in ("DateStyle = 'SQL, DMY'", "extra_float_digits = -10", "standard_conforming_strings = off", "TimeZone = 'Asia/Kolkata'"):
+        ask(postgresql_url, f"ALTER ROLE {name} SET {setting}")
+    columns = {"stay": {"role": "other", "accept": "singling_out"}, "share": {"role": "other", "accept": "singling_out"}}
+    release: Any = sfumato.run({"source": {"sql": component(runner, "stays")}, "columns": columns})
+
+    assert release.table.to_pylist() == [{"stay": "[2026-01-02,2026-03-04)", "share": pytest.approx(0.1)}]
+
+
+def test_functions_of_others_are_not_called_on_mariadb(mariadb_url: str) -> None:
+    database = urlsplit(mariadb_url).path[1:]
+    ask(mariadb_url, f"CREATE FUNCTION {database}.`sha2`(a text, b integer) RETURNS text DETERMINISTIC RETURN 'wrong'")
+    ask(mariadb_url, f"CREATE FUNCTION {database}.`left`(a text, b integer) RETURNS text DETERMINISTIC RETURN 'wrong'")
+    try:
+        table(mariadb_url, "people")
+        given = {"source": {"sql": component(mariadb_url, "people")}, "columns": COLUMNS, "promises": [{"k_anonymity": {"k": 5}}]}
+        sfumato.run({**given, "sink": {"sql": component(mariadb_url, "release")}})
+        found = ask(mariadb_url, "SELECT COUNT(*), SUM(name LIKE 'n*%') FROM `release`")
+    finally:
+        ask(mariadb_url, f"DROP FUNCTION {database}.`sha2`", f"DROP FUNCTION {database}.`left`")
+
+    assert [tuple(map(int, row)) for row in found] == [(40, 40)]
+
+
+def test_settings_of_a_server_change_nothing_of_a_run(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows would be missing without a word, or be written where there are no transactions."""
+    import pymysql
+
+    plain = pymysql.connect
+
+    def told_otherwise(**settings: Any) -> Any:
+        return plain(
+            **settings, init_command="SET sql_select_limit = 3, default_storage_engine = 'MyISAM', sql_safe_updates = 1, sql_auto_is_null = 1"
+        )
+
+    monkeypatch.setattr(pymysql, "connect", told_otherwise)
+    table(mariadb_url, "visits")
+    ask(mariadb_url, "DROP TABLE IF EXISTS old", "DROP TABLE IF EXISTS sfumato_ledger")
+    given = {"source": {"sql": component(mariadb_url, "visits")}, "columns": COLUMNS, "promises": [{"k_anonymity": {"k": 5}}]}
+    told = retain({**given, "sink": {"sql": component(mariadb_url, "old")}, "retention": {"column": "day", "older_than": "30d"}}, NOW)
+    monkeypatch.undo()
+    engines = "SELECT DISTINCT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ('old', 'sfumato_ledger')"
+
+    assert [(batch.outcome, batch.rows, batch.deleted) for batch in told.batches] == [("archived", 20, 20), ("archived", 20, 20)]
+    with closing(connect(mariadb_url)) as connection, connection.cursor() as cursor:
+        cursor.execute(engines)
+        assert cursor.fetchall() == (("InnoDB",),)
