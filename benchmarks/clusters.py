@@ -1,4 +1,4 @@
-"""Clusters of streams: records a second of processor time, delay and loss of windows and of CASTLE beside each other; and a person seen in many windows.
+"""Clusters of streams: tuples a processor second, delay and loss of windows cut by Mondrian and of CASTLE; and a person seen in many windows.
 
 ``make benchmark-clusters`` prints the tables. Records are like those of a census: two numbers and six trees that hang together, one record a person.
 """
@@ -159,7 +159,8 @@ def main() -> None:
         "k = 10, t = 0.15 ordered": [k, TCloseness(column="illness", t=0.15, distance="ordered")],
     }
     print(
-        "| promised | way | thousand records a second of processor time | delay, median | delay, largest | loss | left out |\n|---|---|---|---|---|---|---|"
+        "| promised | way | thousand records a second of processor time | delay, median | delay, largest | loss | left out |\n"
+        "|---|---|---|---|---|---|---|"
     )
     for name, own in promises.items():
         asked = problem(own)
