@@ -1,4 +1,4 @@
-"""Clusters of streams: records a second of processor time, delay and loss of windows and of CASTLE beside each other; and a person seen in many windows.
+"""Clusters of streams: speed, delay and loss of windows and of CASTLE beside each other; and a person who is seen in many windows.
 
 ``make benchmark-clusters`` prints the tables. Records are like those of a census: two numbers and six trees that hang together, one record a person.
 """
@@ -158,9 +158,7 @@ def main() -> None:
         "k = 10, t = 0.3": [k, TCloseness(column="illness", t=0.3)],
         "k = 10, t = 0.15 ordered": [k, TCloseness(column="illness", t=0.15, distance="ordered")],
     }
-    print(
-        "| promised | way | thousand records a second of processor time | delay, median | delay, largest | loss | left out |\n|---|---|---|---|---|---|---|"
-    )
+    print("| promised | way | thousand records a second | delay, median | delay, largest | loss | left out |\n|---|---|---|---|---|---|---|")
     for name, own in promises.items():
         asked = problem(own)
         for size in (1000, 10_000):
