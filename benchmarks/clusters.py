@@ -91,7 +91,9 @@ def windows(search: WindowSearch, points: Points, asked: StreamProblem, size: in
 
 def castle(delta: int, points: Points, asked: StreamProblem) -> Measured:
     """Return what CASTLE comes to. Delays are told to within a piece of 100 records, speed with pieces of 5,000."""
-    Castle(delta=delta).start(asked).push(points.taken(np.arange(100)))
+    warm = Castle(delta=delta).start(asked)
+    warm.push(points.taken(np.arange(100)))
+    warm.flush()
     session = Castle(delta=delta).start(asked)
     started = time.process_time()
     for begin in range(0, len(points), PIECE):
