@@ -9,7 +9,7 @@ from sfumato.algorithms.mondrian import Mondrian
 
 
 def test_boxes_of_several_windows_narrow_a_person_down() -> None:
-    left = narrowed(Mondrian(), people=2000, size=400, seen=6, targets=8)
+    left = narrowed(Mondrian(), people=2000, size=400, seen=20, targets=8)
 
     # one window never tells fewer than k, for k people of it are in the box
     assert left[:, 0].min() >= 10

@@ -45,7 +45,7 @@ def whole(points: Points) -> np.ndarray:
 
 def of_numbers(values: list[float], people: list[int], k: int) -> tuple[Points, StreamProblem]:
     nobody_says = np.full((1, 2), np.nan)
-    points = Points(np.arange(len(values)), np.array(values)[:, None], np.array(people, np.int64))
+    points = Points(np.arange(len(values)), np.array(values, float)[:, None], np.array(people, np.int64))
     return points, StreamProblem(["number"], [None], [KAnonymity(k=k)], [1.0], nobody_says)
 
 
