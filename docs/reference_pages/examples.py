@@ -100,7 +100,9 @@ def _released(release: Any, changing: list[str]) -> str:
     rows = [table.column_names, *(texts[place] for place in places)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    measured = f"Measured on what was written: {promises}." if promises else "What left." if isinstance(release, pa.Table) else "Nothing was promised."
+    measured = (
+        f"Measured on what was written: {promises}." if promises else "What left." if isinstance(release, pa.Table) else "Nothing was promised."
+    )
     return f"{measured} {len(places)} of its {table.num_rows} rows:\n\n```\n" + "\n".join(lines) + "\n```"
 
 
