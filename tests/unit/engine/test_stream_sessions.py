@@ -362,6 +362,15 @@ def test_an_unknown_value_does_what_the_policy_says() -> None:
 DAYS = ["2026-01-01", "2026-01-03", "2026-05-01", "2026-05-09"]
 
 
+def test_unknown_values_alone_in_a_class_are_everything_and_not_missing() -> None:
+    ladder = {"interval": {"minimum": 0, "maximum": 120}}
+    columns = COLUMNS | {"age": {"role": "quasi_identifier", "type": "integer", "hierarchy": ladder, "on_unknown": "generalise"}}
+
+    pushed = sfumato.stream(policy(columns=columns)).push(records([200, 300, 30, 31]))
+
+    assert ages_of(pushed) == [["*", "*", "[30, 31]", "[30, 31]"]]
+
+
 @pytest.mark.parametrize(
     ("column", "values", "shown"),
     [
