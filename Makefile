@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean
+.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-clusters benchmark-kills benchmark-masks benchmark-peers lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -49,6 +49,9 @@ benchmark:
 # A hundred times SIGKILL at random moments for each way of working in a database; on a machine that is shared half an hour.
 benchmark-kills: $(VENV)/.dev
 	$(BIN)/python benchmarks/kills.py
+
+benchmark-clusters: $(VENV)/.dev
+	PYTHONPATH=. $(BIN)/python benchmarks/clusters.py
 
 benchmark-masks: $(VENV)/.dev
 	$(BIN)/python benchmarks/masks.py

@@ -41,7 +41,8 @@ def component_page(kind: str, name: str) -> str:
     if kind == "masking":
         plain, *others = revealed(name).items()
         parts.append("\n".join([f"## What it still reveals\n\n{plain[1]}\n", *(f"- With {settings}: {reveals}" for settings, reveals in others)]))
-    if kind not in _WITHOUT_EXAMPLE:
+    # a search over streams is shown where streams are
+    if kind not in _WITHOUT_EXAMPLE and (kind != "algorithms" or hasattr(find(kind, name), "search")):
         policy, program = (EXAMPLES / kind / f"{name}.{ending}" for ending in ("yaml", "py"))
         parts.append(f"## Example\n\n{_kept(kind, name) or example(policy if policy.exists() else program)}")
     return "\n\n".join(part.strip() for part in parts) + "\n"

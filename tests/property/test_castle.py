@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,6 +73,7 @@ STREAMS = {
     "beta": st.sampled_from([1, 4, 12]),
     "reusable": st.sampled_from([0, 2, 20]),
     "outliers": st.sampled_from(["suppress", "wait"]),
+    "block": st.sampled_from([1, 512]),
     "pieces": st.lists(st.integers(1, 50), max_size=4),
 }
 
@@ -80,15 +82,16 @@ STREAMS = {
 @settings(max_examples=15, deadline=None)
 @given(**STREAMS)
 def test_every_cluster_keeps_the_promises_and_nothing_is_lost_or_late(
-    further: str, seed: int, rows: int, k: int, people: int | None, delta: int, beta: int, reusable: int, outliers: str, pieces: list[int]
+    further: str, seed: int, rows: int, k: int, people: int | None, delta: int, beta: int, reusable: int, outliers: str, block: int, pieces: list[int]
 ) -> None:
     points = records(seed, rows, people, tied=seed % 2 == 0)
     asked = problem([KAnonymity(k=k), *FURTHER[further]], weights=[1.0, 2.0, 1.0])
     castle = Castle(delta=delta, beta=beta, mu=5, reusable=reusable, outliers=outliers)
-    session = castle.start(asked)
-    assert isinstance(session, CompiledCastle)
+    assert isinstance(castle.start(asked), CompiledCastle)
+    rules = replace(castle.rules(asked), block=block, most=12)
+    session = CompiledCastle(rules, asked)
     told = run(session, points, pieces)
-    plain = run(PlainCastle(castle.rules(asked), asked), points, pieces)
+    plain = run(PlainCastle(rules, asked), points, pieces)
 
     assert all(same(one, other) for one, other in zip(told, plain, strict=True))
     decided = np.concatenate([np.concatenate([each.numbers, each.suppressed]) for each in told])
@@ -152,11 +155,13 @@ def test_a_snapshot_at_any_moment_changes_nothing(
     beta: int,
     reusable: int,
     outliers: str,
+    block: int,
     pieces: list[int],
 ) -> None:
     points = records(seed, rows, people)
     asked = problem([KAnonymity(k=k), LDiversity(column="illness", l=2), TCloseness(column="illness", t=0.4, distance="ordered")])
     rules = Castle(delta=delta, beta=beta, mu=3, reusable=reusable, outliers=outliers, horizon=20).rules(asked)
+    rules = replace(rules, block=block)
     through = run(kind(rules, asked), points, pieces)
     again = run(kind(rules, asked), points, pieces, restart=True, fresh=asked)
     assert all(same(one, other) for one, other in zip(through, again, strict=True))

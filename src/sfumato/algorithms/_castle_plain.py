@@ -403,18 +403,44 @@ class _Splitting:
         self._hold: Callable[[Sequence[_Record]], bool] = castle._hold
         self._parts: list[list[_Record]] = []
         self._boxes: list[_Box] = []
+        self._first = 0
+        self._lost: Callable[[int, float, float], float] = castle._column_loss
+        self._weights = castle._problem.weights
 
     def parts(self) -> list[list[_Record]]:
         """Return parts that keep the promises, the records of each in the order in which they came."""
-        if self._rules.by_values:
-            self._by_values()
-        else:
-            self._by_people()
+        for block in self._blocks():
+            self._first = len(self._parts)
+            if self._rules.by_values:
+                self._by_values(block)
+            else:
+                self._by_people(block)
+            if len(self._parts) == self._first:
+                self._begin(block[0])
+                for record in block[1:]:
+                    self._add(self._first, record)
         if len(self._parts) < 2:
             return [self._records]
         self._join()
         places = {id(record): place for place, record in enumerate(self._records)}
         return [sorted(part, key=lambda record: places[id(record)]) for part in self._parts]
+
+    def _blocks(self) -> list[list[_Record]]:
+        """Return the records in blocks of few enough people, cut at medians of their first records' widest columns."""
+        people: dict[int, list[_Record]] = {}
+        for record in self._records:
+            people.setdefault(record.person, []).append(record)
+        blocks = self._cut(list(enumerate(people.values())))
+        return [self._records] if len(blocks) == 1 else blocks
+
+    def _cut(self, people: list[tuple[int, list[_Record]]]) -> list[list[_Record]]:
+        if len(people) <= max(self._rules.block, 4 * self._rules.k):
+            return [[record for _, own in people for record in own]]
+        box = _Box.around([own[0] for _, own in people])
+        lost = [weight * self._lost(column, box.low[column], box.high[column]) for column, weight in enumerate(self._weights)]
+        widest = lost.index(max(lost))
+        people = sorted(people, key=lambda each: (each[1][0].point[widest], each[0]))
+        return self._cut(people[: len(people) // 2]) + self._cut(people[len(people) // 2 :])
 
     def _begin(self, record: _Record) -> None:
         self._parts.append([record])
@@ -424,15 +450,15 @@ class _Splitting:
         self._parts[part].append(record)
         self._boxes[part] = self._boxes[part].joined(_Box(record.point, record.point))
 
-    def _nearest(self, box: _Box, but: int = -1) -> int:
-        return min((part for part in range(len(self._parts)) if part != but), key=lambda part: self._enlargement(self._boxes[part], box))
+    def _nearest(self, box: _Box, first: int, but: int = -1) -> int:
+        return min((part for part in range(first, len(self._parts)) if part != but), key=lambda part: self._enlargement(self._boxes[part], box))
 
     def _distance(self, one: _Record, other: _Record) -> float:
         return self._enlargement(_Box(one.point, one.point), _Box(other.point, other.point))
 
-    def _by_people(self) -> None:
+    def _by_people(self, block: list[_Record]) -> None:
         buckets: dict[int, list[_Record]] = {}
-        for record in self._records:
+        for record in block:
             buckets.setdefault(record.person, []).append(record)
         while len(buckets) >= self._rules.k:
             own = list(buckets)[self._choice(len(buckets))]
@@ -446,13 +472,13 @@ class _Splitting:
             buckets = {person: bucket for person, bucket in buckets.items() if bucket}
         for bucket in buckets.values():
             one = bucket[self._choice(len(bucket))].point
-            part = self._nearest(_Box(one, one))
+            part = self._nearest(_Box(one, one), self._first)
             for record in bucket:
                 self._add(part, record)
 
-    def _by_values(self) -> None:
+    def _by_values(self, block: list[_Record]) -> None:
         firsts: dict[int, _Record] = {}
-        for record in self._records:
+        for record in block:
             firsts.setdefault(record.person, record)
         buckets: dict[int, list[_Record]] = {}
         for record in firsts.values():
@@ -471,13 +497,13 @@ class _Splitting:
                     self._add(len(self._parts) - 1, record)
                     _drop(bucket, record)
             buckets = {value: bucket for value, bucket in buckets.items() if bucket}
-        if not self._parts:
+        if len(self._parts) == self._first:
             return
         for bucket in buckets.values():
             for record in bucket:
-                self._add(self._nearest(_Box(record.point, record.point)), record)
-        part_of = {record.person: part for part, records in enumerate(self._parts) for record in records}
-        for record in self._records:
+                self._add(self._nearest(_Box(record.point, record.point), self._first), record)
+        part_of = {record.person: part for part, records in enumerate(self._parts) for record in records if part >= self._first}
+        for record in block:
             if firsts[record.person] is not record:
                 self._add(part_of[record.person], record)
 
@@ -488,7 +514,7 @@ class _Splitting:
             if self._hold(self._parts[part]):
                 part += 1
                 continue
-            other = self._nearest(self._boxes[part], part)
+            other = self._nearest(self._boxes[part], 0, part)
             part, gone = min(part, other), max(part, other)
             self._parts[part] = self._parts[part] + self._parts[gone]
             self._boxes[part] = self._boxes[part].joined(self._boxes[gone])

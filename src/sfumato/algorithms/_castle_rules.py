@@ -14,6 +14,9 @@ VERSION = 1
 MOST_RECORDS = 1024
 """How many records a published cluster may hold and still take others in: each is tested with all before it."""
 
+BLOCK = 256
+"""How many people of a cluster are searched for neighbours at once: a larger one is cut at medians first."""
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -37,6 +40,7 @@ class Rules:
     grows: bool
     columns: tuple[tuple[str, int], ...]
     most: int = MOST_RECORDS
+    block: int = BLOCK
 
     def sealed(self, kind: str, state: bytes) -> bytes:
         """Return a state with what it is a state of."""

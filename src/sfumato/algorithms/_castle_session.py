@@ -127,11 +127,11 @@ class CompiledCastle:
 
     def _limits(self) -> NDArray[np.int64]:
         rules = self._rules
-        return np.array([rules.k, rules.by_values, rules.least, rules.target, rules.wait, rules.grows, rules.most], np.int64)
+        return np.array([rules.k, rules.by_values, rules.least, rules.target, rules.wait, rules.grows, rules.most, rules.block], np.int64)
 
     def _scale(self) -> _Arrays:
         known = self._known
-        return known.ladders, known.nodes, known.below, self._seen, known.spans, known.weights
+        return known.ladders, known.nodes, known.below, self._seen, known.spans, known.weights, known.losses
 
     def _decided(self, out: _Arrays) -> Clusters:
         released, made, suppressed = (int(self._state[place]) for place in (kernel.RELEASED, kernel.MADE, kernel.SUPPRESSED))
@@ -227,6 +227,8 @@ class CompiledCastle:
             np.empty(lines, np.int32),
             np.empty((2, columns)),
             np.empty(lines, np.int8),
+            *(np.empty(slots + 2, np.int32) for _ in range(2)),
+            np.empty((slots + 2, 2), np.int32),
         )
         places = 1 << (2 * (slots + 1) * (1 + len(self._rules.sensitive))).bit_length()
         # a stamp that no epoch has

@@ -24,6 +24,7 @@ _FUSED = {
     "equal_distance": mondrian_promises.EQUAL_DISTANCE,
 }
 _FAR = {"ordered_distance": cluster_promises.ORDERED_DISTANCE, "hierarchical_distance": cluster_promises.HIERARCHICAL_DISTANCE}
+_FEW_LEAVES = 64
 _prepared: WeakKeyDictionary[StreamProblem, Scales] = WeakKeyDictionary()
 
 
@@ -31,15 +32,16 @@ _prepared: WeakKeyDictionary[StreamProblem, Scales] = WeakKeyDictionary()
 class Scales:
     """The quasi-identifiers and promises of a problem.
 
-    ``ladders`` has for each column: ordered, leaves, levels, 0, where its nodes begin; ``nodes`` and ``shares`` have by level and leaf the node that
-    the leaf belongs to, and that node's part of all leaves, ``below`` how many leaves that are. ``spans`` is how long each ordered column's line is,
-    NaN where nobody says.
+    ``ladders`` has for each column: ordered, leaves, levels, where its ``losses`` by two leaves begin (-1 where they are too many to be kept), where
+    its nodes begin; ``nodes`` and ``shares`` have by level and leaf the node that the leaf belongs to, and that node's part of all leaves, ``below``
+    how many leaves that are. ``spans`` is how long each ordered column's line is, NaN where nobody says.
     """
 
     ladders: NDArray[np.int64]
     nodes: NDArray[np.int32]
     shares: NDArray[np.float64]
     below: NDArray[np.int32]
+    losses: NDArray[np.float64]
     spans: NDArray[np.float64]
     weights: NDArray[np.float64]
     smallest: int
@@ -71,6 +73,7 @@ def scales(problem: StreamProblem, sensitive: tuple[str, ...]) -> Scales:
 
 def _made(problem: StreamProblem, sensitive: tuple[str, ...]) -> Scales:
     lines, nodes, shares, below = _trees(problem.ladders)
+    losses = _losses(problem.ladders, lines)
     ranges = np.asarray(problem.ranges, np.float64).reshape(-1, 2)
     fused, far = [], []
     if are_known(problem.promises):
@@ -87,6 +90,7 @@ def _made(problem: StreamProblem, sensitive: tuple[str, ...]) -> Scales:
         nodes,
         shares,
         below,
+        losses,
         np.where(ranges[:, 1] > ranges[:, 0], ranges[:, 1] - ranges[:, 0], np.nan),
         np.array(problem.weights, np.float64),
         fewest(problem.promises),
@@ -112,6 +116,25 @@ def _trees(ladders: Sequence[Hierarchy | None]) -> tuple[NDArray[np.int64], NDAr
             shares.append(below[-1] / ladder.size)
             begin += ladder.size
     return np.array(lines, np.int64).reshape(-1, 5), np.concatenate(nodes).astype(np.int32), np.concatenate(shares), np.concatenate(below)
+
+
+def _losses(ladders: Sequence[Hierarchy | None], lines: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return what the lowest node that holds two leaves loses, for trees of few leaves, and write down where each begins."""
+    losses, begin = [np.empty(0)], 0
+    for ladder, line in zip(ladders, lines, strict=True):
+        line[3] = -1
+        if ladder is None or not 1 < ladder.size <= _FEW_LEAVES:
+            continue
+        lost = np.zeros((ladder.size, ladder.size))
+        for level in range(ladder.height, 0, -1):
+            groups = ladder.groups(level)
+            together = groups[:, None] == groups
+            lost = np.where(together, (np.bincount(groups)[groups][:, None] - 1) / (ladder.size - 1), lost)
+        np.fill_diagonal(lost, 0.0)
+        line[3] = begin
+        begin += lost.size
+        losses.append(lost.ravel())
+    return np.concatenate(losses)
 
 
 @dataclass(frozen=True, eq=False)

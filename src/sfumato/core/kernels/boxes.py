@@ -1,8 +1,9 @@
 """Boxes over the quasi-identifiers of a stream, and what is lost where one is published.
 
 An end is a coordinate, a leaf code in a tree; a missing one is infinite and stands behind all others. ``scale`` is: for each column ordered, leaves,
-levels, nothing and where its nodes begin; the nodes by level and leaf, and how many leaves each has; the smallest and the largest coordinate that has
-been seen; how long each line is, NaN where that is what has been seen; and the weights.
+levels, where its losses by two leaves begin (-1 where there are too many) and where its nodes begin; the nodes by level and leaf, and how many leaves
+each has; the smallest and the largest coordinate that has been seen; how long each line is, NaN where that is what has been seen; the weights; and
+the losses by two leaves.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MISSING = np.inf
 @inner_kernel
 def column_loss(scale: Any, column: Any, low: Any, high: Any) -> Any:
     """Return what is lost in a column: the part of its line, or of the leaves beside one; all where missing ones are among others."""
-    ladders, nodes, below, seen, spans, _ = scale
+    ladders, nodes, below, seen, spans, _, losses = scale
     if low == high:
         return 0.0
     if high == MISSING:
@@ -29,6 +30,8 @@ def column_loss(scale: Any, column: Any, low: Any, high: Any) -> Any:
         if np.isnan(span):
             span = seen[1, column] - seen[0, column]
         return (high - low) / span
+    if ladders[column, 3] >= 0:
+        return losses[ladders[column, 3] + np.int64(low) * ladders[column, 1] + np.int64(high)]
     return (below[lowest_node(ladders, nodes, column, low, high) + np.int64(low)] - 1) / (ladders[column, 1] - 1)
 
 
@@ -78,9 +81,22 @@ def enlargement(scale: Any, low: Any, high: Any, own_low: Any, own_high: Any, bo
 
 
 @inner_kernel
+def distance(scale: Any, one: Any, other: Any, bound: Any) -> Any:
+    """Return what is lost where two points are published as one; where that is more than a bound, it may be any number above it."""
+    weights = scale[5]
+    total = 0.0
+    for column in range(len(weights)):
+        if one[column] != other[column]:
+            total += weights[column] * column_loss(scale, column, min(one[column], other[column]), max(one[column], other[column]))
+            if total > bound:
+                return total
+    return total
+
+
+@inner_kernel
 def holds_point(scale: Any, low: Any, high: Any, point: Any) -> Any:
     """Return whether what a box publishes holds a point as well."""
-    ladders, nodes, _, _, _, weights = scale
+    ladders, nodes, _, _, _, weights, _ = scale
     for column in range(len(weights)):
         own = point[column]
         if low[column] == MISSING:

@@ -22,18 +22,18 @@ import numpy as np
 
 from sfumato.core.kernels import inner_kernel, kernel
 from sfumato.core.kernels.boxes import MISSING, enlargement, holds_point, loss, loss_with
-from sfumato.core.kernels.castle_split import begin_count, count_member, split
+from sfumato.core.kernels.castle_split import begin_count, by_part, count_member, split
 from sfumato.core.kernels.chance import choice
 from sfumato.core.kernels.cluster_promises import all_kept, forget
 from sfumato.core.kernels.pair_table import add, take
 
 # what the state says
-POSITION, FREE, CLUSTERS, KEPT, LOSSES, LOSS_PLACE, IDENTITY, HELD, COMPARED, COMPARED_PLACE, RELEASED, MADE, SUPPRESSED = range(13)
+POSITION, FREE, CLUSTERS, KEPT, LOSSES, LOSS_PLACE, IDENTITY, HELD, COMPARED, COMPARED_PLACE, RELEASED, MADE, SUPPRESSED, LATEST = range(14)
 # where a record is that waits in no cluster
 IN_PUBLISHED, NOWHERE = -1, -2
 # the rules: k, whether clusters are split by values, how many values at least, which column, whether outliers wait, whether a cluster that keeps the
-# promises keeps them whoever joins, and how many records a published cluster may hold
-K, BY_VALUES, LEAST, TARGET, WAIT, GROWS, MOST = range(7)
+# promises keeps them whoever joins, how many records a published cluster may hold, and how many people a block of a cluster that is split
+K, BY_VALUES, LEAST, TARGET, WAIT, GROWS, MOST, BLOCK = range(8)
 VALUE_TAG = 1 << 40
 
 
@@ -257,7 +257,10 @@ def _admit(slot: Any, own: Any) -> None:
     slots, waiting, _, table, losses, scale, _, _, room, _, _, _, state = own
     lows, highs, people, _, _, _, order = waiting
     point, more = slots[2][slot], room[12]
-    least = np.inf
+    # most records go where the one before went: with that as the bound most clusters are done after a column or two
+    least, latest = np.inf, state[LATEST]
+    if waiting[3][latest] > 0:
+        least = enlargement(scale, lows[latest], highs[latest], point, point, least)
     for place in range(state[CLUSTERS]):
         cluster = order[place]
         more[place] = enlargement(scale, lows[cluster], highs[cluster], point, point, least)
@@ -277,6 +280,7 @@ def _admit(slot: Any, own: Any) -> None:
             state[CLUSTERS] += 1
         else:
             fitting = smallest
+    state[LATEST] = fitting
     _append(slot, fitting, slots, waiting, table)
 
 
@@ -475,7 +479,7 @@ def _tell(number: Any, made: Any, out: Any, state: Any) -> None:
 def _publish(cluster: Any, own: Any) -> None:
     """Publish the records of a cluster, in parts where they are many, and keep parts that lose less than is usual."""
     slots, waiting, published, table, losses, scale, tests, scratch, room, out, rules, chance, state = own
-    members, part_of = room[0], room[1]
+    members, part_of, places, starts = room[0], room[1], room[16], room[17]
     people, number = waiting[2][cluster], np.int64(0)
     member = waiting[4][cluster]
     while member >= 0:
@@ -488,17 +492,19 @@ def _publish(cluster: Any, own: Any) -> None:
     parts = np.int64(1)
     if people >= 2 * rules[K]:
         parts = split(slots, scale, tests, scratch, room, rules, chance, number)
+    else:
+        by_part(room, number, parts)
     low, high = room[14][0], room[14][1]
     for part in range(parts):
         for column in range(len(low)):
             low[column], high[column] = np.inf, -np.inf
         made = state[MADE]
-        for place in range(number):
-            if part_of[place] == part:
-                for column in range(len(low)):
-                    low[column] = min(low[column], slots[2][members[place], column])
-                    high[column] = max(high[column], slots[2][members[place], column])
-                _tell(slots[0][members[place]], made, out, state)
+        for at in range(starts[part], starts[part + 1]):
+            slot = members[places[at]]
+            for column in range(len(low)):
+                low[column] = min(low[column], slots[2][slot, column])
+                high[column] = max(high[column], slots[2][slot, column])
+            _tell(slots[0][slot], made, out, state)
         identity = state[IDENTITY]
         state[IDENTITY] += 1
         _show(low, high, identity, out, state)
@@ -507,18 +513,17 @@ def _publish(cluster: Any, own: Any) -> None:
         state[LOSS_PLACE] = (state[LOSS_PLACE] + 1) % len(losses)
         state[LOSSES] = min(state[LOSSES] + 1, len(losses))
         if lost < _usual(losses, state) and len(published[6]) > 0:
-            _keep(part, number, low, high, identity, made, own)
+            _keep(part, low, high, identity, made, own)
         else:
-            for place in range(number):
-                if part_of[place] == part:
-                    _free(np.int64(members[place]), slots, state)
+            for at in range(starts[part], starts[part + 1]):
+                _free(np.int64(members[places[at]]), slots, state)
 
 
 @inner_kernel
-def _keep(part: Any, number: Any, low: Any, high: Any, identity: Any, made: Any, own: Any) -> None:
+def _keep(part: Any, low: Any, high: Any, identity: Any, made: Any, own: Any) -> None:
     """Keep a published cluster, in the place of the oldest where there are enough."""
     slots, _, published, _, _, _, _, _, room, _, rules, _, state = own
-    members, part_of = room[0], room[1]
+    members, places, starts = room[0], room[16], room[17]
     if state[KEPT] == len(published[6]):
         _retire(np.int64(published[6][0]), slots, published, state)
     kept = np.int64(published[6][state[KEPT]])
@@ -526,15 +531,14 @@ def _keep(part: Any, number: Any, low: Any, high: Any, identity: Any, made: Any,
     for column in range(len(low)):
         published[0][kept, column], published[1][kept, column] = low[column], high[column]
     published[2][kept], published[3][kept], published[4][kept], published[5][kept] = identity, -1, 0, made
-    for place in range(number):
-        if part_of[place] == part:
-            slot = np.int64(members[place])
-            published[4][kept] += 1
-            if rules[GROWS]:
-                _free(slot, slots, state)
-            else:
-                slots[4][slot], slots[5][slot] = IN_PUBLISHED, published[3][kept]
-                published[3][kept] = slot
+    for at in range(starts[part], starts[part + 1]):
+        slot = np.int64(members[places[at]])
+        published[4][kept] += 1
+        if rules[GROWS]:
+            _free(slot, slots, state)
+        else:
+            slots[4][slot], slots[5][slot] = IN_PUBLISHED, published[3][kept]
+            published[3][kept] = slot
 
 
 @inner_kernel

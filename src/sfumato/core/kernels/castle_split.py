@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.kernels import inner_kernel
-from sfumato.core.kernels.boxes import enlargement
+from sfumato.core.kernels.boxes import column_loss, distance, enlargement
 from sfumato.core.kernels.chance import choice
 from sfumato.core.kernels.cluster_promises import all_kept, forget
 from sfumato.core.kernels.people import mixed
@@ -58,18 +58,144 @@ def begin_count(tests: Any, scratch: Any) -> None:
 
 @inner_kernel
 def split(slots: Any, scale: Any, tests: Any, scratch: Any, room: Any, rules: Any, chance: Any, number: Any) -> Any:
-    """Give each of ``number`` members its part; return how many parts there are."""
+    """Give each of ``number`` members its part; return how many parts there are. Those of one part stand together then, see ``by_part``."""
     k, buckets, least, target = rules[0], rules[1], rules[2], rules[3]
-    members, part_of = room[0], room[1]
-    if buckets:
-        parts = _by_values(slots, scale, scratch, room, chance, number, k, least, target)
-    else:
-        parts = _by_people(slots, scale, scratch, room, chance, number, k)
+    part_of, ends = room[1], room[18]
+    blocks = _into_blocks(slots, scale, scratch, room, number, max(rules[7], 4 * k))
+    parts = np.int64(0)
+    for block in range(blocks):
+        begin, end = np.int64(ends[block, 0]), np.int64(ends[block, 1])
+        if buckets:
+            more = _by_values(slots, scale, scratch, room, chance, begin, end, k, least, target, parts)
+        else:
+            more = _by_people(slots, scale, scratch, room, chance, begin, end, k, parts)
+        if more == parts:
+            _begin_part(slots, room, parts, begin)
+            for place in range(begin + 1, end):
+                _join_part(slots, room, parts, place)
+            more += 1
+        parts = more
     if parts < 2:
         for place in range(number):
             part_of[place] = 0
+        by_part(room, number, np.int64(1))
         return np.int64(1)
-    return _joined(slots, scale, tests, scratch, room, number, parts, members, part_of)
+    return _joined(slots, scale, tests, scratch, room, number, parts)
+
+
+@inner_kernel
+def by_part(room: Any, number: Any, parts: Any) -> None:
+    """Put the places of members into the order of their parts; part ``p`` has those from ``starts[p]`` to ``starts[p + 1]``."""
+    part_of, places, starts = room[1], room[16], room[17]
+    for part in range(parts + 1):
+        starts[part] = 0
+    for place in range(number):
+        starts[part_of[place]] += 1
+    begin = np.int64(0)
+    for part in range(parts):
+        size = np.int64(starts[part])
+        starts[part] = begin
+        begin += size
+    for place in range(number):
+        places[starts[part_of[place]]] = place
+        starts[part_of[place]] += 1
+    for part in range(parts, 0, -1):
+        starts[part] = starts[part - 1]
+    starts[0] = 0
+
+
+@inner_kernel
+def _into_blocks(slots: Any, scale: Any, scratch: Any, room: Any, number: Any, most: Any) -> Any:
+    """Cut a large cluster at medians into blocks of at most so many people, or the search for neighbours would take too long; return their number.
+
+    Members are put into the order of their blocks, the records of a person one after the other.
+    """
+    persons, points = slots[1], slots[2]
+    members, people, sizes, starts, ends, spare = room[0], room[7], room[9], room[8], room[18], room[10]
+    scratch[4][0] += 1
+    found_people = np.int64(0)
+    for place in range(number):
+        person = found(scratch, persons[members[place]], np.int64(-1), found_people)
+        if person < 0:
+            person = found_people
+            sizes[person], starts[person], people[person] = 0, place, person
+            found_people += 1
+        sizes[person] += 1
+        room[11][place] = person
+    ends[0, 0], ends[0, 1] = 0, found_people
+    blocks = np.int64(1)
+    current = np.int64(0)
+    while current < blocks:
+        begin, end = np.int64(ends[current, 0]), np.int64(ends[current, 1])
+        if end - begin <= most:
+            current += 1
+            continue
+        column = _widest(slots, scale, room, begin, end)
+        _sort_people(points, members, people, starts, begin, end, column)
+        middle = (begin + end) // 2
+        for other in range(blocks, current + 1, -1):
+            ends[other, 0], ends[other, 1] = ends[other - 1, 0], ends[other - 1, 1]
+        ends[current, 1] = middle
+        ends[current + 1, 0], ends[current + 1, 1] = middle, end
+        blocks += 1
+    if blocks > 1:
+        # where the records of each person begin now
+        at, place = np.int64(0), np.int64(0)
+        for block in range(blocks):
+            last = ends[block, 1]
+            ends[block, 0] = at
+            while place < last:
+                starts[people[place]] = at
+                at += sizes[people[place]]
+                place += 1
+            ends[block, 1] = at
+        for place in range(number):
+            person = room[11][place]
+            spare[starts[person]] = members[place]
+            starts[person] += 1
+        for place in range(number):
+            members[place] = spare[place]
+    else:
+        ends[0, 1] = number
+    return blocks
+
+
+@inner_kernel
+def _widest(slots: Any, scale: Any, room: Any, begin: Any, end: Any) -> Any:
+    """Return the column in which some people, by their first records, lose most as one; the first of several."""
+    points, weights = slots[2], scale[5]
+    members, people, starts = room[0], room[7], room[8]
+    best, most = np.int64(0), -1.0
+    for column in range(points.shape[1]):
+        low, high = np.inf, -np.inf
+        for place in range(begin, end):
+            own = points[members[starts[people[place]]], column]
+            low, high = min(low, own), max(high, own)
+        lost = weights[column] * column_loss(scale, column, low, high)
+        if lost > most:
+            best, most = np.int64(column), lost
+    return best
+
+
+@inner_kernel
+def _sort_people(points: Any, members: Any, people: Any, starts: Any, begin: Any, end: Any, column: Any) -> None:
+    """Put people into the order of the coordinates of their first records, then of when they came: Shell's sort."""
+    gap = np.int64(1)
+    while gap < (end - begin) // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for place in range(begin + gap, end):
+            own = people[place]
+            value = points[members[starts[own]], column]
+            before = place - gap
+            while before >= begin:
+                other = points[members[starts[people[before]]], column]
+                if not (other > value or (other == value and people[before] > own)):
+                    break
+                people[before + gap] = people[before]
+                before -= gap
+            people[before + gap] = own
+        gap //= 3
 
 
 @inner_kernel
@@ -95,11 +221,11 @@ def _join_part(slots: Any, room: Any, part: Any, place: Any) -> None:
 
 
 @inner_kernel
-def _nearest_part(scale: Any, low: Any, high: Any, room: Any, parts: Any, but: Any) -> Any:
-    """Return the part that loses least by taking in a box; the first of several."""
+def _nearest_part(scale: Any, low: Any, high: Any, room: Any, first: Any, parts: Any, but: Any) -> Any:
+    """Return the part from ``first`` on that loses least by taking in a box; the first of several."""
     lows, highs = room[2], room[3]
     best, least = np.int64(-1), np.inf
-    for part in range(parts):
+    for part in range(first, parts):
         if part != but:
             more = enlargement(scale, lows[part], highs[part], low, high, least)
             if best < 0 or more < least:
@@ -114,21 +240,21 @@ def _near(slots: Any, scale: Any, room: Any, seed: Any, place: Any, wanted: Any,
     members, distances, nearest, labels = room[0], room[4], room[5], room[6]
     one, other = points[members[seed]], points[members[place]]
     bound = distances[taken - 1] if taken == wanted else np.inf
-    distance = enlargement(scale, one, one, other, other, bound)
+    apart = distance(scale, one, other, bound)
     if taken == wanted:
-        if not distance < bound:
+        if not apart < bound:
             return taken
         taken -= 1
     at = taken
-    while at > 0 and distances[at - 1] > distance:
+    while at > 0 and distances[at - 1] > apart:
         distances[at], nearest[at], labels[at] = distances[at - 1], nearest[at - 1], labels[at - 1]
         at -= 1
-    distances[at], nearest[at], labels[at] = distance, place, label
+    distances[at], nearest[at], labels[at] = apart, place, label
     return taken + 1
 
 
 @inner_kernel
-def _into_buckets(slots: Any, scratch: Any, room: Any, number: Any, target: Any, once: Any) -> Any:
+def _into_buckets(slots: Any, scratch: Any, room: Any, begin: Any, end: Any, target: Any, once: Any) -> Any:
     """Sort members into buckets, by person or by a sensitive value; return how many buckets there are.
 
     With ``once`` only the first record of each person is in one, and ``part_of`` has the place of that record for all others, less 2.
@@ -137,7 +263,7 @@ def _into_buckets(slots: Any, scratch: Any, room: Any, number: Any, target: Any,
     members, part_of, bucket_of, starts, sizes, sorted_places = room[0], room[1], room[7], room[8], room[9], room[10]
     scratch[4][0] += 1
     buckets = np.int64(0)
-    for place in range(number):
+    for place in range(begin, end):
         slot = members[place]
         part_of[place] = -1
         bucket_of[place] = -1
@@ -155,12 +281,12 @@ def _into_buckets(slots: Any, scratch: Any, room: Any, number: Any, target: Any,
             buckets += 1
         bucket_of[place] = bucket
         sizes[bucket] += 1
-    begin = np.int64(0)
+    free = np.int64(0)
     for bucket in range(buckets):
-        starts[bucket] = begin
-        begin += sizes[bucket]
+        starts[bucket] = free
+        free += sizes[bucket]
         sizes[bucket] = 0
-    for place in range(number):
+    for place in range(begin, end):
         bucket = bucket_of[place]
         if bucket >= 0:
             sorted_places[starts[bucket] + sizes[bucket]] = place
@@ -192,14 +318,14 @@ def _open(room: Any, alive: Any) -> Any:
 
 
 @inner_kernel
-def _by_people(slots: Any, scale: Any, scratch: Any, room: Any, chance: Any, number: Any, k: Any) -> Any:
+def _by_people(slots: Any, scale: Any, scratch: Any, room: Any, chance: Any, begin: Any, end: Any, k: Any, first: Any) -> Any:
     """Take again and again somebody by chance and one record each of the k - 1 people nearest to them; the rest joins the nearest parts."""
     starts, sizes, sorted_places, ids, nearest, labels = room[8], room[9], room[10], room[11], room[5], room[6]
     members, points = room[0], slots[2]
-    buckets = _into_buckets(slots, scratch, room, number, np.int64(0), False)
+    buckets = _into_buckets(slots, scratch, room, begin, end, np.int64(0), False)
     for bucket in range(buckets):
         ids[bucket] = bucket
-    alive, parts = buckets, np.int64(0)
+    alive, parts = buckets, np.int64(first)
     while alive >= k:
         own = ids[choice(chance, alive)]
         seed = sorted_places[starts[own] + choice(chance, np.int64(sizes[own]))]
@@ -220,26 +346,28 @@ def _by_people(slots: Any, scale: Any, scratch: Any, room: Any, chance: Any, num
     for at in range(alive):
         bucket = ids[at]
         one = points[members[sorted_places[starts[bucket] + choice(chance, np.int64(sizes[bucket]))]]]
-        part = _nearest_part(scale, one, one, room, parts, np.int64(-1))
+        part = _nearest_part(scale, one, one, room, first, parts, np.int64(-1))
         for inner in range(sizes[bucket]):
             _join_part(slots, room, part, sorted_places[starts[bucket] + inner])
     return parts
 
 
 @inner_kernel
-def _by_values(slots: Any, scale: Any, scratch: Any, room: Any, chance: Any, number: Any, k: Any, least: Any, target: Any) -> Any:
+def _by_values(
+    slots: Any, scale: Any, scratch: Any, room: Any, chance: Any, begin: Any, end: Any, k: Any, least: Any, target: Any, first: Any
+) -> Any:
     """Take again and again somebody by chance and of each sensitive value its share of k, rounded up, of those nearest to them.
 
     Each person is taken once, by their first record; their other records follow.
     """
     part_of, starts, sizes, sorted_places, ids, nearest = room[1], room[8], room[9], room[10], room[11], room[5]
     members, points = room[0], slots[2]
-    buckets = _into_buckets(slots, scratch, room, number, target, True)
+    buckets = _into_buckets(slots, scratch, room, begin, end, target, True)
     people = np.int64(0)
     for bucket in range(buckets):
         ids[bucket] = bucket
         people += sizes[bucket]
-    alive, parts = buckets, np.int64(0)
+    alive, parts = buckets, np.int64(first)
     while alive >= least and people >= k:
         own = ids[choice(chance, alive)]
         seed = sorted_places[starts[own] + choice(chance, np.int64(sizes[own]))]
@@ -262,35 +390,35 @@ def _by_values(slots: Any, scale: Any, scratch: Any, room: Any, chance: Any, num
             people -= taken
         parts += 1
         alive = _open(room, alive)
-    if parts > 0:
+    if parts > first:
         for at in range(alive):
             bucket = ids[at]
             for inner in range(sizes[bucket]):
                 place = sorted_places[starts[bucket] + inner]
                 one = points[members[place]]
-                _join_part(slots, room, _nearest_part(scale, one, one, room, parts, np.int64(-1)), place)
-        for place in range(number):
+                _join_part(slots, room, _nearest_part(scale, one, one, room, first, parts, np.int64(-1)), place)
+        for place in range(begin, end):
             if part_of[place] < -1:
                 _join_part(slots, room, np.int64(part_of[-2 - part_of[place]]), place)
     return parts
 
 
 @inner_kernel
-def _joined(slots: Any, scale: Any, tests: Any, scratch: Any, room: Any, number: Any, parts: Any, members: Any, part_of: Any) -> Any:
+def _joined(slots: Any, scale: Any, tests: Any, scratch: Any, room: Any, number: Any, parts: Any) -> Any:
     """Let parts that break a promise join their neighbours; return how many are left."""
-    lows, highs = room[2], room[3]
+    members, part_of, lows, highs, places, starts = room[0], room[1], room[2], room[3], room[16], room[17]
+    by_part(room, number, parts)
     part = np.int64(0)
     while part < parts and parts > 1:
         begin_count(tests, scratch)
-        for place in range(number):
-            if part_of[place] == part:
-                count_member(slots, members[place], tests, scratch)
+        for at in range(starts[part], starts[part + 1]):
+            count_member(slots, members[places[at]], tests, scratch)
         holds = all_kept(tests)
         forget(tests)
         if holds:
             part += 1
             continue
-        other = _nearest_part(scale, lows[part], highs[part], room, parts, part)
+        other = _nearest_part(scale, lows[part], highs[part], room, np.int64(0), parts, part)
         into, gone, last = min(part, other), max(part, other), parts - 1
         for column in range(lows.shape[1]):
             lows[into, column] = min(lows[into, column], lows[gone, column])
@@ -302,6 +430,7 @@ def _joined(slots: Any, scale: Any, tests: Any, scratch: Any, room: Any, number:
             elif part_of[place] == last:
                 part_of[place] = gone
         parts -= 1
+        by_part(room, number, parts)
         # what was joined is looked at again, and all behind it
         part = into
     return parts
