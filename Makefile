@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-clusters benchmark-kills benchmark-masks benchmark-peers lock clean
+.PHONY: demo test test-fast spark services services-stop lint format check docs benchmark benchmark-clusters benchmark-events benchmark-kills benchmark-masks benchmark-peers lock clean
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -52,6 +52,11 @@ benchmark-kills: $(VENV)/.dev
 
 benchmark-clusters: $(VENV)/.dev
 	PYTHONPATH=. $(BIN)/python benchmarks/clusters.py
+
+# z-anonymity: speed, and the tables of docs/z_anonymity_results.md; SHARE=0.2 for a fifth of each stream.
+SHARE ?= 1
+benchmark-events: $(VENV)/.dev
+	$(BIN)/python benchmarks/events.py --records $(SHARE)
 
 benchmark-masks: $(VENV)/.dev
 	$(BIN)/python benchmarks/masks.py

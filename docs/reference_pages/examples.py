@@ -87,8 +87,10 @@ def _shell(line: str) -> str:
 
 def _released(release: Any, changing: list[str]) -> str:
     """Return some rows of a release; of columns that another run would make otherwise only what all their values have in common."""
-    promises = "; ".join(f"{promise.promise} asked {promise.asked:g}, measured {promise.measured:.4g}" for promise in release.record.promises)
-    table = release.table
+    # what leaves a stream is a table without a record
+    made = [] if isinstance(release, pa.Table) else release.record.promises
+    promises = "; ".join(f"{promise.promise} asked {promise.asked:g}, measured {promise.measured:.4g}" for promise in made)
+    table = release if isinstance(release, pa.Table) else release.table
     for name in changing:
         alike = f"{os.path.commonprefix(table[name].to_pylist())}..."  # noqa: RUF071 - texts, not paths
         table = table.set_column(table.column_names.index(name), name, [[alike] * table.num_rows])
@@ -98,7 +100,9 @@ def _released(release: Any, changing: list[str]) -> str:
     rows = [table.column_names, *(texts[place] for place in places)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    measured = f"Measured on what was written: {promises}." if promises else "Nothing was promised."
+    measured = (
+        f"Measured on what was written: {promises}." if promises else "What left." if isinstance(release, pa.Table) else "Nothing was promised."
+    )
     return f"{measured} {len(places)} of its {table.num_rows} rows:\n\n```\n" + "\n".join(lines) + "\n```"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,6 +168,27 @@ def test_generate_prints_json_lines_where_json_is_asked_for(kind: str, sfumato_c
     rows = [json.loads(line) for line in sfumato_command("generate", kind, "--rows", "20", "--format", "json").stdout.splitlines()]
 
     assert rows == [dict(zip(table[0], (cell or None for cell in row), strict=True)) for row in table[1:]]
+
+
+def test_a_stream_is_generated_at_a_rate_and_into_json_lines(tmp_path: Path, sfumato_command: Command) -> None:
+    ended = sfumato_command("generate", "hospital", "--times", "--rows", "30", "--rate", "1000", "-o", tmp_path / "stream.jsonl")
+    assert ended.returncode == 0
+    rows = [json.loads(line) for line in (tmp_path / "stream.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 30
+    assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
+
+
+def test_a_stream_without_end_flows_until_nobody_reads_it() -> None:
+    command = [sys.executable, "-m", "sfumato", "generate", "shop", "--endless", "--rate", "2000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(300)]
+        process.stdout.close()
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+        process.wait(timeout=20)
+    assert lines[0] == "at,user,product\n"
+    assert len(set(lines)) == 300
 
 
 def test_one_row_is_one_row(tmp_path: Path, sfumato_command: Command) -> None:

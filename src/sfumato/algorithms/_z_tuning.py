@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.algorithms._event_window import Kept
 from sfumato.core.kernels.z_tuning import try_thresholds
 
-_ALL_UP_TO, _FACTOR = 16, 1.12
+_ALL_UP_TO, _FACTOR = 16, 1.2
 _SECRET = np.uint64(0x2545F4914F6CDD1D)
 
 
@@ -60,7 +60,7 @@ def grid(low: int, high: int) -> NDArray[np.int64]:
     """Return thresholds to try, each of the small ones and further apart the larger they are.
 
     >>> grid(2, 20).tolist()
-    [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 20]
+    [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 19, 20]
     """
     numbers, next_one = [], float(low)
     while next_one < high:

@@ -167,16 +167,23 @@ def schema(format: FormatOption = Format.json) -> None:
 
 @app.command()
 def generate(
-    kind: Annotated[str, typer.Argument(help="what to generate: hospital or census", autocompletion=completions.generators)],
+    kind: Annotated[
+        str, typer.Argument(help="what to generate: hospital, census, shop, domains or positions", autocompletion=completions.generators)
+    ],
     rows: Annotated[int, typer.Option(help="how many rows", min=1)] = 1000,
+    endless: Annotated[bool, typer.Option("--endless", help="rows without end, until it is stopped")] = False,
+    rate: Annotated[float | None, typer.Option(help="so many rows leave a second; all at once where it is not given", min=0.001)] = None,
+    times: Annotated[bool, typer.Option("--times", help="a stream: people come again, and a column `at` says when; some always are")] = False,
     seed: Annotated[int, typer.Option(help="the same seed gives the same rows")] = 0,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="the file to write; standard output where it is not given")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="the file to write, .jsonl for JSON lines; standard output where it is not given")
+    ] = None,
     format: FormatOption = Format.text,
 ) -> None:
-    """Generate demonstration data."""
+    """Generate demonstration data: a table, or a stream."""
     from sfumato.cli.generate import generate as command
 
-    command(kind, rows, seed, output, format.value)
+    command(kind, None if endless else rows, seed, output, format.value, times, rate)
 
 
 @app.command()

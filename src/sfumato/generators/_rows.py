@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -23,16 +24,16 @@ Codes = NDArray[np.int64]
 class Rows(Settings):
     """Invented rows about invented people, as a table or as CSV text."""
 
-    def table(self, rows: int, seed: int) -> pa.Table:
+    def table(self, rows: int, seed: int, times: bool = False) -> pa.Table:
         """Return the rows at once."""
-        return pa.concat_tables(self._chunks(rows, seed))
+        return pa.concat_tables(self.chunks(rows, seed, times))
 
-    def csv(self, rows: int, seed: int) -> Iterator[str]:
-        """Return the rows as CSV text, the header first; a missing value is an empty field."""
+    def csv(self, rows: int | None, seed: int, times: bool = False) -> Iterator[str]:
+        """Return the rows as CSV text, the header first; a missing value is an empty field. None is rows without end."""
         from pyarrow.csv import WriteOptions, write_csv
 
         options = WriteOptions(include_header=False, quoting_style="none")
-        for number, chunk in enumerate(self._chunks(rows, seed)):
+        for number, chunk in enumerate(self.chunks(rows, seed, times)):
             if number == 0:
                 yield ",".join(chunk.column_names) + "\n"
             text = io.BytesIO()
@@ -43,12 +44,28 @@ class Rows(Settings):
     def chunk(self, random: np.random.Generator, numbers: Codes) -> dict[str, pa.Array]:
         """Return the columns of one chunk, whose rows have these numbers, from 0."""
 
-    def _chunks(self, rows: int, seed: int) -> Iterator[pa.Table]:
+    def again(self, random: np.random.Generator, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        """Return what is found of people who come again: in a stream the same ones do."""
+        del random
+        return columns
+
+    def chunks(self, rows: int | None, seed: int, times: bool = False) -> Iterator[pa.Table]:
+        """Yield the rows chunk by chunk; with ``times`` as a stream: people come again and again, and a column ``at`` says when."""
         # no rows still have columns
-        for first in range(0, max(1, rows), CHUNK):
+        for first in count(0, CHUNK) if rows is None else range(0, max(1, rows), CHUNK):
             random = np.random.default_rng([seed % 2**64, first // CHUNK])
-            chunk = pa.table(self.chunk(random, np.arange(first, first + CHUNK)))
-            yield chunk.slice(0, min(CHUNK, rows - first))
+            numbers = np.arange(first, first + CHUNK)
+            chunk = pa.table(self._visits(random, numbers, seed) if times else self.chunk(random, numbers))
+            yield chunk if rows is None else chunk.slice(0, min(CHUNK, rows - first))
+
+    def _visits(self, random: np.random.Generator, numbers: Codes, seed: int) -> dict[str, pa.Array]:
+        from sfumato.generators._happenings import DAY, moments
+
+        # the people of a stream are those of the table's first chunk
+        people = self.chunk(np.random.default_rng([seed % 2**64, 0]), np.arange(CHUNK))
+        chosen = pa.array(choose_freely(random, long_tail(CHUNK, 500.0), len(numbers)))
+        found = self.again(random, {name: values.take(chosen) for name, values in people.items()})
+        return {"at": moments(random, numbers, 2.0, DAY)} | found
 
 
 def choose(random: np.random.Generator, weights: NDArray[np.float64], given: Codes) -> Codes:

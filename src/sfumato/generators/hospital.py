@@ -69,6 +69,14 @@ class Hospital(Rows):
             "medication": texts(MEDICATIONS, choose(random, _MEDICATION_WEIGHTS, diagnosis)),
         }
 
+    def again(self, random: np.random.Generator, columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        """Measure blood sugar anew: it goes up and down, the long-term one little."""
+        glucose, hba1c = (columns[name].to_numpy(zero_copy_only=False) for name in ("glucose", "hba1c"))
+        missing = columns["hba1c"].is_null().to_numpy(zero_copy_only=False)
+        found = np.round(np.clip(glucose + random.normal(0.0, 2.5, len(glucose)), 4.0, 38.0), 1)
+        lasting = np.round(np.clip(np.where(missing, 0.0, hba1c) + random.normal(0.0, 0.15, len(glucose)), 4.5, 15.0), 2)
+        return columns | {"glucose": pa.array(found), "hba1c": pa.array(lasting, mask=missing)}
+
 
 def _ages(random: np.random.Generator, diagnosis: Codes) -> Codes:
     """Type 1 from childhood on, most of all among the young; type 2 around sixty."""

@@ -511,7 +511,7 @@ def test_a_state_of_something_else_is_refused() -> None:
     state = session.snapshot()
 
     def refused(other: sfumato.Session, given: bytes) -> str:
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(DataError) as caught:
             other.restore(given)
         assert caught.value.code == "stream-state"
         return caught.value.message
@@ -528,7 +528,7 @@ def test_a_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) 
         changed.setattr("sfumato.engine.stream.state.VERSION", 7)
         state = session.snapshot()
 
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(DataError) as caught:
         session.restore(state)
 
     assert caught.value.message == "what was given to be restored is of version 7, and this is version 1"
