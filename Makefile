@@ -55,6 +55,7 @@ benchmark-kills: $(VENV)/.dev
 
 benchmark-clusters: $(VENV)/.dev
 	PYTHONPATH=. $(BIN)/python benchmarks/clusters.py
+
 # z-anonymity: speed, and the tables of docs/z_anonymity_results.md; SHARE=0.2 for a fifth of each stream.
 SHARE ?= 1
 benchmark-events: $(VENV)/.dev

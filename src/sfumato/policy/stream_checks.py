@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _OF_TIMES = ("timestamp", "date", "integer", "decimal")
 _WINDOW = "window: {count: 1000}, or {time: 10m, column: ..., lateness: 1m}"
 _LEFT_OUT = "leave it out"
+_LONGEST = 36_525 * 86_400_000_000
 
 
 def is_stream(policy: Policy) -> bool:
@@ -80,6 +81,9 @@ class StreamChecks:
                 yield self._wrong(("window", "most"), "lets fewer records be held than one window has", "policy-window", f"most: {window.count}")
         if window.time is not None and window.starts is not None:
             yield self._wrong(("window", "starts"), "says something only of sessions", "policy-window", _LEFT_OUT)
+        for key in ("time", "session", "lateness"):
+            if getattr(window, key) is not None and (window.allowed_lateness if key == "lateness" else window.length) > _LONGEST:
+                yield self._wrong(("window", key), "is longer than a hundred years", "policy-window", f"{key}: 10m")
         if not window.length and window.count is None:
             yield self._wrong(("window", kinds[0]), "is no time at all", "policy-window", f"{kinds[0]}: 10m")
 
@@ -170,6 +174,10 @@ class StreamChecks:
             if mask is not None and (mask.card.scope != "value" or not mask.card.deterministic):
                 words = f"a promise looks at the column, and {name} must know what becomes of a value before it is published"
                 yield self._wrong(("columns", column, "mask"), words, "policy-stream", "a mask that is a function of the value, or none")
+        for column, entry in self.policy.columns.items():
+            if entry.on_unknown == "generalise":
+                words = f"{name} uses clusters again, in which unknown values could not be told from missing ones"
+                yield self._wrong(("columns", column, "on_unknown"), words, "policy-stream", "on_unknown: suppress")
         for place, promise in self.promises.items():
             for column, scale in promise.scales.items() if promise is not None else ():
                 if scale == "ordered" and column in self.policy.columns and self.policy.columns[column].hierarchy is None:

@@ -362,6 +362,15 @@ def test_an_unknown_value_does_what_the_policy_says() -> None:
 DAYS = ["2026-01-01", "2026-01-03", "2026-05-01", "2026-05-09"]
 
 
+def test_unknown_values_alone_in_a_class_are_everything_and_not_missing() -> None:
+    ladder = {"interval": {"minimum": 0, "maximum": 120}}
+    columns = COLUMNS | {"age": {"role": "quasi_identifier", "type": "integer", "hierarchy": ladder, "on_unknown": "generalise"}}
+
+    pushed = sfumato.stream(policy(columns=columns)).push(records([200, 300, 30, 31]))
+
+    assert ages_of(pushed) == [["*", "*", "[30, 31]", "[30, 31]"]]
+
+
 @pytest.mark.parametrize(
     ("column", "values", "shown"),
     [
@@ -502,7 +511,7 @@ def test_a_state_of_something_else_is_refused() -> None:
     state = session.snapshot()
 
     def refused(other: sfumato.Session, given: bytes) -> str:
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(DataError) as caught:
             other.restore(given)
         assert caught.value.code == "stream-state"
         return caught.value.message
@@ -519,7 +528,7 @@ def test_a_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) 
         changed.setattr("sfumato.engine.stream.state.VERSION", 7)
         state = session.snapshot()
 
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(DataError) as caught:
         session.restore(state)
 
     assert caught.value.message == "what was given to be restored is of version 7, and this is version 1"

@@ -53,6 +53,10 @@ def published_fields(plan: Plan, name: str) -> list[pa.Field]:
 def _of_column(plan: Plan, place: int, placed: Placed, clusters: Clusters) -> Written:
     scale, lows, highs = placed.scale, clusters.lows[:, place], clusters.highs[:, place]
     mixed, alone = np.isinf(lows) | np.isinf(highs), np.isnan(lows)
+    # what a search sees as missing may be there and unknown, which only the root stands for
+    strange = np.zeros(len(lows), bool)
+    strange[clusters.cluster_of[placed.unknown]] = True
+    mixed, alone = mixed | (alone & strange), alone & ~strange
     plain = ~(mixed | alone)
     if placed.ladder is None:
         ladder, ends = scale.line(np.concatenate([lows[plain], highs[plain]]))

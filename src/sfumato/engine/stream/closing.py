@@ -96,7 +96,7 @@ def _attempt(
     plan: StreamPlan, rows: Rows, kept: NDArray[np.bool_], placed: Sequence[Placed], coded: Coded, known: Learnt, unfit: Unfit
 ) -> _Published | NDArray[np.bool_] | None:
     """Return a release of some rows; rows that must not be in it, where there are such; None where none of them can be published."""
-    if not kept.any() or (plan.subject is not None and len(np.unique(rows.people[kept])) < _fewest(plan)):
+    if not kept.any() or len(np.unique(rows.people[kept])) < _fewest(plan):
         return None
     part, places = rows.where(kept), np.flatnonzero(kept)
     wrong = Unfit(len(part))
@@ -119,8 +119,8 @@ def _attempt(
 
 
 def _fewest(plan: StreamPlan) -> int:
-    """Return of how few people anything may be published: those of the largest k that is promised."""
-    return plan.plan.threshold if plan.resolved.promises else 1
+    """Return of how few people anything may be published: those of the largest k that is promised; two where values are mixed or added up."""
+    return plan.plan.threshold if plan.resolved.promises or plan.wide else 1
 
 
 def release_of(

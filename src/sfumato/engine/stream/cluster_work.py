@@ -92,7 +92,7 @@ class ClusterWork(Work):
     def _nowhere(self) -> list[Placed]:
         """Return the scales with no value on them."""
         scales = self.state.learnt.scales
-        return [Placed(np.empty(0), np.empty(0, bool), scales[name], scales[name].ladder) for name in self._plan.plan.quasi_identifiers]
+        return [Placed(np.empty(0), np.zeros(0, np.int64), scales[name], scales[name].ladder) for name in self._plan.plan.quasi_identifiers]
 
     def _ladders(self) -> Coded:
         resolved = self._plan.resolved

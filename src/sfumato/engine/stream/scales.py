@@ -154,8 +154,8 @@ def learnt(plan: Plan, name: str, values: pa.Array, anew: bool) -> Scale:
     if anew and (built.builder is not None or built.height == 1 or built.ordered):
         return replace(plain, builder=built.builder or (builder if built.ordered or given is not None else find("hierarchies", "flat")()))
     if given is None and "on_unknown" not in column.model_fields_set:
-        # groups of the first values are no mistake of later ones
-        plain = replace(plain, on_unknown="generalise")
+        # groups of the first values are no mistake of later ones; where clusters are used again missing and unknown values cannot be told apart
+        plain = replace(plain, on_unknown="generalise" if anew else "suppress")
     return replace(plain, ladder=built if built.size else replace(Hierarchy.of_paths(name, [[""]]), kind=kind))
 
 

@@ -33,7 +33,7 @@ from sfumato.engine.stream.release import Pushed
 from sfumato.engine.stream.sensitive import Known
 from sfumato.engine.stream.window_work import WindowWork
 from sfumato.engine.stream.work import State, Work
-from sfumato.errors import UsageError
+from sfumato.errors import DataError, UsageError
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.resolve import Resolved
 
@@ -147,7 +147,7 @@ class Session:
         head, parts = written_state.read(state, self._fingerprint(), self.view)
         if not hmac.compare_digest(head["secret"], self._mark()):
             words, hint = "what was given to be restored was written under another secret", "the secret with which the session began"
-            raise UsageError(words, code="stream-state", hint=hint)
+            raise DataError(words, code="stream-state", hint=hint)
         schema = written_state.schema_of_text(head["schema"])
         plan = None if schema is None else plan_stream(self._resolved, self.view, schema, head["loose"])
         ladders = self._resolved.ladders

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.core.hierarchy import Hierarchy, Level
 from sfumato.engine.stream.rows import Rows
 from sfumato.engine.stream.scales import Scale
-from sfumato.errors import UsageError
+from sfumato.errors import DataError
 from sfumato.registry import find
 
 VERSION = 1
@@ -130,5 +130,5 @@ def _ladder_of_json(told: Mapping[str, Any]) -> Hierarchy:
     return Hierarchy(told["column"], told["ordered"], told["kind"], rows.batch.column(0), levels, told["tells_values"])
 
 
-def _refused(what: str, hint: str = _HINT) -> UsageError:
-    return UsageError(f"what was given to be restored {what}", code="stream-state", hint=hint)
+def _refused(what: str, hint: str = _HINT) -> DataError:
+    return DataError(f"what was given to be restored {what}", code="stream-state", hint=hint)

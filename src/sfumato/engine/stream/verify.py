@@ -136,14 +136,24 @@ def _covers(plan: StreamPlan, publication: Publication, shown: Sequence[pa.Array
         if (first < 0).any():
             raise broken(f"publishes in column {publication.column} a value that means nothing", code="verify-covers")
         low, high = (np.where(root | alone, np.nan, side) for side in (first, last))
+    there = values.is_valid().to_numpy(zero_copy_only=False) & ~_stand_for_nothing(values, missing)
+    strange = np.logical_or.reduceat((there & np.isnan(places))[classes.order], classes.starts)
     ordered = places[classes.order]
     unknown = np.isnan(ordered)
     least, most = (at.reduceat(np.where(unknown, filler, ordered), classes.starts) for at, filler in ((np.minimum, np.inf), (np.maximum, -np.inf)))
     some, every = np.logical_or.reduceat(unknown, classes.starts), np.logical_and.reduceat(unknown, classes.starts)
     with np.errstate(invalid="ignore"):
-        inside = np.where(every, np.isnan(low), (low <= least) & (most <= high) & ~some)
+        inside = np.where(every, np.isnan(low) & ~strange, (low <= least) & (most <= high) & ~some)
     if not (root | inside).all():
         raise broken(f"publishes in column {publication.column} a value that does not cover its original", code="verify-covers")
+
+
+def _stand_for_nothing(values: pa.Array, missing: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which texts stand for a missing value."""
+    if not missing:
+        return np.zeros(len(values), bool)
+    found: NDArray[np.bool_] = pc.is_in(canonical.as_text(values), value_set=pa.array(list(missing), pa.string())).to_numpy(zero_copy_only=False)
+    return found
 
 
 def _positions(values: pa.Array, kind: ValueType, missing: Sequence[str]) -> NDArray[np.float64]:

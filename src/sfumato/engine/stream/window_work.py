@@ -86,8 +86,9 @@ class WindowWork(Work):
                 ends = windows_of(self._window, waiting, waiting.times)
                 for end in np.unique(ends).tolist():
                     self._close(waiting.where(ends == end))
-                clock = self.state.clock
-                self.state = replace(self.state, clock=replace(clock, over=max(clock.over, int(ends.max()))))
+                if self._window.time is not None:
+                    clock = self.state.clock
+                    self.state = replace(self.state, clock=replace(clock, over=max(clock.over, int(ends.max()))))
             self.state = replace(self.state, waiting=None)
         elif self.state.carried is not None:
             self._close(None)
