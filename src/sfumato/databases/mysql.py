@@ -37,7 +37,7 @@ _LAST_OF_NAMES = 0xFFFF
 _SECONDS, _PATIENCE = 10, 5
 # what a server may have set for all, or a user for themselves: rows would be left out, texts and numbers be read or written in another way, or tables
 # be made that know no transactions. A session waits while other tables are worked on. MySQL takes what MariaDB alone has for a comment
-_SETTINGS = f"""
+_SETTINGS = f"""\
 SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {_SECONDS}, wait_timeout = 86400,
     sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, default_storage_engine = 'InnoDB',
     foreign_key_checks = 1, unique_checks = 1, div_precision_increment = 4, lc_time_names = 'en_US' /*M!100005 , default_regex_flags = '' */
