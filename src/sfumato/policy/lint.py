@@ -53,6 +53,18 @@ _SAYING_WHO = re.compile(
     re.IGNORECASE,
 )
 
+# names of columns of which one tells most of another: who has both can put a shuffled one in order again
+_KIN = tuple(
+    re.compile(f"{_WORD}{_any(names)}{_END}", re.IGNORECASE)
+    for names in (
+        "zip zipcode postcode postal plz postleitzahl code_postal city town ort wohnort street address addr adresse anschrift stra(ss|ß)e region "
+        "state county country latitude longitude",
+        "age date_of_birth birth birthday birthdate born dob yob geburtsdatum geburtstag geburtsjahr alter date_(de_)?naissance "
+        "fecha_(de_)?nacimiento",
+        f"name {' '.join(f'{word}_name' for word in _NAMED.split())} e-?mail mail username login nom prenom prénom nombre apellidos? cognome",
+    )
+)
+
 # of numbers with decimals and of instants hardly two are the same
 _MOSTLY_UNIQUE = ("decimal", "timestamp")
 SAYS_LITTLE = "distinct values are counted, most of which occur once: l of them may mean the same, so that the promise says little"
@@ -86,6 +98,10 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
         if policy.subject is not None and any(is_noise(step) for step in mask.operations):
             words = f"one person has many rows, and the noise of all of them averages out: {policy.subject} says whose they are"
             yield warning(column, "mask", words, code="lint-noise-averages", hint="noise with a key, or one value a person before the noise")
+        kin = _shown_kin(view, column) if any(isinstance(step, Mixing) and step.card.perturbs for step in mask.steps) else []
+        if kin:
+            words = f"mixes values of which {' and '.join(kin)}, published as {'it is' if len(kin) == 1 else 'they are'}, may tell whose they were"
+            yield warning(column, "mask", words, code="lint-shuffle-shown", hint="shuffle: {together: ...} for all of them, or mask them too")
     for column, words in _few_for_promises(view):
         yield warning(column, "mask", words, code="lint-few-told", hint="leave k out: it is that of the promise")
     if view.promises and _nobody_counts_people(view):
@@ -107,6 +123,13 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
         elif entry.role == "identifier" and column in view.masks and not view.masks[column].changes:
             words = "is an identifier, and its mask keeps it as it is"
             yield warning(column, "mask", words, code="lint-left-in-clear", hint="no mask, which removes it, or a pseudonym: hash with a key")
+
+
+def _shown_kin(view: Resolved, column: str) -> list[str]:
+    """Return the columns that a view shows as they are, or coarser, and that by their names tell most of another one."""
+    kin = [names for names in _KIN if names.search(_words(column))]
+    others = (name for name in view.policy.columns if name != column and _is_plain(view, name))
+    return [name for name in others if any(names.search(_words(name)) for names in kin)]
 
 
 def _words(name: str) -> str:

@@ -131,6 +131,13 @@ def test_what_one_view_shuffles_and_another_shows_is_warned_of() -> None:
     assert warned({"pay": {"role": "other"}}, views=views) == [("lint-shuffle-shown", "views.a.columns.pay.mask")]
 
 
+def test_what_is_shuffled_beside_what_tells_most_of_it_is_warned_of() -> None:
+    columns = {"zip": other("shuffle"), "city": {"role": "quasi_identifier"}, "pay": {"role": "sensitive"}}
+    assert warned(columns, promises=PROMISED) == [("lint-shuffle-shown", "columns.zip.mask")]
+    assert warned({**columns, "city": {"role": "identifier"}, "sex": {"role": "quasi_identifier"}}, promises=PROMISED) == []
+    assert warned({**columns, "city": {"role": "quasi_identifier", "mask": {"shorten": {"length": 1}}}}, promises=PROMISED) == []
+
+
 PROMISED = [{"k_anonymity": {"k": 3}}]
 
 
