@@ -205,3 +205,12 @@ def test_a_state_of_other_promises_is_refused() -> None:
     state = Castle().start(problem([KAnonymity(k=3)])).snapshot()
     with pytest.raises(DataError, match="of other settings, promises or columns"):
         Castle().start(problem([KAnonymity(k=4)])).restore(state)
+
+
+@pytest.mark.parametrize("further", ["size", "entropy"])
+def test_a_published_cluster_takes_in_later_records(further: str) -> None:
+    points, asked = records(3, 1500), problem([KAnonymity(k=3), *FURTHER[further]])
+    told = run(Castle(delta=30, beta=10, mu=10).start(asked), points, [50] * 30)
+    releases = [identity for each in told for identity in each.identities.tolist()]
+    assert len(releases) > len(set(releases))
+    assert_promises_hold(points, asked, told)

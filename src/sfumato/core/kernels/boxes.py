@@ -81,6 +81,73 @@ def enlargement(scale: Any, low: Any, high: Any, own_low: Any, own_high: Any, bo
 
 
 @inner_kernel
+def enlargements(
+    ladders: Any,
+    nodes: Any,
+    below: Any,
+    seen: Any,
+    spans: Any,
+    weights: Any,
+    losses: Any,
+    lows: Any,
+    highs: Any,
+    order: Any,
+    number: Any,
+    points: Any,
+    slot: Any,
+    latest: Any,
+    more: Any,
+) -> Any:
+    """Find how much more is lost where each of several boxes takes in a point, as ``enlargement`` does; return the least.
+
+    All in one function, for it is called for every record of a stream. ``latest`` is a box that is likely to be the nearest, or -1.
+    """
+    least = np.inf
+    for place in range(-1, number):
+        if place < 0 and latest < 0:
+            continue
+        box = np.int64(latest) if place < 0 else np.int64(order[place])
+        total = 0.0
+        for column in range(len(weights)):
+            low, high, own = lows[box, column], highs[box, column], points[slot, column]
+            if low <= own <= high:
+                continue
+            first, last = min(low, own), max(high, own)
+            before, after = 0.0, 1.0
+            if ladders[column, 0]:
+                span = spans[column]
+                if np.isnan(span):
+                    span = seen[1, column] - seen[0, column]
+                if high == MISSING:
+                    before = 1.0 if low != MISSING else 0.0
+                else:
+                    before = (high - low) / span if low != high else 0.0
+                if last != MISSING:
+                    after = (last - first) / span
+            else:
+                leaves = ladders[column, 1]
+                if high == MISSING:
+                    before = 1.0 if low != MISSING else 0.0
+                elif low != high:
+                    if ladders[column, 3] >= 0:
+                        before = losses[ladders[column, 3] + np.int64(low) * leaves + np.int64(high)]
+                    else:
+                        before = (below[lowest_node(ladders, nodes, column, low, high) + np.int64(low)] - 1) / (leaves - 1)
+                if last != MISSING:
+                    if ladders[column, 3] >= 0:
+                        after = losses[ladders[column, 3] + np.int64(first) * leaves + np.int64(last)]
+                    else:
+                        after = (below[lowest_node(ladders, nodes, column, first, last) + np.int64(first)] - 1) / (leaves - 1)
+            total += weights[column] * (after - before)
+            if total > least:
+                break
+        least = min(least, total)
+        if place >= 0:
+            more[place] = total
+    return least
+
+
+@inner_kernel
 def distance(scale: Any, one: Any, other: Any, bound: Any) -> Any:
     """Return what is lost where two points are published as one; where that is more than a bound, it may be any number above it."""
     weights = scale[5]

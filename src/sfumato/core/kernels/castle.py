@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.kernels import inner_kernel, kernel
-from sfumato.core.kernels.boxes import MISSING, enlargement, holds_point, loss, loss_with
+from sfumato.core.kernels.boxes import MISSING, enlargement, enlargements, holds_point, loss, loss_with
 from sfumato.core.kernels.castle_split import begin_count, by_part, count_member, split
 from sfumato.core.kernels.chance import choice
 from sfumato.core.kernels.cluster_promises import all_kept, forget
@@ -257,14 +257,10 @@ def _admit(slot: Any, own: Any) -> None:
     slots, waiting, _, table, losses, scale, _, _, room, _, _, _, state = own
     lows, highs, people, _, _, _, order = waiting
     point, more = slots[2][slot], room[12]
+    ladders, nodes, below, seen, spans, weights, by_leaves = scale
     # most records go where the one before went: with that as the bound most clusters are done after a column or two
-    least, latest = np.inf, state[LATEST]
-    if waiting[3][latest] > 0:
-        least = enlargement(scale, lows[latest], highs[latest], point, point, least)
-    for place in range(state[CLUSTERS]):
-        cluster = order[place]
-        more[place] = enlargement(scale, lows[cluster], highs[cluster], point, point, least)
-        least = min(least, more[place])
+    latest = state[LATEST] if waiting[3][state[LATEST]] > 0 else np.int64(-1)
+    least = enlargements(ladders, nodes, below, seen, spans, weights, by_leaves, lows, highs, order, state[CLUSTERS], slots[2], slot, latest, more)
     usual = _usual(losses, state)
     fitting, smallest = np.int64(-1), np.int64(-1)
     for place in range(state[CLUSTERS]):
