@@ -123,7 +123,9 @@ def peer(records: int) -> str:
     """Return the rate of zanon from the package index, in an environment of its own."""
     if not (ZANON / "bin" / "python").exists():
         subprocess.run([sys.executable, "-m", "venv", ZANON], check=True)
-        done = subprocess.run([ZANON / "bin" / "pip", "install", "--quiet", "zanon==0.3.4"], check=False, capture_output=True)
+        done = subprocess.run(
+            [ZANON / "bin" / "pip", "install", "--quiet", "zanon==0.3.4", "numpy", "matplotlib", "pandas"], check=False, capture_output=True
+        )
         if done.returncode:
             return "zanon 0.3.4 does not install."
     done = subprocess.run([ZANON / "bin" / "python", HERE / "zanon_call.py", str(records)], check=False, capture_output=True, text=True, cwd=ZANON)
