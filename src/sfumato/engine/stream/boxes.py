@@ -27,6 +27,7 @@ class Written:
     publication: Publication
     columns: Sequence[pa.Array]
     spans: NDArray[np.float64]
+    shows_means: bool = False
 
 
 def written(plan: Plan, placed: Sequence[Placed], clusters: Clusters) -> list[Written]:
@@ -72,10 +73,11 @@ def _of_column(plan: Plan, place: int, placed: Placed, clusters: Clusters) -> Wr
     texts = publication.texts(*np.divmod(pairs, span))
     columns = [text.take(pa.array(of_cluster.reshape(-1))) for text in texts]
     spans = _spans(placed, low, high, ladder, plain)
-    if clusters.centres is not None and placed.ladder is None:
+    shows_means = clusters.centres is not None and placed.ladder is None and not bool(np.isnan(clusters.centres[:, place]).all())
+    if clusters.centres is not None and shows_means:
         columns = [_with_means(column, scale, clusters.centres[:, place]) for column in columns]
     fields = published_fields(plan, scale.name)
-    return Written(publication, [_typed(column, field.type, scale) for column, field in zip(columns, fields, strict=True)], spans)
+    return Written(publication, [_typed(column, field.type, scale) for column, field in zip(columns, fields, strict=True)], spans, shows_means)
 
 
 def _typed(texts: pa.Array, kind: pa.DataType, scale: Scale) -> pa.Array:

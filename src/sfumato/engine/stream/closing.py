@@ -154,7 +154,7 @@ def release_of(
     promised = replace(promised, codes={name: codes[order] for name, codes in promised.codes.items()})
     if whole and not holds_on_published(plan, public, shuffled, of_cluster):
         return None
-    verify(plan, public, shuffled, publications, promised, whole)
+    verify(plan, public, shuffled, publications, promised, whole, {each.publication.column for each in boxes if each.shows_means})
     if not _totals_hold(plan, public, rows, order, publications):
         return None
     if not known.looked:

@@ -7,7 +7,7 @@ they were tested against.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,11 +41,19 @@ class Promised:
     ladders: Mapping[str, Hierarchy]
 
 
-def verify(plan: StreamPlan, public: pa.RecordBatch, rows: Rows, publications: Sequence[Publication], promised: Promised, whole: bool) -> None:
+def verify(
+    plan: StreamPlan,
+    public: pa.RecordBatch,
+    rows: Rows,
+    publications: Sequence[Publication],
+    promised: Promised,
+    whole: bool,
+    means: Set[str] = frozenset(),
+) -> None:
     """Hold a release against the rows that it publishes, in the same order; raise a PromiseError where anything is not as it must be.
 
     ``whole`` says that classes hold all that they ever will: a class that is used again is measured over all its rows by the search alone, and here
-    are only the last of them.
+    are only the last of them. The columns in ``means`` may show a mean of a class in place of an interval.
     """
     if public.num_rows != len(rows) or len(np.unique(rows.numbers)) != len(rows):
         raise broken("has lost or gained rows", code="verify-rows")
@@ -57,7 +65,7 @@ def verify(plan: StreamPlan, public: pa.RecordBatch, rows: Rows, publications: S
     codes = [pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False) for column in columns]
     classes = TextClasses.of_codes(codes, [len(column.dictionary) for column in columns], len(rows))
     for publication in publications:
-        _covers(plan, publication, [public.column(name) for name in publication.columns], rows, classes)
+        _covers(plan, publication, [public.column(name) for name in publication.columns], rows, classes, publication.column in means)
     if whole:
         _promises(plan, rows, promised, classes)
 
@@ -116,8 +124,11 @@ def holds_on_published(plan: StreamPlan, public: pa.RecordBatch, rows: Rows, cla
     return all(bool(promise.holds(seen).all()) for promise in about)
 
 
-def _covers(plan: StreamPlan, publication: Publication, shown: Sequence[pa.Array], rows: Rows, classes: TextClasses) -> None:
-    """Check that what a class shows covers the originals of all its rows: all have the same text, so the smallest and the largest decide."""
+def _covers(plan: StreamPlan, publication: Publication, shown: Sequence[pa.Array], rows: Rows, classes: TextClasses, means: bool) -> None:
+    """Check that what a class shows covers the originals of all its rows: all have the same text, so the smallest and the largest decide.
+
+    A mean covers nobody, and lies between both.
+    """
     firsts = classes.order[classes.starts]
     texts = [canonical.render(column.take(pa.array(firsts))) for column in shown]
     values, hierarchy = rows.made(publication.column), publication.hierarchy
@@ -144,6 +155,8 @@ def _covers(plan: StreamPlan, publication: Publication, shown: Sequence[pa.Array
     some, every = np.logical_or.reduceat(unknown, classes.starts), np.logical_and.reduceat(unknown, classes.starts)
     with np.errstate(invalid="ignore"):
         inside = np.where(every, np.isnan(low) & ~strange, (low <= least) & (most <= high) & ~some)
+        if means:
+            inside |= (low == high) & (least <= low) & (low <= most) & ~some
     if not (root | inside).all():
         raise broken(f"publishes in column {publication.column} a value that does not cover its original", code="verify-covers")
 

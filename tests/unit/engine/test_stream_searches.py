@@ -1,0 +1,178 @@
+"""Sessions whose searches keep records in clusters of their own, publish means, or decide of each record at once."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from typing import Any
+
+import pytest
+
+import sfumato
+from sfumato.core.stream import Clusters
+from sfumato.errors import PromiseError
+
+SECRET = bytes(range(32))
+COLUMNS: dict[str, Any] = {
+    "person": {"role": "identifier"},
+    "age": {"role": "quasi_identifier"},
+    "zone": {"role": "quasi_identifier", "hierarchy": {"taxonomy": {"tree": {"all": ["1", "2"], "1": ["11", "12"], "2": ["21", "22"]}}}},
+    "illness": {"role": "sensitive"},
+}
+PROMISES = [{"k_anonymity": {"k": 4}}, {"l_diversity": {"column": "illness", "l": 2}}]
+
+
+def patients(number: int, seed: int = 1) -> list[dict[str, Any]]:
+    chance = random.Random(seed)
+    zones, illnesses = ["11", "12", "21", "22"], ["flu", "cold", "gout"]
+    return [
+        {"person": f"p{chance.randrange(90)}", "age": chance.randrange(20, 80), "zone": chance.choice(zones), "illness": chance.choice(illnesses)}
+        for _ in range(number)
+    ]
+
+
+def castle(**other: Any) -> dict[str, Any]:
+    given = {
+        "subject": "person",
+        "columns": COLUMNS,
+        "promises": PROMISES,
+        "algorithm": {"castle": {"delta": 40, "beta": 8}},
+        "stream": {"learn": 30},
+    }
+    return given | other
+
+
+def pushed_in_parts(session: sfumato.Session, records: list[dict[str, Any]], size: int = 25) -> list[Any]:
+    return [release for start in range(0, len(records), size) for release in session.push(records[start : start + size])]
+
+
+def test_clusters_hold_enough_people_over_all_that_they_publish() -> None:
+    records, session = patients(300), sfumato.stream(castle(), secret=SECRET)
+
+    releases = [*pushed_in_parts(session, records), *session.flush()]
+
+    clusters, texts = defaultdict(set), defaultdict(set)
+    for release in releases:
+        for row, number, cluster in zip(release.batch.to_pylist(), release.numbers.tolist(), release.clusters.tolist(), strict=True):
+            clusters[cluster].add((records[number]["person"], records[number]["illness"]))
+            texts[cluster].add((row["age"], row["zone"]))
+    assert all(len({person for person, _ in members}) >= 4 for members in clusters.values())
+    assert all(len({illness for _, illness in members}) >= 2 for members in clusters.values())
+    assert all(len(shown) == 1 for shown in texts.values())
+    accounts = session.accounts
+    assert (accounts.released + accounts.suppressed, accounts.held) == (300, 0)
+
+
+def test_records_wait_for_the_first_ones_to_be_enough_to_learn_from() -> None:
+    session = sfumato.stream(castle())
+
+    assert session.push(patients(29)) == []
+    assert session.accounts.held == 29
+
+
+def test_a_session_over_clusters_can_be_moved() -> None:
+    records = patients(200)
+    one, other = (sfumato.stream(castle(), secret=SECRET) for _ in range(2))
+    pushed_in_parts(one, records[:100])
+    other.restore(one.snapshot())
+
+    assert other.snapshot() == one.snapshot()
+    assert [release.batch for release in pushed_in_parts(one, records[100:])] == [release.batch for release in pushed_in_parts(other, records[100:])]
+    assert [release.batch for release in one.flush()] == [release.batch for release in other.flush()]
+
+
+def test_a_cluster_of_too_few_people_is_found_out_and_the_search_goes_on_from_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    records, session = patients(200), sfumato.stream(castle(), secret=SECRET)
+    pushed_in_parts(session, records[:100])
+    before = session.snapshot()
+    search: Any = session._search
+    push = type(search).push
+
+    def alone(self: Any, points: Any) -> Clusters:
+        found = push(self, points)
+        # everybody in a cluster that was never seen before
+        places = found.cluster_of
+        new = 10**6 + found.numbers
+        return Clusters(
+            found.numbers, found.cluster_of.copy() * 0 + range(len(places)), found.lows[places], found.highs[places], new, found.references
+        )
+
+    monkeypatch.setattr(type(search), "push", alone)
+    with pytest.raises(PromiseError) as caught:
+        session.push(records[100:160])
+
+    assert caught.value.code == "verify-promise"
+    monkeypatch.undo()
+    assert session.snapshot() == before
+
+
+def test_the_means_of_groups_are_published() -> None:
+    columns = {"person": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "integer"}, "illness": {"role": "sensitive"}}
+    given = {
+        "subject": "person",
+        "columns": columns,
+        "promises": [{"k_anonymity": {"k": 3}}],
+        "algorithm": {"microaggregation": {"publish": "mean"}},
+        "window": {"count": 6},
+    }
+
+    pushed = sfumato.stream(given).push([{"person": f"p{age}", "age": age, "illness": "flu"} for age in (20, 21, 23, 70, 72, 74)])
+
+    assert sorted(pushed[0].batch.column("age").to_pylist()) == ["21.333333"] * 3 + ["72"] * 3
+
+
+EVENTS: dict[str, Any] = {
+    "subject": "user",
+    "columns": {
+        "user": {"role": "identifier", "mask": {"regex_replace": {"pattern": "^", "replacement": "x"}}},
+        "item": {"role": "sensitive"},
+        "at": {"role": "other", "type": "integer"},
+    },
+    "algorithm": {"z_anonymity": {"z": 3, "time": "at", "path": "item", "window": "1h"}},
+}
+
+
+def event(user: str, item: str, at: int) -> dict[str, Any]:
+    return {"user": user, "item": item, "at": at}
+
+
+def test_an_event_leaves_at_once_when_enough_people_have_shown_it() -> None:
+    session = sfumato.stream(EVENTS)
+
+    pushed = session.push([event(user, "shoes.red", at) for at, user in enumerate(["a", "b", "b", "c", "d"])])
+
+    assert pushed.suppressed.tolist() == [0, 1, 2]
+    assert pushed[0].batch.to_pylist() == [{"user": "xc", "item": "shoes.red", "at": 3}, {"user": "xd", "item": "shoes.red", "at": 4}]
+    assert session.measured()["search"]["z"] == 3
+
+
+def test_a_rare_attribute_leaves_as_its_category() -> None:
+    pushed = sfumato.stream(EVENTS).push([event(user, f"shoes.{user}", at) for at, user in enumerate("abcd")])
+
+    assert set(pushed[0].batch.column("item").to_pylist()) == {"shoes"}
+
+
+def test_made_up_rows_have_no_number_and_another_persons_name() -> None:
+    given = EVENTS | {"algorithm": {"z_anonymity": EVENTS["algorithm"]["z_anonymity"] | {"noise": {"diffmax": 1}}}}
+    session = sfumato.stream(given, secret=SECRET)
+    events = [event(f"u{number % 7}", f"shoes.{number % 5}", number) for number in range(60)]
+
+    releases = session.push(events)
+
+    (release,) = releases
+    fakes = release.numbers < 0
+    assert fakes.any()
+    assert session.accounts.records == 60
+    for row, number in zip(release.batch.to_pylist(), release.numbers.tolist(), strict=True):
+        assert row["user"].startswith("xu")
+        assert number < 0 or row["user"] == f"x{events[number]['user']}"
+
+
+def test_a_session_over_events_can_be_moved() -> None:
+    events = [event(f"u{number % 7}", f"shoes.{number % 5}", number) for number in range(80)]
+    one, other = (sfumato.stream(EVENTS, secret=SECRET) for _ in range(2))
+    one.push(events[:40])
+    other.restore(one.snapshot())
+
+    assert [release.batch for release in one.push(events[40:])] == [release.batch for release in other.push(events[40:])]
+    assert one.snapshot() == other.snapshot()
