@@ -50,7 +50,6 @@ _FAILURES = {
     "1142": NO_RIGHT,
     "1227": NO_RIGHT,
     "1370": NO_RIGHT,
-    "20": FULL,
     "1021": FULL,
     "1114": FULL,
     "1051": CHANGED,
@@ -71,6 +70,8 @@ _FAILURES = {
 }
 # what goes wrong with a file has one code, and the system's own behind it
 _OF_A_FILE, _NO_ROOM = ("3", "1026", "1030"), re.compile(r"\b(28|122)\b")
+# not among the beginnings above: codes of the client begin with it too
+_DISK_FULL = "20"
 _COLUMNS = """
 SELECT column_name, column_type, data_type, numeric_precision, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
@@ -549,7 +550,8 @@ class MysqlConnection:
             yield
         except (self._driver.Error, OSError) as error:
             code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
-            failure = FULL if code in _OF_A_FILE and _NO_ROOM.search(str(error)) else of_code(code, _FAILURES)
+            full = code == _DISK_FULL or (code in _OF_A_FILE and _NO_ROOM.search(str(error)))
+            failure = FULL if full else of_code(code, _FAILURES)
             raise failure.error(self._address.shown, f"error {code}" if code else "") from None
 
 
