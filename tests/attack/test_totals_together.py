@@ -710,12 +710,12 @@ def test_plain_totals_may_be_read_beside_each_other_and_beside_the_same_groups()
     assert len(read_by_one(total("pay", plain=True), total())) == 2
 
 
-@pytest.mark.parametrize("first", [{"swap": {"share": 0.5}}, {"expression": {"sql": "pay"}}], ids=str)
+@pytest.mark.parametrize("first", [{"swap": {"share": 0.5}}, {"swap": {"share": 0.5, "within": ["ward"]}}, {"expression": {"sql": "pay"}}], ids=str)
 def test_means_of_groups_hide_what_the_operations_before_them_have_left(first: Any) -> None:
-    data = pa.table({"pay": [10, 20, 30, 40, 50, 60, 70, 80, 90, 11, 12, 13]})
+    data = pa.table({"ward": ["A"] * 6 + ["B"] * 6, "pay": [10, 20, 30, 40, 50, 60, 70, 80, 90, 11, 12, 13]})
     mask = [first, {"microaggregate": {"k": 2, "dominance": 1}}]
     for _ in range(5):
-        assert sfumato.run({"columns": {"pay": {**PAY, "mask": mask}}}, data).table.num_rows == 12
+        assert sfumato.run({"columns": {"ward": {"role": "other"}, "pay": {**PAY, "mask": mask}}}, data).table.num_rows == 12
 
 
 def test_conditions_of_two_views_are_brackets_of_what_a_third_adds_up() -> None:

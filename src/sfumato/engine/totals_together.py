@@ -288,6 +288,9 @@ class AllTold:
             kinds.append(np.where(unknown & ~np.isin(each.told.about, open_ended), each.told.about, -1))
         mixed = [number for number, each in enumerate(family.totals) if each.told.mixed]
         for some in [some for some in _sets(range(len(kinds))) if len(some) > 1]:
+            if len({(family.totals[number].view, family.totals[number].column) for number in some}) == 1:
+                # operations of one column after each other: only what the last one makes is shown
+                continue
             least = max(family.totals[number].told.people for number in some)
             few = few_in_common([kinds[number] for number in some], self._people, least)
             if few is not None:
