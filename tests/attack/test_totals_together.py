@@ -633,3 +633,97 @@ def test_a_sum_of_two_columns_beside_that_of_each_is_held_to_the_people_they_dif
         sfumato.run({"columns": columns}, data)
     same = {**columns, "pay": {**PAY, "mask": {"aggregate": others}, "on_invalid": "remove"}}
     assert sfumato.run({"columns": same}, data).record.rows.out == 15
+
+
+# twelve people who have nothing, or next to nothing, and twelve others
+CONVICTED = {
+    "nothing": [0] * 12 + [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 3, 4],
+    "little": [1, 2, 1, 0, 3, 1, 2, 0, 1, 2, 1, 1] + [50 * row for row in range(12)],
+    "most": [9] * 12 + [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 3, 4],
+}
+
+
+@pytest.mark.parametrize(
+    ("pays", "mask"),
+    [
+        ("nothing", {"generalise": {"size": 10}}),
+        ("little", {"generalise": {"size": 1000}}),
+        ("most", {"generalise": {"size": 10}}),
+        ("nothing", {"expression": {"sql": "CASE WHEN pay < 10 THEN 'few' ELSE 'many' END"}}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("function", ["sum", "average"])
+def test_a_total_at_the_edge_of_its_brackets_tells_what_everybody_has(pays: str, mask: Any, function: str) -> None:
+    data = pa.table({"region": ["X"] * 24, "ward": ["A"] * 12 + ["B"] * 12, "pay": CONVICTED[pays]})
+    assert LITTLE_OPEN in refused({"mask": mask}, total("ward", function), data)
+
+
+def test_a_total_in_the_middle_of_its_brackets_may_be_read_beside_them() -> None:
+    data = pa.table({"region": ["X"] * 24, "ward": ["A"] * 12 + ["B"] * 12, "pay": [*range(3, 9), *range(3, 9), *range(1, 7), *range(1, 7)]})
+    assert len(read_by_one({"mask": {"generalise": {"size": 10}}}, total("ward"), data)) == 2
+
+
+def flagged(*limits: int) -> dict[str, Any]:
+    """Return columns that are masked in one way where pay is at least a limit, and in another where it is not."""
+    return {
+        f"flag{limit}": {
+            "role": "other",
+            "mask": {"constant": {"value": "hi"}},
+            "when": {"column": "pay", "at_least": limit},
+            "otherwise": "constant",
+        }
+        for limit in limits
+    }
+
+
+def test_conditions_on_what_is_added_up_are_brackets_of_it() -> None:
+    data = pa.table({"pay": [100] * 5 + [101] * 4 + [150], "flag100": ["x"] * 10, "flag102": ["x"] * 10, "flag125": ["x"] * 10})
+    pay = {"pay": {**PAY, **total(k=3)}}
+    with pytest.raises(
+        PromiseError, match="pay tells a total of which the release shows so much that less than a tenth is open of 1 person"
+    ) as caught:
+        sfumato.run({"columns": pay | flagged(100, 102)}, data.drop_columns(["flag125"]))
+    assert caught.value.code == "aggregate-difference"
+    wide = data.set_column(0, "pay", pa.array([100, 103, 107, 112, 120, 126, 131, 138, 144, 150]))
+    assert sfumato.run({"columns": pay | flagged(125)}, wide.drop_columns(["flag100", "flag102"])).table.num_rows == 10
+
+
+ALL_BUT_THE_FIRST = {"when": {"not": {"column": "pay", "equals": 1500}}, "otherwise": "empty"}
+
+
+@pytest.mark.parametrize("function", ["sum", "average"])
+def test_a_plain_total_of_all_but_one_is_taken_from_one_that_is_not_plain(function: str) -> None:
+    plain = {**total(function=function, plain=True), **ALL_BUT_THE_FIRST}
+    assert refused(plain, total()) == "pay in the view one and pay in the view other tell totals of groups that differ by 1 person, fewer than 3"
+
+
+def test_plain_values_of_people_who_are_alone_are_taken_from_a_total() -> None:
+    assert ALL_BUT_ONE.replace("the view one shows", "pay in the view one shows") == refused(
+        {**total("pay", plain=True), **ALL_BUT_THE_FIRST}, total()
+    )
+
+
+def test_plain_totals_may_be_read_beside_each_other_and_beside_the_same_groups() -> None:
+    assert len(read_by_one({**total(plain=True), **ALL_BUT_THE_FIRST}, total(plain=True))) == 2
+    assert len(read_by_one(total("ward", plain=True), total("ward"))) == 2
+    assert len(read_by_one(total("pay", plain=True), total())) == 2
+
+
+@pytest.mark.parametrize("first", [{"swap": {"share": 0.5}}, {"swap": {"share": 0.5, "within": ["ward"]}}, {"expression": {"sql": "pay"}}], ids=str)
+def test_means_of_groups_hide_what_the_operations_before_them_have_left(first: Any) -> None:
+    data = pa.table({"ward": ["A"] * 6 + ["B"] * 6, "pay": [10, 20, 30, 40, 50, 60, 70, 80, 90, 11, 12, 13]})
+    mask = [first, {"microaggregate": {"k": 2, "dominance": 1}}]
+    for _ in range(5):
+        assert sfumato.run({"columns": {"ward": {"role": "other"}, "pay": {**PAY, "mask": mask}}}, data).table.num_rows == 12
+
+
+def test_conditions_of_two_views_are_brackets_of_what_a_third_adds_up() -> None:
+    data = pa.table({"pay": [100] * 4 + [101] * 4 + [99, 150]})
+    hidden = {"mask": {"constant": {"value": "hi"}}, "otherwise": "constant"}
+    views = {f"from{limit}": {"columns": {"pay": {**PAY, **hidden, "when": {"column": "pay", "at_least": limit}}}} for limit in (100, 102)}
+    views["all"] = {"columns": {"pay": {**PAY, **total(k=3)}}}
+    policy = {"columns": {"pay": PAY}, "views": views}
+    assert len(sfumato.run({**policy, "readers": {"reader": ["from100", "all"], "other": ["from102", "all"]}}, data)) == 3
+    with pytest.raises(PromiseError, match="the view from100 and the view from102 show so much that less than a tenth is open of 1 person"):
+        sfumato.run({**policy, "readers": {"reader": [*views]}}, data)

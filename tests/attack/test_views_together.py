@@ -266,3 +266,61 @@ def test_an_aggregate_by_its_own_values_shows_them(function: str) -> None:
     message = refused(views, people, columns=columns, promises=[{"k_anonymity": {"k": 3}}])
 
     assert message.startswith("one would learn more from ages and places together than from one of them: their joint classes do not keep what ages ")
+
+
+# badges that the first view shows too lead to the true age of every row
+MOVED = {"role": "other", "mask": {"shuffle": {"together": "unit"}}}
+BADGED = pa.table(
+    {
+        "badge": [f"b{row * 7 % 40}" for row in range(40)],
+        "age": [20 + row for row in range(40)],
+        "dis": [("flu", "hiv", "cold", "gout")[row % 4] for row in range(40)],
+    }
+)
+
+
+def beside_badges(**columns: Any) -> dict[str, Any]:
+    return {
+        "columns": {"badge": KEPT, "age": QUASI, "dis": {"role": "sensitive"}},
+        "promises": [{"k_anonymity": {"k": 4}}, {"l_diversity": {"column": "dis", "l": 2}}],
+        "views": {"a": {}, "b": {"columns": columns, "promises": []}},
+        "readers": {"z": ["a", "b"]},
+    }
+
+
+@pytest.mark.parametrize("further", [{}, {"when": {"not": {"column": "badge", "equals": "b3"}}}], ids=["every row", "some rows"])
+def test_columns_that_move_together_are_rows_that_a_column_of_another_view_finds_again(further: Any) -> None:
+    moved = {**MOVED, **further}
+    with pytest.raises(PromiseError) as caught:
+        sfumato.run(beside_badges(badge=moved, age=moved, dis=REMOVED), BADGED)
+    assert caught.value.code == "verify-together"
+
+
+def test_ages_and_diseases_that_move_together_tell_the_disease_of_whoever_has_an_age() -> None:
+    with pytest.raises(PromiseError) as caught:
+        sfumato.run(beside_badges(badge=REMOVED, age=MOVED, dis=MOVED), BADGED)
+    assert caught.value.code == "verify-together"
+
+
+def test_a_column_of_the_same_view_made_of_one_that_moves_finds_its_row_again() -> None:
+    copy = {**KEPT, "mask": {"expression": {"sql": "badge", "columns": ["badge"]}}}
+    policy = {
+        "columns": {"badge": KEPT, "copy": KEPT, "age": REMOVED, "dis": QUASI},
+        "promises": [{"k_anonymity": {"k": 4}}],
+        "views": {
+            "a": {"columns": {"badge": REMOVED, "copy": REMOVED}},
+            "b": {"columns": {"badge": MOVED, "age": MOVED, "dis": REMOVED, "copy": copy}, "promises": []},
+        },
+        "readers": {"z": ["a", "b"]},
+    }
+    with pytest.raises(PromiseError) as caught:
+        sfumato.run(policy, BADGED.append_column("copy", BADGED["badge"]))
+    assert caught.value.code == "verify-together"
+
+
+def test_columns_that_move_each_by_itself_or_that_no_other_view_shows_may_be_read_beside_others() -> None:
+    apart = {"role": "other", "mask": "shuffle"}
+    assert len(sfumato.run(beside_badges(badge=apart, age=apart, dis=REMOVED), BADGED)) == 2
+    policy = beside_badges(badge=MOVED, phone=MOVED, age=REMOVED, dis=REMOVED)
+    policy["columns"] |= {"badge": REMOVED, "phone": REMOVED}
+    assert len(sfumato.run(policy, BADGED.append_column("phone", BADGED["badge"]))) == 2

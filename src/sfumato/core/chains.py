@@ -15,8 +15,7 @@ def is_keyed(steps: Sequence[Mask]) -> bool:
 
 def is_plain(steps: Sequence[Mask]) -> bool:
     """Return whether what goes into a chain, at its beginning or where an operation takes in other columns, can be seen at its end."""
-    starts = [0, *(number for number, step in enumerate(steps) if step.reads)]
-    return any(all(shows(step) and not step.card.keyed for step in steps[start:]) for start in starts)
+    return any(all(map(_is_open, rest)) for rest in _rests(steps))
 
 
 def moves(steps: Sequence[Mask]) -> bool:
@@ -29,8 +28,8 @@ def moves(steps: Sequence[Mask]) -> bool:
 
 def leaves_some(steps: Sequence[Mask]) -> bool:
     """Return whether a chain may leave values as they are, and that can be seen; an aggregate is one by chance alone."""
-    wide = any(step.card.scope in WIDE for step in steps) and not any(step.card.in_part for step in steps)
-    return not steps or (is_plain(steps) and not wide)
+    # whatever a swap or an expression has left, a mean of the group in its place shows none of it
+    return not steps or any(all(_is_open(step) and (step.card.in_part or step.card.scope not in WIDE) for step in rest) for rest in _rests(steps))
 
 
 def is_row_by_row(steps: Sequence[Mask]) -> bool:
@@ -46,6 +45,15 @@ def may_be_undone(steps: Sequence[Mask]) -> bool:
 def taken_in(steps: Sequence[Mask]) -> frozenset[str]:
     """Return the other columns of which a chain puts something into the value; those that only make groups are none of them."""
     return frozenset(name for step in steps if not isinstance(step, Totals) for name in step.reads)
+
+
+def _rests(steps: Sequence[Mask]) -> list[Sequence[Mask]]:
+    """Return what is done to values from the beginning, and from where an operation takes in other columns."""
+    return [steps[start:] for start in [0, *(number for number, step in enumerate(steps) if step.reads)]]
+
+
+def _is_open(step: Mask) -> bool:
+    return shows(step) and not step.card.keyed
 
 
 def shows(step: Mask) -> bool:

@@ -35,6 +35,7 @@ from sfumato.core.mask import (
     Refusing,
     Removing,
     Scope,
+    Together,
     Told,
     Totals,
     Uniqueness,
@@ -176,6 +177,11 @@ class MaskedColumn:
     def moves(self) -> bool:
         """Whether chance moves values a little way, or exchanges them among few rows: what is published still tells of what was there."""
         return any(moves(steps) for steps in self.branches)
+
+    @property
+    def together(self) -> str | None:
+        """The name of the set of columns as one of which its rows exchange values; None where the column does not move with others."""
+        return next((step.together for step in self.operations if isinstance(step, Together) and step.together is not None), None)
 
     @property
     def branches(self) -> Sequence[Sequence[Mask]]:

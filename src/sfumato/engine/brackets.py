@@ -2,6 +2,7 @@
 
 Coarse values tell nobody's own. But forty of them that are known within ten leave four hundred for the one who is not shown, and where that one has
 half a million it is as if it were told. Of any fewer than k people what they add together must stay open by a tenth of what was open of one of them.
+Where a total lies counts too: what it is above the least that all could have, or below the most, is all that anybody can be above or below theirs.
 
 How much is open is said by intervals themselves, where several views show some by what these have in common. Of any other label nobody can say from
 its text how wide it is: there as little is taken for open of others as the numbers of the table that have the same labels are apart, and as much of
@@ -74,16 +75,51 @@ def opened(shown: Sequence[Bracketed], added: Numbers, parts: Numbers | None) ->
     [[8.0, 8.0, inf], [8.0, 8.0, 48.0]]
     """
     spread = float(np.ptp(added[np.isfinite(added)])) if np.isfinite(added).any() else 0.0
-    low, high = np.max([each.low for each in shown], axis=0), np.min([each.high for each in shown], axis=0)
-    there = np.any([each.codes >= 0 for each in shown], axis=0)
-    stated = there & np.all([(each.codes < 0) | each.stated for each in shown], axis=0)
+    low, high, there, stated = _bounds(shown)
     widths = np.maximum(high - low, 0) * np.abs(1.0 if parts is None else parts)
     known = widths == 0
     if parts is None:
         stated, widths = stated & known, np.where(known, 0.0, np.inf)
-    apart = _apart([each.codes for each in shown], added)
+    apart = np.add(*_within_labels([each.codes for each in shown], added))
     least = np.where(there, np.where(stated & np.isfinite(widths), widths, apart), np.inf)
     return least, np.where(there, np.minimum(widths, spread), spread)
+
+
+def room(shown: Sequence[Bracketed], added: Numbers, numbers: Numbers, parts: Numbers | None) -> tuple[Numbers, Numbers]:
+    """Return how far what each row adds to a total lies from the least and from the most that columns let it be; infinite where they say nothing.
+
+    Of labels that state no bounds these are the least and the most that rows with the same labels add.
+
+    >>> low, high, stated = np.array([0.0, 0, -np.inf]), np.array([9.0, 9, np.inf]), np.array([True, True, False])
+    >>> interval = Bracketed(np.array([0, 0, -1]), low, high, stated, np.zeros(3, bool))
+    >>> pays = np.array([0.0, 2, 50])
+    >>> [each.tolist() for each in room([interval], pays, pays, np.ones(3))]
+    [[0.0, 2.0, inf], [9.0, 7.0, inf]]
+    """
+    low, high, there, stated = _bounds(shown)
+    below, above = _within_labels([each.codes for each in shown], added)
+    if parts is not None:
+        stated_below, stated_above = (numbers - low) * np.abs(parts), (high - numbers) * np.abs(parts)
+        below = np.where(stated & np.isfinite(stated_below), stated_below, below)
+        above = np.where(stated & np.isfinite(stated_above), stated_above, above)
+    return np.where(there, np.maximum(below, 0.0), np.inf), np.where(there, np.maximum(above, 0.0), np.inf)
+
+
+def is_at_an_edge(groups: NDArray[np.int64], rooms: Sequence[Numbers], open_before: Numbers, people: NDArray[np.int32]) -> bool:
+    """Return whether the total of a group lies so near the least or the most that all could have that less than a tenth is open of one of them.
+
+    >>> is_at_an_edge(np.zeros(3, np.int64), [np.zeros(3), np.full(3, 9.0)], np.full(3, 9.0), np.arange(3, dtype=np.int32))
+    True
+    >>> is_at_an_edge(np.zeros(3, np.int64), [np.full(3, 4.0), np.full(3, 5.0)], np.full(3, 9.0), np.arange(3, dtype=np.int32))
+    False
+    """
+    rows = np.flatnonzero(groups >= 0)
+    if not len(rows):
+        return False
+    member, some = group_columns([groups[rows], people[rows]], [int(groups.max()) + 1, int(people.max()) + 1])
+    widest = np.zeros(int(groups.max()) + 1)
+    np.maximum.at(widest, groups[rows][some], np.bincount(member, open_before[rows]))
+    return any(bool((np.bincount(groups[rows], each[rows], minlength=len(widest)) < NARROW * widest).any()) for each in rooms)
 
 
 def few_left(groups: NDArray[np.int64], open_of_others: Numbers, open_before: Numbers, people: NDArray[np.int32], least: int) -> int | None:
@@ -114,12 +150,20 @@ def few_left(groups: NDArray[np.int64], open_of_others: Numbers, open_before: Nu
     return None
 
 
-def _apart(codes: Sequence[NDArray[np.int64]], added: Numbers) -> Numbers:
-    """Return how far apart the numbers are that rows add which are shown alike in all columns."""
+def _bounds(shown: Sequence[Bracketed]) -> tuple[Numbers, Numbers, Rows, Rows]:
+    """Return the bounds that all columns leave of each row, the rows of which one says anything, and those of which all say it by bounds."""
+    low, high = np.max([each.low for each in shown], axis=0), np.min([each.high for each in shown], axis=0)
+    there = np.any([each.codes >= 0 for each in shown], axis=0)
+    return low, high, there, there & np.all([(each.codes < 0) | each.stated for each in shown], axis=0)
+
+
+def _within_labels(codes: Sequence[NDArray[np.int64]], added: Numbers) -> tuple[Numbers, Numbers]:
+    """Return how far the number that each row adds is from the least and from the most of the rows which are shown alike in all columns."""
     alike, firsts = group_columns([each + 1 for each in codes], [int(each.max(initial=-1)) + 2 for each in codes])
     low, high = np.full(len(firsts), np.inf), np.full(len(firsts), -np.inf)
     there = np.isfinite(added)
     np.minimum.at(low, alike[there], added[there])
     np.maximum.at(high, alike[there], added[there])
-    found: Numbers = np.where(high > low, high - low, 0.0)[alike]
-    return found
+    below, above = np.zeros((2, len(added)))
+    below[there], above[there] = (added - low[alike])[there], (high[alike] - added)[there]
+    return below, above

@@ -40,9 +40,8 @@ def _sets(masks: MaskPlan) -> list[list[str]]:
     """Return the columns that move together, set by set."""
     found: dict[str, list[str]] = {}
     for name, mask in masks.masks.items():
-        for step in mask.steps[:1] if isinstance(mask, MaskedColumn) else ():
-            if isinstance(step, Together) and step.together is not None:
-                found.setdefault(step.together, []).append(name)
+        if isinstance(mask, MaskedColumn) and mask.together is not None:
+            found.setdefault(mask.together, []).append(name)
     return list(found.values())
 
 

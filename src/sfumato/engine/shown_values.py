@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,6 +136,16 @@ class MaskedView:
                 # who is hidden is known to be among those whom the condition is for
                 found.codes[rows] = len(written.values) + len(originals) + number
         return found
+
+    def asked(self, of: Set[str], table: pa.RecordBatch) -> Iterator[tuple[str, Bracketed]]:
+        """Yield columns that are masked under conditions on some others, and what is told so: for whom a condition held is a label to be seen."""
+        for column in self.masks.order:
+            mask = self.masks.masks.get(column)
+            if isinstance(mask, MaskedColumn) and mask.when is not None and of & {*mask.when.reads}:
+                found = Bracketed.of_nothing(table.num_rows)
+                for number, (_, held) in enumerate(self._branches(column, table)):
+                    found.codes[self.staged.link[held]] = number
+                yield column, found
 
     def _with_labels(
         self, found: Bracketed, written: CodedColumn, held: Rows, originals: NDArray[np.float64], states: bool, single: bool

@@ -112,7 +112,10 @@ class _Joint:
 def _measured(view: Seen, views: Sequence[Seen], original: Reading, plans: Plans) -> _Joint:
     """Measure the promises of a view, on the values before and after masks, where it is read together with others."""
     # what a view shows itself, beside its own promises, is nothing that another one adds
-    told = {each.plan.view: _told(each, plans.known if each is view else plans.identifying, plans.known, original) for each in views}
+    told = {
+        each.plan.view: _told(each, plans.known if each is view else plans.identifying, plans.known, original, _found_again(each, views))
+        for each in views
+    }
     shown = np.flatnonzero(np.logical_or.reduce([codes >= 0 for columns in told.values() for codes, _ in columns]))
     joint = _classes(shown, [column for columns in told.values() for column in columns])
     plan = observed(view.plan, original, shown, view.ladders)
@@ -132,7 +135,8 @@ def _measured(view: Seen, views: Sequence[Seen], original: Reading, plans: Plans
 
 def originals_for(plan: Plan, known: Set[str]) -> list[str]:
     """Return the columns whose original values say what a view tells beside others, where its masks leave that to chance."""
-    found = (name for column in _by_chance(plan, known) for name in (column, *_conditions(plan, column, known)))
+    found = [name for column in _by_chance(plan, known) for name in (column, *_conditions(plan, column, known))]
+    found += [name for name in plan.published if name in known and name in plan.resolved.masks and plan.resolved.masks[name].together is not None]
     return [name for name in dict.fromkeys(found) if name in plan.schema.names]
 
 
@@ -149,11 +153,26 @@ def _conditions(plan: Plan, column: str, known: Set[str]) -> Sequence[str]:
     return when.reads if when is not None and known & set(when.reads) else ()
 
 
-def _told(view: Seen, known: Set[str], generalised: Set[str], original: Reading) -> list[tuple[NDArray[Any], int]]:
+def _found_again(view: Seen, views: Sequence[Seen]) -> set[str]:
+    """Return the columns of a view that move together with one that is shown elsewhere too: who finds its value there has the whole row.
+
+    Elsewhere is another one of some views, in whatever form but as noise, or a column of the same view that is made of it.
+    """
+    shown = {name for each in views if each is not view for name in each.plan.published if not _is_noise(each.plan.resolved.masks.get(name))}
+    shown |= {name for each in views for mask in each.plan.resolved.masks.values() for name in mask.reads}
+    sets: dict[str, set[str]] = {}
+    for name, mask in view.plan.resolved.masks.items():
+        if mask.together is not None and name in view.plan.published:
+            sets.setdefault(mask.together, set()).add(name)
+    return {name for names in sets.values() if names & shown for name in names}
+
+
+def _told(view: Seen, known: Set[str], generalised: Set[str], original: Reading, found_again: Set[str]) -> list[tuple[NDArray[Any], int]]:
     """Return what a view tells of each row of the source by which people can be known, as codes, -1 where it does not show the row.
 
     That is its own classes, and those of the ``known`` columns that it shows as they are, or by a mask that anybody could follow; ``generalised``
-    are those that some view generalises. Where chance moves their values, nobody can say how much is told: it is taken for all.
+    are those that some view generalises. Where chance moves their values, nobody can say how much is told: it is taken for all. So it is where they
+    move together with others by which their row is ``found_again``.
     """
     rows = original.rows
     classes = _class_of_row(view, rows)
@@ -180,6 +199,8 @@ def _told(view: Seen, known: Set[str], generalised: Set[str], original: Reading)
             found.append((np.where(shown, _holds(view.plan, name, original), -1), 2))
         if masks[name].moves and name in known:
             found.append((np.where(shown, original.columns[name].codes, -1), len(original.columns[name].values)))
+    for name in sorted(known & found_again):
+        found.append((np.where(shown, original.columns[name].codes, -1), len(original.columns[name].values)))
     return found
 
 
@@ -213,7 +234,7 @@ def _covers(other: Seen, view: Seen) -> bool:
         if name in theirs.quasi_identifiers:
             return name in mine.quasi_identifiers
         mask = mine.resolved.masks.get(name)
-        if mask is not None and _is_noise(mask) and name not in mine.watched:
+        if _is_noise(mask) and name not in mine.watched:
             return True
         if name in theirs.resolved.masks:
             return mask is not None and mask.card.deterministic and mask.does_the_same(theirs.resolved.masks[name])
@@ -222,9 +243,9 @@ def _covers(other: Seen, view: Seen) -> bool:
     return other is not view and all(map(is_shown, mine.published))
 
 
-def _is_noise(mask: MaskedColumn) -> bool:
+def _is_noise(mask: MaskedColumn | None) -> bool:
     """Return whether what a mask makes tells nobody anything of the value: pseudonyms under a key, or chance alone."""
-    return not mask.is_plain_to_see and not mask.moves and mask.when is None
+    return mask is not None and not mask.is_plain_to_see and not mask.moves and mask.together is None and mask.when is None
 
 
 def _shows(view: Seen, rows: NDArray[np.int64]) -> bool:

@@ -14,7 +14,7 @@ from sfumato.core.mask import Told
 from sfumato.core.number_columns import added_prints, numbers_of, numbers_printed
 from sfumato.core.row_groups import parts_of_people
 from sfumato.core.straight_line import on_a_line
-from sfumato.engine.brackets import Bracketed, few_left, opened
+from sfumato.engine.brackets import Bracketed, few_left, is_at_an_edge, opened, room
 from sfumato.engine.differences import Groups, few_apart, few_in_common, few_people, smallest_group
 from sfumato.engine.dominated_differences import dominated_difference, dominated_group
 from sfumato.engine.shown_twice import few_who_may_have_it
@@ -288,6 +288,9 @@ class AllTold:
             kinds.append(np.where(unknown & ~np.isin(each.told.about, open_ended), each.told.about, -1))
         mixed = [number for number, each in enumerate(family.totals) if each.told.mixed]
         for some in [some for some in _sets(range(len(kinds))) if len(some) > 1]:
+            if len({(family.totals[number].view, family.totals[number].column) for number in some}) == 1:
+                # operations of one column after each other: only what the last one makes is shown
+                continue
             least = max(family.totals[number].told.people for number in some)
             few = few_in_common([kinds[number] for number in some], self._people, least)
             if few is not None:
@@ -310,15 +313,19 @@ class AllTold:
             if not each.adds_up or each.told.mixed or not each.told.of:
                 continue
             shown = list(self._bracketed(each, seen))
-            if not any((brackets.codes >= 0).any() for _, brackets in shown):
+            if not shown:
                 continue
             added = family.added(number)
             told = self._told_beside(each, added, seen)
+            brackets, parts = [one for _, one in shown], self._parts(each, added)
+            numbers = self._own_of(min(each.told.of))[1]
             # of whom it is told what they add nothing is open, before and after
-            open_of_others, open_before = (
-                np.where(told, 0.0, widths) for widths in opened([one for _, one in shown], added, self._parts(each, added))
+            open_of_others, open_before, *rooms = (
+                np.where(told, 0.0, widths) for widths in (*opened(brackets, added, parts), *room(brackets, added, numbers, parts))
             )
             few = few_left(each.told.groups, open_of_others, open_before, self._people, each.told.people)
+            if few is None and each.told.people > 1 and is_at_an_edge(each.told.groups, rooms, open_before, self._people):
+                few = 1
             if few is not None:
                 people = "1 person" if few == 1 else f"{few} people"
                 by = _showing(list(dict.fromkeys(f"the view {view}" if view else "the release" for view, _ in shown)))
@@ -337,6 +344,7 @@ class AllTold:
 
     def _bracketed(self, each: ToldInView, seen: Collection[str]) -> Iterator[tuple[str, Bracketed]]:
         """Yield what all columns but its own say of the numbers that go into a total, each with its view; note what chance is in."""
+        yield from self._asked(each, seen)
         for view in self._views:
             for column in view.telling_of(each.told.of) if view.name in seen else ():
                 for of in sorted(each.told.of) if (view.name, column) != (each.view, each.column) else ():
@@ -351,6 +359,22 @@ class AllTold:
                         self.not_held.setdefault((each.view, view.name), words)
                     if (brackets.codes >= 0).any():
                         yield view.name, brackets
+
+    def _asked(self, each: ToldInView, seen: Collection[str]) -> Iterator[tuple[str, Bracketed]]:
+        """Yield what conditions on the numbers that go into a total say of them, each with its view.
+
+        One condition on a column at that column itself leaves both sides without an end, and what is between is said by what it makes; two have
+        something between them.
+        """
+        others = [
+            (view.name, column, asked)
+            for view in self._views
+            if view.name in seen
+            for column, asked in view.asked(each.told.of, self._table)
+            if (view.name, column) != (each.view, each.column)
+        ]
+        if any(column not in each.told.of for _, column, _ in others) or len({asked.codes.tobytes() for _, _, asked in others}) > 1:
+            yield from ((view, asked) for view, _, asked in others)
 
     def _parts(self, each: ToldInView, added: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return how often the number of each row goes into a total: once, by its part of its person's rows, or by a straight line; else None."""

@@ -24,7 +24,7 @@ from sfumato.engine.totals_together import AllTold, ToldInView
 from sfumato.errors import PromiseError
 
 _Readers = Mapping[str, Collection[str]]
-_HINT = "make groups that are the same or differ by more people, leave one of the two out, or say plain: true where everybody may know"
+_HINT = "make groups that are the same or differ by more people, leave one of the two out, or say plain: true at all of them where everybody may know"
 
 
 class WideMasksAgain:
@@ -90,7 +90,7 @@ def _tells(mask: Mask) -> bool:
 def _asked_beside(masks: Sequence[MaskedColumn]) -> list[str]:
     """Return the columns of which totals are told, and those that say which rows of other masks show values of them."""
     added_up = frozenset().union(*(mask.added_up for mask in masks))
-    asked = [mask.when.reads for mask in masks if mask.when is not None and added_up & {mask.column, *mask.reads}]
+    asked = [mask.when.reads for mask in masks if mask.when is not None and added_up & {mask.column, *mask.reads, *mask.when.reads}]
     return [*sorted(added_up), *(name for names in asked for name in names)]
 
 

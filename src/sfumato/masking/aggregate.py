@@ -124,8 +124,11 @@ class Aggregate(GroupedMask):
         )
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
-        """Return the groups whose sum, mean or number is told, and the rows that have a told extreme or mode; plain ones are told anyway."""
-        if self.plain:
+        """Return the groups whose sum, mean or number is told, and the rows that have a told extreme or mode.
+
+        Plain ones are told anyway, of however few, but must not undo others that are not; numbers of people tell no value that they could.
+        """
+        if self.plain and self.function == "count":
             return None
         column, nobody = columns.column(context.column), np.zeros(columns.num_rows, bool)
         groups, number = self.groups(columns)
@@ -141,7 +144,9 @@ class Aggregate(GroupedMask):
             return Told(frozenset(), np.zeros(len(groups), np.uint64), told, least, nobody)
         if self.function in _ADDED_UP:
             shares = parts_of_people(told, people) if self.function == "median" else 1.0
-            return Told(of, added_prints(column, shares), told, least, nobody, dominance=self.dominance)
+            alone = _alone(told, people) if self.plain else nobody
+            dominance = None if self.plain else self.dominance
+            return Told(of, added_prints(column, shares), np.where(alone, -1, told), least, alone, dominance=dominance)
         extremes = np.where(np.isnan(found), -1, groups)
         return Told(of, added_prints(column), np.full(len(groups), -1), least, numbers_of(column) == found, one_of=extremes)
 
@@ -222,6 +227,16 @@ class Aggregate(GroupedMask):
         firsts[codes[::-1]] = np.arange(len(codes))[::-1]
         rows = np.append(firsts, 0)[places][groups] if number else np.empty(0, np.int64)
         return column.take(pa.array(rows, mask=places[groups] < 0 if number else None))
+
+
+def _alone(groups: NDArray[np.int64], people: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Return the rows of people who are alone in their group, so that its plain total is their own."""
+    rows = np.flatnonzero(groups >= 0)
+    found = np.zeros(len(groups), bool)
+    if len(rows):
+        pairs = np.unique(np.stack([groups[rows], people[rows]]), axis=1)
+        found[rows] = np.bincount(pairs[0])[groups[rows]] == 1
+    return found
 
 
 def _middle(values: Numbers, k: int) -> NDArray[np.intp]:

@@ -71,7 +71,7 @@ def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, Ma
         yield _Wrong("mask", unfit[0], code="policy-mask-type", hint=unfit[1])
     yield from _unreadable(mask)
     yield from _unread(policy, name, mask)
-    yield from _moved_apart(name, mask, column.on_null, masks)
+    yield from _moved_apart(policy, name, mask, masks)
     for other in mask.reads:
         if other not in policy.columns:
             hint = suggestion(other, policy.columns)
@@ -142,9 +142,9 @@ def _unread(policy: Policy, name: str, mask: MaskedColumn) -> Iterator[_Wrong]:
                 yield _Wrong(key, words, code="policy-unknown-column", hint=hint)
 
 
-def _moved_apart(name: str, mask: MaskedColumn, on_null: str | None, masks: Mapping[str, MaskedColumn | None]) -> Iterator[_Wrong]:
+def _moved_apart(policy: Policy, name: str, mask: MaskedColumn, masks: Mapping[str, MaskedColumn | None]) -> Iterator[_Wrong]:
     """Yield why a column cannot move together with those that it names: all must move in one way, and nothing else may happen to them."""
-    moved = next((step.together for step in mask.operations if isinstance(step, Together) and step.together is not None), None)
+    moved = mask.together
     if moved is None:
         return
     first = mask.steps[0]
@@ -171,7 +171,13 @@ def _moved_apart(name: str, mask: MaskedColumn, on_null: str | None, masks: Mapp
         yield _Wrong(
             "mask", f"{first.component_name()} {words}", code="policy-mask-together", hint="the same settings and the same when at all of them"
         )
-    if on_null == "keep":
+    # what moves as one is still what one person has: beside a name it says whose disease it is, whatever the classes promise
+    telling = [other for other in others if policy.columns[other].role != "sensitive"] if policy.columns[name].role == "sensitive" else []
+    if telling:
+        words = f"moves a sensitive column together with {', '.join(telling)}, which would tell whose value it is"
+        hint = "role: sensitive at all of them if nobody can be known by them, or a shuffle of its own"
+        yield _Wrong("mask", f"{first.component_name()} {words}", code="policy-mask-together", hint=hint)
+    if policy.columns[name].on_null == "keep":
         yield _Wrong(
             "on_null", "a missing value moves with the others of its row", code="policy-mask-together", hint="leave on_null out, or on_null: error"
         )

@@ -447,3 +447,15 @@ def test_columns_that_cannot_move_together_are_refused_with_the_policy(town: Any
     found = [mistake for mistake in caught.value.mistakes if mistake.key == f"columns.town.{key}"]
     assert [mistake.code for mistake in found] == ["policy-mask-together"]
     assert words in found[0].message
+
+
+@pytest.mark.parametrize("role", ["identifier", "other"])
+def test_a_sensitive_column_moves_together_with_sensitive_columns_only(role: str) -> None:
+    unit: dict[str, Any] = {"mask": {"shuffle": {"together": "p"}}}
+    columns = {name: {"role": "other"} for name in PLACES.column_names} | {"town": {"role": role, **unit}, "country": {"role": "sensitive", **unit}}
+    with pytest.raises(PolicyError) as caught:
+        sfumato.plan({"columns": columns}, data=PLACES)
+    (mistake,) = caught.value.mistakes
+    assert (mistake.key, mistake.code) == ("columns.country.mask", "policy-mask-together")
+    assert "moves a sensitive column together with town, which would tell whose value it is" in mistake.message
+    sfumato.plan({"columns": {**columns, "town": {"role": "sensitive", **unit}}}, data=PLACES)
