@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import sfumato
@@ -120,6 +121,19 @@ def refused(**source: Any) -> SfumatoError:
     with pytest.raises(SfumatoError) as caught:
         KeySource(**source).read("main")
     return caught.value
+
+
+@pytest.mark.parametrize("source", [{"command": ["a\0b"]}, {"file": "a\0b"}, {"environment": "a\0b"}])
+def test_what_no_system_can_be_asked_for_is_a_mistake_of_the_policy(source: dict[str, Any]) -> None:
+    columns = {"name": {"role": "identifier", "mask": {"hash": {"key": "p"}}}}
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run({"keys": {"p": source}, "columns": columns}, data=pa.table({"name": ["Ann"]}))
+    assert "has a zero character in it" in str(caught.value)
+
+
+def test_a_variable_with_its_value_is_not_to_be_exported() -> None:
+    assert refused(environment="A=B").hint == "the name of the variable alone: none has = in it"
+    assert refused(environment="A").hint == "export A=$(cat key), or name a file"
 
 
 def test_a_command_that_prints_without_end_is_ended() -> None:

@@ -166,6 +166,8 @@ def test_a_damaged_or_open_key_file_is_not_added_to_and_not_told(say: Say, tmp_p
         ("k1:AAAAcanaryAA\n", 0o600, 2, "key main: the key on line 1 has 9 bytes, and 32 are needed [key-short]"),
         ("canary\n", 0o600, 2, "key main: line 1 is not of the form id:base64 [key-unreadable]"),
         (f"k1:{'A' * 43}=\n", 0o604, 2, "key main: others may read "),
+        (f"k1:{'A' * 43}=\n", 0o620, 2, "key main: others may write "),
+        (f"k1:{'A' * 43}=\n", 0o666, 2, "key main: others may read and write "),
     ],
 )
 def test_a_run_without_a_good_key_publishes_nothing(

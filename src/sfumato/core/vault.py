@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.files import file_errors
+from sfumato.core.files import file_errors, others_may
 from sfumato.core.rehearsal import Rehearsal, RehearsedNamespace
 from sfumato.core.vault_namespace import Namespace, Numbering, OpenVault, TokenRange, VaultKey, damaged
 from sfumato.errors import UnreachableError, UsageError
@@ -118,8 +118,14 @@ class Vault:
 
     def _refuse_readers(self) -> None:
         status = self._path.stat()
-        if stat.S_IMODE(status.st_mode) & 0o077 and os.name == "posix":
-            raise UsageError(f"others may read the vault {self._path}", code="vault-permission", hint=f"chmod 600 {self._path}")
+        # a folder has other permissions than files, and a pipe would be waited for
+        if not stat.S_ISREG(status.st_mode):
+            raise UsageError(
+                f"the vault {self._path} is no regular file", code="vault-file", hint="name a file: a new one is made where there is none"
+            )
+        others = others_may(status)
+        if others is not None:
+            raise UsageError(f"others may {others} the vault {self._path}", code="vault-permission", hint=f"chmod 600 {self._path}")
 
     def _refuse_damage(self, connection: sqlite3.Connection) -> None:
         (mark,), (version,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sfumato.core.dealt import dealt
 from sfumato.core.grouped_mask import GroupedMask
@@ -38,6 +38,13 @@ class Shuffle(GroupedMask):
             description="a name that the shuffles of several columns share, whose rows then move as one; by itself where it is not given",
         ),
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_one_order(cls, given: Any) -> Any:
+        """Return the settings with the columns of groups in one order, where others must have the same: [ward, day] make those of [day, ward]."""
+        within = given.get("within") if isinstance(given, dict) and given.get("together") is not None else None
+        return {**given, "within": sorted(within)} if isinstance(within, list) and all(isinstance(name, str) for name in within) else given
 
     @property
     def card(self) -> Card:

@@ -171,6 +171,13 @@ def _moved_apart(name: str, mask: MaskedColumn, on_null: str | None, masks: Mapp
         yield _Wrong(
             "mask", f"{first.component_name()} {words}", code="policy-mask-together", hint="the same settings and the same when at all of them"
         )
+    differing = [
+        other for other, found in others.items() if other not in apart and (found.on_null, found.on_invalid) != (mask.on_null, mask.on_invalid)
+    ]
+    if differing:
+        words = f"moves the column together with {', '.join(differing)}, where something else becomes of a missing value or of a row that is alone"
+        hint = "the same on_null and on_invalid at all of them"
+        yield _Wrong("mask", f"{first.component_name()} {words}", code="policy-mask-together", hint=hint)
     if on_null == "keep":
         yield _Wrong(
             "on_null", "a missing value moves with the others of its row", code="policy-mask-together", hint="leave on_null out, or on_null: error"
