@@ -156,6 +156,18 @@ def test_a_damaged_or_open_key_file_is_not_added_to_and_not_told(say: Say, tmp_p
     assert path.read_text() == content
 
 
+@pytest.mark.parametrize("command", ["new", "add"])
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_the_name_of_a_file_that_could_be_a_key_is_not_printed(say: Say, tmp_path: Path, command: str, format: str) -> None:
+    path = tmp_path / bytes(range(7, 250, 8)).hex()
+    told = [say("keys", "new", "--id", "k1", "--output", path, "--format", format)]
+    for _ in range(2):
+        told.append(say("keys", "add", path, "--id", "k2", "--format", format) if command == "add" else say("keys", "new", "--output", path))
+    assert [status for status, _, _ in told] == ([0, 0, 2] if command == "add" else [0, 2, 2])
+    assert path.name[8:24] not in str(told)
+    assert "the file that is named" in told[0][1]
+
+
 # --- run ----------------------------------------------------------------------------------------------------------------
 
 

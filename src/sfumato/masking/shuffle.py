@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from sfumato.core.dealt import dealt
 from sfumato.core.grouped_mask import GroupedMask
+from sfumato.core.key_material import named
 from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import added_prints
 from sfumato.core.row_groups import chance, permuted
@@ -49,6 +50,7 @@ class Shuffle(GroupedMask):
     @property
     def card(self) -> Card:
         """Which rows are mixed depends on the settings."""
+        told = f"{_REVEALS[:-1]}; which values of the columns of {named(self.together or '', 'its set')} belong to one row."
         return Card(
             deterministic=False,
             uniqueness="lossy" if self.repetition else "preserved",
@@ -56,7 +58,7 @@ class Shuffle(GroupedMask):
             scope=self.scope,
             perturbs=True,
             nulls="kept" if self.together is None else "masked",
-            reveals=_REVEALS if self.together is None else f"{_REVEALS[:-1]}; which values of the columns of {self.together} belong to one row.",
+            reveals=_REVEALS if self.together is None else told,
         )
 
     @property
