@@ -12,6 +12,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from sfumato.core.key_material import named
 from sfumato.errors import UsageError, suggestion
 
 KINDS = ("sources", "stores", "hierarchies", "promises", "algorithms", "masking", "sinks", "generators")
@@ -32,7 +33,7 @@ def find(kind: str, name: str) -> type[Any]:
         return loaded
     known = names(kind)
     raise UsageError(
-        f"there is no {name!r} among the {'masks' if kind == 'masking' else kind} of this version",
+        f"there is no {named(repr(name), 'component of the name that is given')} among the {'masks' if kind == 'masking' else kind} of this version",
         code="component-unknown",
         hint=suggestion(name, known),
     )

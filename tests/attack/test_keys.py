@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import sfumato
@@ -56,6 +57,9 @@ FORMS = [
     base64.b64encode(RAW[:16]).decode().rstrip("="),
     base64.urlsafe_b64encode(RAW).decode(),
     base64.b32encode(RAW[:16]).decode().rstrip("="),
+    RAW[:16].hex(":"),
+    RAW.hex(" ", 4),
+    base64.b85encode(RAW).decode(),
 ]
 
 
@@ -75,6 +79,40 @@ def test_a_key_in_any_writing_is_not_shown_where_it_was_pasted(tmp_path: Path, p
     assert caught.value.code in ("policy-key-pasted", "policy-unknown-key", "key-missing")
 
 
+def is_hidden(pasted: str, told: str) -> bool:
+    return not any(pasted[start : start + 8] in told for start in range(len(pasted) - 8))
+
+
+@pytest.mark.parametrize("pasted", FORMS)
+def test_a_plan_shows_no_key_that_was_pasted_as_another_name(tmp_path: Path, pasted: str) -> None:
+    masks: dict[str, Any] = {
+        "name": {"hash": {"key": "k", "domain": pasted}},
+        "number": {"tokenise": {"namespace": pasted}},
+        "account": {"tokenise": {"vault": str(tmp_path / pasted)}},
+        "town": {"shuffle": {"together": pasted}},
+        "country": {"shuffle": {"together": pasted}},
+    }
+    columns = {name: {"role": "identifier", "mask": mask} for name, mask in masks.items()}
+    made = sfumato.plan({"keys": {"k": {"environment": "K"}}, "columns": columns}, data=pa.table({name: ["x", "y"] for name in masks}))
+    assert is_hidden(pasted, f"{made} {json.dumps(made.as_mapping())} {made._repr_html_()}")
+    assert made.as_mapping()["columns"]["name"]["mask"]["hash"]["key"] == "k"
+
+
+@pytest.mark.parametrize("pasted", FORMS)
+@pytest.mark.parametrize("mask", ["together", "called", "vault"])
+def test_an_error_shows_no_key_that_was_pasted_as_another_name(tmp_path: Path, pasted: str, mask: str) -> None:
+    (tmp_path / pasted).mkdir(parents=True)
+    masks: dict[str, Any] = {
+        "together": {"shuffle": {"together": pasted}},
+        "called": {pasted: {}},
+        "vault": {"tokenise": {"vault": str(tmp_path / pasted)}},
+    }
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run({"columns": {"name": {"role": "identifier", "mask": masks[mask]}}}, data=pa.table({"name": ["Ann"]}))
+    assert caught.value.code == {"together": "policy-mask-together", "called": "component-unknown", "vault": "vault-file"}[mask]
+    assert is_hidden(pasted, f"{caught.value} {json.dumps(caught.value.as_mapping())}")
+
+
 @pytest.mark.parametrize("name", [*FORMS, WRITTEN.replace("/", "_")])
 def test_a_file_may_be_called_like_a_key_and_is_read_though_not_shown(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
@@ -85,7 +123,16 @@ def test_a_file_may_be_called_like_a_key_and_is_read_though_not_shown(tmp_path: 
     assert KeySource(file=str(file)).read("main")[0].id == "167c6012"
 
 
-@pytest.mark.parametrize("text", ["SFUMATO_KEY_OF_WARD_12_2026", "vault-read-pseudonyms", "keys/Research-2026/PatientNames/main.key"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SFUMATO_KEY_OF_WARD_12_2026",
+        "vault-read-pseudonyms",
+        "keys/Research-2026/PatientNames/main.key",
+        "${HOME}/keys/Research-2026/main.key",
+        "keys (copy 2) of ward & wing.key",
+    ],
+)
 def test_the_names_that_people_give_are_shown(text: str) -> None:
     assert text in str(refused(environment=text))
     assert text in str(refused(file=text))
@@ -120,6 +167,19 @@ def refused(**source: Any) -> SfumatoError:
     with pytest.raises(SfumatoError) as caught:
         KeySource(**source).read("main")
     return caught.value
+
+
+@pytest.mark.parametrize("source", [{"command": ["a\0b"]}, {"file": "a\0b"}, {"environment": "a\0b"}])
+def test_what_no_system_can_be_asked_for_is_a_mistake_of_the_policy(source: dict[str, Any]) -> None:
+    columns = {"name": {"role": "identifier", "mask": {"hash": {"key": "p"}}}}
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run({"keys": {"p": source}, "columns": columns}, data=pa.table({"name": ["Ann"]}))
+    assert "has a zero character in it" in str(caught.value)
+
+
+def test_a_variable_with_its_value_is_not_to_be_exported() -> None:
+    assert refused(environment="A=B").hint == "the name of the variable alone: none has = in it"
+    assert refused(environment="A").hint == "export A=$(cat key), or name a file"
 
 
 def test_a_command_that_prints_without_end_is_ended() -> None:

@@ -53,6 +53,79 @@ def test_a_chain_whose_operations_do_not_fit_is_refused(column: str, mask: Any, 
     assert (mistake.message, mistake.code) == (words, "policy-mask-type")
 
 
+KINDS_OF_TEXT: dict[str, dict[str, Any]] = {
+    "email_mask": {},
+    "iban_mask": {},
+    "url_mask": {},
+    "uuid_mask": {},
+    "phone_mask": {},
+    "card_mask": {},
+    "postcode_mask": {},
+    "national_id_mask": {"kind": "us_ssn"},
+    "format_preserving_encrypt": {"key": "main"},
+}
+
+
+@pytest.mark.parametrize("maker", [{"constant": {"value": "x"}}, {"entity_tag": {"kind": "PERSON"}}, {"choice": {"values": ["x", "y"]}}])
+@pytest.mark.parametrize("name", KINDS_OF_TEXT)
+def test_a_mask_of_one_kind_of_text_does_not_take_what_is_known_to_be_none(name: str, maker: dict[str, Any]) -> None:
+    (mistake,) = refused("number", [maker, {name: KINDS_OF_TEXT[name]}]).mistakes
+    assert mistake.message == f"{name} takes no value that the column has once {next(iter(maker))} has made it"
+    assert mistake.code == "policy-mask-type"
+
+
+@pytest.mark.parametrize(
+    "maker",
+    [
+        {"choice": {"values": ["a", "b"]}},
+        {"fake": {"kind": "name"}},
+        {"fake": {"kind": "ipv4"}},
+        "character_mask",
+        {"character_mask": {"keep_last": 2, "character": "X"}},
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("aggregate", {"function": "sum", "k": 2}),
+        ("aggregate", {"function": "median", "k": 2}),
+        ("noise", {"amount": 1}),
+        ("round_number", {"base": 10}),
+        ("top_bottom_code", {"top": 9}),
+        ("generalise", {"size": 10}),
+        ("generalise", {"keep": "year"}),
+        ("microaggregate", {"k": 2}),
+        ("date_jitter", {"days": 3}),
+    ],
+)
+def test_what_is_known_to_be_text_is_neither_counted_nor_moved(maker: Any, name: str, settings: dict[str, Any]) -> None:
+    (mistake,) = refused("number", [maker, {name: settings}]).mistakes
+    made_by = maker if isinstance(maker, str) else next(iter(maker))
+    assert mistake.message.startswith(f"{name} takes ")
+    assert mistake.message.endswith(f", and the column is of type text once {made_by} has made it")
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        [{"constant": {"value": "ann@example.org"}}, "email_mask"],
+        [{"constant": {"value": "4111 1111 1111 1111"}}, "card_mask"],
+        [{"constant": {"value": "12"}}, {"round_number": {"base": 10}}],
+        [{"constant": {"value": "123456"}}, {"format_preserving_encrypt": {"key": "main"}}],
+        # which of them it is only chance can tell
+        [{"choice": {"values": ["none", "ann@example.org"]}}, "email_mask"],
+        [{"choice": {"values": ["none", "1"]}}, {"noise": {"amount": 1}}],
+        [{"choice": {"values": ["none", "123456"]}}, {"format_preserving_encrypt": {"key": "main"}}],
+        [{"fake": {"kind": "postcode"}}, {"round_number": {"base": 10}}],
+        [{"character_mask": {"character": "0", "keep_first": 1}}, {"round_number": {"base": 10}}],
+        [{"character_mask": {"character": "-", "keep_last": 1}}, {"round_number": {"base": 10}}],
+    ],
+)
+def test_what_could_fit_is_not_refused_with_the_policy(mask: Any) -> None:
+    columns: dict[str, Any] = {name: {"role": "identifier"} for name in ("text", "day")} | {"number": {"role": "other", "mask": mask}}
+    assert sfumato.plan({"columns": columns, "keys": KEY}, COLUMNS)
+
+
 @pytest.mark.parametrize(
     ("name", "settings"),
     [

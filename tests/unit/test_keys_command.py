@@ -156,6 +156,18 @@ def test_a_damaged_or_open_key_file_is_not_added_to_and_not_told(say: Say, tmp_p
     assert path.read_text() == content
 
 
+@pytest.mark.parametrize("command", ["new", "add"])
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_the_name_of_a_file_that_could_be_a_key_is_not_printed(say: Say, tmp_path: Path, command: str, format: str) -> None:
+    path = tmp_path / bytes(range(7, 250, 8)).hex()
+    told = [say("keys", "new", "--id", "k1", "--output", path, "--format", format)]
+    for _ in range(2):
+        told.append(say("keys", "add", path, "--id", "k2", "--format", format) if command == "add" else say("keys", "new", "--output", path))
+    assert [status for status, _, _ in told] == ([0, 0, 2] if command == "add" else [0, 2, 2])
+    assert path.name[8:24] not in str(told)
+    assert "the file that is named" in told[0][1]
+
+
 # --- run ----------------------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +178,8 @@ def test_a_damaged_or_open_key_file_is_not_added_to_and_not_told(say: Say, tmp_p
         ("k1:AAAAcanaryAA\n", 0o600, 2, "key main: the key on line 1 has 9 bytes, and 32 are needed [key-short]"),
         ("canary\n", 0o600, 2, "key main: line 1 is not of the form id:base64 [key-unreadable]"),
         (f"k1:{'A' * 43}=\n", 0o604, 2, "key main: others may read "),
+        (f"k1:{'A' * 43}=\n", 0o620, 2, "key main: others may write "),
+        (f"k1:{'A' * 43}=\n", 0o666, 2, "key main: others may read and write "),
     ],
 )
 def test_a_run_without_a_good_key_publishes_nothing(

@@ -5,6 +5,7 @@ A missing value equals nothing, matches nothing and is neither above nor below a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -33,6 +34,9 @@ _IN_WORDS = {
     "matches": "",
 }
 _COMPARISONS = {"at_least": pc.greater_equal, "at_most": pc.less_equal, "above": pc.greater, "below": pc.less}
+
+# a backslash with what it stands before, or with all that it quotes
+_ESCAPED = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.", re.DOTALL)
 
 
 class Condition(Settings):
@@ -162,7 +166,12 @@ class Condition(Settings):
 
 
 def refuse_no_expression(text: str) -> None:
-    """Raise a ValueError where a text is no regular expression of RE2, which knows no backtracking and never takes long."""
+    """Raise a ValueError where a text is no regular expression of RE2, which knows no backtracking and never takes long.
+
+    Nor may it find single bytes, which would cut characters in two.
+    """
+    if any(part == "\\C" for part in _ESCAPED.findall(text)):
+        raise ValueError("finds single bytes by \\C, which are no characters; a dot finds a character")
     try:
         pc.match_substring_regex(pa.array([""]), text)
     except pa.ArrowInvalid as error:

@@ -51,6 +51,18 @@ def refuse_pipes(path: str | Path) -> os.stat_result:
     return status
 
 
+def others_may(status: os.stat_result) -> str | None:
+    """Return what others than its owner may do with a file, as a verb; None where they may do nothing, or the system does not say.
+
+    >>> [others_may(os.stat_result((0o100000 | mode, *[0] * 9))) for mode in (0o600, 0o640, 0o620, 0o666, 0o601)]
+    [None, 'read', 'write', 'read and write', 'run']
+    """
+    if os.name != "posix":
+        return None
+    ways = {"read": 0o044, "write": 0o022} if status.st_mode & 0o066 else {"run": 0o011}
+    return " and ".join(way for way, bits in ways.items() if status.st_mode & bits) or None
+
+
 @contextmanager
 def unchanged(path: str | Path) -> Iterator[None]:
     """Refuse what was read from a file that somebody wrote to meanwhile."""

@@ -1,7 +1,8 @@
 """Texts that could be keys: what stands where a name should and may be a secret is never shown, whatever else becomes of it.
 
-A key may be pasted where its name, file, variable or command belongs, in base64, in hexadecimal digits, of 16 bytes or more. Nobody can tell it for
-certain from the name of a folder that chance has made: so it is used as a name where there is such a thing, and shown nowhere.
+A key may be pasted where its name, file, variable or command belongs, in base64 or base85, in hexadecimal digits in one row or in blocks, of 16 bytes
+or more. Nobody can tell it for certain from the name of a folder that chance has made: so it is used as a name where there is such a thing, and shown
+nowhere.
 """
 
 from __future__ import annotations
@@ -11,6 +12,13 @@ import re
 _STRANGE, _LONGEST_WORD = 8, 24
 _SIGNS = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 _BETWEEN = re.compile(r"[+/_=-]+")
+# 9f:3a:..., 9f3ac1d2 7be45586 ...
+_BLOCKS = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{2,}(?:[: ][0-9A-Fa-f]{2,})+(?![0-9A-Za-z])")
+_FEWEST_DIGITS = 32
+# base85, of which a path has no stroke
+_ANY_SIGNS = re.compile(r"[!-.0-~]{20,}")
+_UNUSUAL = re.compile(r"[^A-Za-z0-9+/_=.,:'\"-]")
+_FEWEST_UNUSUAL = 2
 # sword, Sword, SWORD, sword12, 2026sword, WardKeys
 _WORD = re.compile(r"[0-9]{0,8}(?:[A-Z]?[a-z]+|[A-Z]+|(?:[A-Z]?[a-z]{2,}){2,5})[0-9]{0,8}|[0-9]{1,8}")
 
@@ -20,10 +28,14 @@ def could_be_a_key(text: str) -> bool:
 
     >>> could_be_a_key("00112233445566778899aabbccddeeff"), could_be_a_key("q83vASNFZ4mrze8BI0VniQ")
     (True, True)
+    >>> could_be_a_key("00:11:22:33:44:55:66:77:88:99:aa:bb:cc:dd:ee:ff"), could_be_a_key("pE|+Pd*oGy_oxXQEIm$NU~z(zq")
+    (True, True)
     >>> could_be_a_key("SFUMATO_KEY_OF_THE_WARD_2026"), could_be_a_key("/srv/keys/research-2026/ward_pseudonyms.key")
     (False, False)
     """
-    return any(_strange(signs) >= _STRANGE for signs in _SIGNS.findall(text))
+    if any(_strange(signs) >= _STRANGE for signs in _SIGNS.findall(text)):
+        return True
+    return any(_is_long(blocks) for blocks in _BLOCKS.findall(text)) or any(map(_is_mixed, _ANY_SIGNS.findall(text)))
 
 
 def named(text: str, otherwise: str) -> str:
@@ -39,3 +51,15 @@ def _strange(signs: str) -> int:
     """Return how many signs belong to no word."""
     parts = [part for part in _BETWEEN.split(signs) if part]
     return sum(len(part) for part in parts if len(part) > _LONGEST_WORD or not _WORD.fullmatch(part))
+
+
+def _is_long(blocks: str) -> bool:
+    """Return whether blocks of hexadecimal digits have as many as 16 bytes; words that are written with the same letters have no digits."""
+    digits = re.sub("[: ]", "", blocks)
+    return len(digits) >= _FEWEST_DIGITS and not digits.isalpha()
+
+
+def _is_mixed(signs: str) -> bool:
+    """Return whether signs that names hardly have stand among letters that are no words."""
+    unusual = len(_UNUSUAL.findall(signs))
+    return unusual >= _FEWEST_UNUSUAL and unusual + sum(map(_strange, re.split(r"[^A-Za-z0-9]+", signs))) >= _STRANGE

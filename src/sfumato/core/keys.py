@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from sfumato.core.files import file_errors
+from sfumato.core.files import file_errors, others_may
 from sfumato.core.key_material import could_be_a_key, named
 from sfumato.core.settings import Settings
 from sfumato.errors import UnreachableError, UsageError, number_of, suggestion
@@ -48,6 +48,13 @@ class KeySource(Settings):
     file: Annotated[str | None, Field(min_length=1, description="the file that holds it, which nobody else may read")] = None
     command: Annotated[list[str] | None, Field(min_length=1, description="the command that prints it, and its arguments")] = None
 
+    @field_validator("environment", "file", "command")
+    @classmethod
+    def _can_be_asked_for(cls, value: str | list[str] | None) -> str | list[str] | None:
+        if value is not None and any("\0" in part for part in ([value] if isinstance(value, str) else value)):
+            raise ValueError("has a zero character in it, which nothing that the system knows is called by; leave it out")
+        return value
+
     @model_validator(mode="after")
     def _one(self) -> KeySource:
         if sum(way is not None for way in (self.environment, self.file, self.command)) != 1:
@@ -64,12 +71,18 @@ class KeySource(Settings):
             text = os.environ.get(self.environment, "")
             if not text:
                 shown = _shown(self.environment)
-                hint = f"export {shown}=$(cat key), or name a file" if shown == self.environment else _PASTED
-                raise _missing(name, f"the variable {shown} is not set", hint)
+                raise _missing(name, f"the variable {shown} is not set", self._how_to_set(shown))
             return text
         if self.file is not None:
             return _private_text(str((folder or Path()) / self.file), name)
         return _printed(self.command or [], name)
+
+    def _how_to_set(self, shown: str) -> str:
+        if shown != self.environment:
+            return _PASTED
+        if "=" in shown:
+            return "the name of the variable alone: none has = in it"
+        return f"export {shown}=$(cat key), or name a file"
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,8 +224,9 @@ def _private_text(path: str, name: str) -> str:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise UsageError(f"key {name}: {shown} is no regular file", code="key-file", hint="a file, or command: [cat, ...] where it is a pipe")
-        if stat.S_IMODE(status.st_mode) & 0o077 and os.name == "posix":
-            raise UsageError(f"key {name}: others may read {shown}", code="key-permission", hint=f"chmod 600 {path if shown == path else '...'}")
+        others = others_may(status)
+        if others is not None:
+            raise UsageError(f"key {name}: others may {others} {shown}", code="key-permission", hint=f"chmod 600 {path if shown == path else '...'}")
         return _short_enough(file.read(_READ), name)
 
 

@@ -30,10 +30,11 @@ _FEW = 20
 _START = (0,)
 _LONGEST_GAP = 3
 _SHORTEST_WITH_GENITIVE = 3
-# apostrophes and hyphens within a name
-_JOINERS = re.compile(r"(?<=\w)['\u2019\u02bc`\u00b4\u2010\u2011-](?=\w)")
+_APOSTROPHES, _HYPHENS = "'\u2018\u2019\u02bb\u02bc`\u00b4", "\u2010\u2011-"
+# within a name, also one behind the other: some leave out all of them, some those of one kind
+_JOINERS = tuple(re.compile(rf"(?<=\w)[{signs}]{{1,2}}(?=\w)") for signs in (_APOSTROPHES + _HYPHENS, _APOSTROPHES, _HYPHENS))
 # but for the apostrophe of a genitive
-_WRITTEN_JOINERS = re.compile(rf"{_JOINERS.pattern}(?![sS]\b)")
+_WRITTEN_JOINERS = tuple(re.compile(rf"{joiners.pattern}(?![sS]\b)") for joiners in _JOINERS)
 _TITLES = frozenset(("dr", "frau", "herr", "jr", "mr", "mrs", "ms", "prof", "sr"))
 # written with a capital in a name that is not all in capitals, each is a name of its own
 _PARTICLES = frozenset(
@@ -97,16 +98,18 @@ class KnownNames:
         layers = [found]
         if has_hidden(text):
             layers.insert(0, in_whole_text(self._seen_in(without_hidden(text)), text))
-        if _WRITTEN_JOINERS.search(text) is not None:
-            layers.insert(0, self._joined_in(text))
+        layers = [*self._joined_in(text), *layers]
         return layered(text, layers) if len(layers) > 1 else found
 
-    def _joined_in(self, text: str) -> list[Entity]:
-        """Return where names stand that are known without an apostrophe or a hyphen, and are written with one."""
-        without = {match.start() for match in _WRITTEN_JOINERS.finditer(text)}
-        places = [place for place in range(len(text)) if place not in without]
-        found = self._seen_in("".join(text[place] for place in places))
-        return [Entity(places[entity.begin], places[entity.end - 1] + 1, entity.kind) for entity in found]
+    def _joined_in(self, text: str) -> Iterator[list[Entity]]:
+        """Yield where names stand that are known without apostrophes or hyphens and are written with them: without all, without those of a kind."""
+        if _WRITTEN_JOINERS[0].search(text) is None:
+            return
+        spans = ((match.span() for match in joiners.finditer(text)) for joiners in _WRITTEN_JOINERS)
+        for without in dict.fromkeys(frozenset(place for span in each for place in range(*span)) for each in spans):
+            places = [place for place in range(len(text)) if place not in without]
+            found = self._seen_in("".join(text[place] for place in places)) if without else []
+            yield [Entity(places[entity.begin], places[entity.end - 1] + 1, entity.kind) for entity in found]
 
     def _seen_in(self, text: str) -> list[Entity]:
         if not self._may_stand_in(text):
@@ -222,9 +225,7 @@ def _readings(values: Iterable[str]) -> Iterator[str]:
         yield value
         if has_hidden(value):
             yield without_hidden(value)
-        joined = _JOINERS.sub("", value)
-        if joined != value:
-            yield joined
+        yield from {joiners.sub("", value) for joiners in _JOINERS} - {value}
 
 
 def _phrase(text: str) -> Phrase:

@@ -367,9 +367,22 @@ class Operation(Settings):
         """All characters that what it makes is written with; None where nobody can tell."""
         return None
 
+    @property
+    def outcomes(self) -> Sequence[str] | None:
+        """All texts of which it makes one of any value; None where they are not those of its settings."""
+        return None
+
     def misfit_after(self, maker: Operation) -> str | None:
         """Return what is wrong with what another operation makes of any value; None where nothing is known to be."""
-        return None if maker.makes is None else self.misfit(pa.string(), maker.makes)
+        wrong = None if maker.makes is None else self.misfit(pa.string(), maker.makes)
+        if wrong is None and maker.outcomes is not None and not self.takes_some(pa.array(maker.outcomes, pa.string())):
+            return "takes no value that the column has"
+        return wrong
+
+    def takes_some(self, texts: pa.Array) -> bool:
+        """Return whether it takes one at least of some texts, as far as that is known."""
+        del texts
+        return True
 
     def read_files(self) -> None:
         """Read the files that it names, so that what is wrong with them is told with the policy; here there are none."""

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.files import file_errors
+from sfumato.core.files import file_errors, others_may
 from sfumato.core.rehearsal import Rehearsal, RehearsedNamespace
-from sfumato.core.vault_namespace import Namespace, Numbering, OpenVault, TokenRange, VaultKey, damaged
+from sfumato.core.vault_namespace import Namespace, Numbering, OpenVault, TokenRange, VaultKey, damaged, shown_path
 from sfumato.errors import UnreachableError, UsageError
 
 _MARK = 0x5346554D
@@ -42,6 +42,7 @@ class Vault:
 
     def __init__(self, path: Path, rehearsal: Rehearsal | None = None) -> None:
         self._path = path
+        self._shown = shown_path(path)
         self._rehearsal = rehearsal
 
     def key_id(self, namespace: str) -> str | None:
@@ -74,7 +75,7 @@ class Vault:
     def values(self, namespace: str, wanted: TokenRange, key: VaultKey | None, tokens: NDArray[np.int64]) -> list[bytes | None]:
         """Return the value of each token; None for one that was never given out."""
         if not self._path.exists():
-            raise UnreachableError(f"the vault {self._path} is not there", code="vault-missing", hint="look at the path: tokens live only there")
+            raise UnreachableError(f"the vault {self._shown} is not there", code="vault-missing", hint="look at the path: tokens live only there")
         with self._opened() as opened:
             space = Namespace.found(opened, namespace, wanted, key)
             return [None] * len(tokens) if space is None else space.values(space.numbers_of(tokens))
@@ -83,10 +84,10 @@ class Vault:
         """Make the file, whole or not at all: an empty one would be taken for one that has lost its tokens."""
         if self._path.exists():
             return
-        with file_errors(self._path.parent, "made"):
+        with file_errors(shown_path(self._path.parent), "made"):
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside = self._path.with_name(f".{self._path.name}.{secrets.token_hex(8)}")
-        with file_errors(self._path, "written"):
+        with file_errors(self._shown, "written"):
             os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             try:
                 with closing(sqlite3.connect(beside, isolation_level=None)) as connection:
@@ -100,7 +101,7 @@ class Vault:
     @contextmanager
     def _opened(self, writing: bool = True) -> Iterator[OpenVault]:
         """Open the file for one transaction; what SQLite says of it may quote a value and is never passed on."""
-        with file_errors(self._path):
+        with file_errors(self._shown):
             self._refuse_readers()
         try:
             with closing(sqlite3.connect(self._path, timeout=_SECONDS, isolation_level=None)) as connection:
@@ -118,15 +119,21 @@ class Vault:
 
     def _refuse_readers(self) -> None:
         status = self._path.stat()
-        if stat.S_IMODE(status.st_mode) & 0o077 and os.name == "posix":
-            raise UsageError(f"others may read the vault {self._path}", code="vault-permission", hint=f"chmod 600 {self._path}")
+        # a folder has other permissions than files, and a pipe would be waited for
+        if not stat.S_ISREG(status.st_mode):
+            raise UsageError(
+                f"the vault {self._shown} is no regular file", code="vault-file", hint="name a file: a new one is made where there is none"
+            )
+        others = others_may(status)
+        if others is not None:
+            raise UsageError(f"others may {others} the vault {self._shown}", code="vault-permission", hint=f"chmod 600 {self._shown}")
 
     def _refuse_damage(self, connection: sqlite3.Connection) -> None:
         (mark,), (version,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version"))
         (pages,), (size,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
         if mark == _MARK and version != _VERSION and 0 < version < 1000:
             raise UnreachableError(
-                f"the vault {self._path} is of format {version}, and this version of sfumato keeps format {_VERSION}",
+                f"the vault {self._shown} is of format {version}, and this version of sfumato keeps format {_VERSION}",
                 code="vault-version",
                 hint="reveal its tokens with the version that wrote it, or name another vault",
             )
@@ -137,16 +144,16 @@ class Vault:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return UnreachableError(
-                f"another process has held the vault {self._path} for more than {_SECONDS:.0f} seconds",
+                f"another process has held the vault {self._shown} for more than {_SECONDS:.0f} seconds",
                 code="vault-busy",
                 hint="wait until it has ended, then run again",
             )
         if name.startswith("SQLITE_FULL"):
             return UnreachableError(
-                f"there is no space left to write {self._path}; nothing has been published", code="disk-full", hint="free some space, then run again"
+                f"there is no space left to write {self._shown}; nothing has been published", code="disk-full", hint="free some space, then run again"
             )
         if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
             return UnreachableError(
-                f"the vault {self._path} may not be written", code="file-permission", hint="ask for the permission, or name another vault"
+                f"the vault {self._shown} may not be written", code="file-permission", hint="ask for the permission, or name another vault"
             )
         return damaged(self._path)

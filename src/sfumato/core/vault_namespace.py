@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.ff1 import FF1
+from sfumato.core.key_material import named
 from sfumato.core.vault_marks import RowMarks
 from sfumato.errors import DataError, UnreachableError, UsageError
 
@@ -156,10 +157,14 @@ class Namespace(Numbering):
             raise other_range(path, name, TokenRange(start, step, size, secret is None))
         if begun_under != (key.id if key is not None else None):
             was = f"under the key {begun_under}" if begun_under else "without a key"
-            raise UsageError(f"the vault {path} was begun for {name} {was}", code="vault-key", hint="the same key as before, or another namespace")
+            raise UsageError(
+                f"the vault {shown_path(path)} was begun for {_shown_name(name)} {was}",
+                code="vault-key",
+                hint="the same key as before, or another namespace",
+            )
         if key is not None and check != key.check:
             raise UsageError(
-                f"the vault {path} was begun for {name} under another key of the id {key.id}",
+                f"the vault {shown_path(path)} was begun for {_shown_name(name)} under another key of the id {key.id}",
                 code="vault-key",
                 hint="the very key as before; keys of one id must be one key",
             )
@@ -234,15 +239,25 @@ class _Permutation:
         return found.astype(np.int64)
 
 
+def shown_path(path: Path) -> str:
+    """Return the path of a vault as it is shown: not where a key may have been pasted in its place."""
+    return named(str(path), "(not shown: it could be a key)")
+
+
 def damaged(path: Path) -> UnreachableError:
     """Return the error for a file that is no vault, or no longer what was written."""
-    return UnreachableError(f"{path} is damaged or no vault", code="vault-damaged", hint="put the last good copy in its place")
+    return UnreachableError(f"{shown_path(path)} is damaged or no vault", code="vault-damaged", hint="put the last good copy in its place")
 
 
 def other_range(path: Path, name: str, begun: TokenRange) -> UsageError:
     """Return the error for a namespace that was begun with other tokens."""
     return UsageError(
-        f"the vault {path} has other tokens for {name}: {begun.size} from {begun.start} on, {'in order' if begun.ordered else 'at random'}",
+        f"the vault {shown_path(path)} has other tokens for {_shown_name(name)}: "
+        f"{begun.size} from {begun.start} on, {'in order' if begun.ordered else 'at random'}",
         code="vault-range",
         hint="the same start, size, step and order as before, or another namespace",
     )
+
+
+def _shown_name(name: str) -> str:
+    return named(name, "a namespace that is not shown")

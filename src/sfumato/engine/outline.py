@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from sfumato.core.key_material import named
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.engine.plan import Plan
 from sfumato.engine.translated import Translated
 from sfumato.policy.ladders import order_of
 from sfumato.policy.model import Column
+
+# settings of masks that are names of the policy's own
+_NAMES = ("key", "domain", "namespace", "vault", "together")
 
 
 def outline(plan: Plan) -> dict[str, Any]:
@@ -67,8 +71,19 @@ def _mask(mask: MaskedColumn, column: Column) -> dict[str, Any]:
 
 
 def _steps(steps: Sequence[Any]) -> Any:
-    components = [_component(step) for step in steps]
+    components = [_without_keys(_component(step)) for step in steps]
     return components[0] if len(components) == 1 else components
+
+
+def _without_keys(settings: Any) -> Any:
+    """Return settings of a mask without what could be a key that was pasted where a name belongs, wherever it stands in them."""
+    if isinstance(settings, dict):
+        return {name: _name(value) if name in _NAMES else _without_keys(value) for name, value in settings.items()}
+    return [_without_keys(value) for value in settings] if isinstance(settings, list) else settings
+
+
+def _name(value: Any) -> Any:
+    return named(value, "(not shown: it could be a key)") if isinstance(value, str) else _without_keys(value)
 
 
 def _style(plan: Plan, name: str, column: Column) -> str | None:

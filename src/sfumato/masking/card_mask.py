@@ -11,7 +11,8 @@ from pydantic import Field
 from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import luhn, matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
-from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.formed_text import FormedText
+from sfumato.core.mask import Card, MaskContext, text_of
 
 if TYPE_CHECKING:
     import ibis
@@ -20,7 +21,7 @@ _DIGITS = 19
 _NUMBER = "^[0-9]([ -]?[0-9]){11,18}$"
 
 
-class CardMask(Operation):
+class CardMask(FormedText):
     """Masks a card number of 12 to 19 digits; what fails the check of Luhn it cannot take.
 
     Spaces and hyphens stay. No more than the first six and the last four digits can be kept: of a number that is displayed PCI DSS (requirement 3.4)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, model_validator
 
+from sfumato.core.canonical import ValueType
 from sfumato.core.code_points import CodePoints, MaskCharacter
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
 
@@ -59,6 +60,12 @@ class CharacterMask(Operation):
             engines=("arrow",) if self.skip else ("arrow", "sql"),
             reveals=f"The characters of a value that are kept, {hidden}how often what is shown occurs.",
         )
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, unless numbers or dates may be written with the mask character: every value has one."""
+        is_sign_of_numbers = self.character not in "xX" and (self.character.isalnum() or self.character.isspace() or self.character in "+-.,:/'_")
+        return None if is_sign_of_numbers else "text"
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the text with its characters masked."""

@@ -12,6 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
+from sfumato.core import canonical
+from sfumato.core.canonical import ValueType
 from sfumato.core.draws import draws, fractions
 from sfumato.core.files import PolicyPath
 from sfumato.core.mask import NOTHING, Card, MaskContext, Operation, text_of
@@ -75,6 +77,17 @@ class Choice(Operation):
     def keys(self) -> Sequence[str]:
         """The key, where one is named."""
         return () if self.key is None else (self.key,)
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, unless a value looks like a number or a date, or they are in a file: what is chosen an operation after it may take."""
+        is_text = self.values is not None and all(canonical.infer(pa.array([value], pa.string())) == "text" for value in self.values)
+        return "text" if is_text else None
+
+    @property
+    def outcomes(self) -> Sequence[str] | None:
+        """The values of the list."""
+        return self.values
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return one of the values for every row."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import pyarrow as pa
@@ -36,6 +36,11 @@ class Constant(Operation):
     def makes(self) -> ValueType | None:
         """Text, unless it looks like a number or a date: that an operation after it may take."""
         return "text" if canonical.infer(pa.array([self.value], pa.string())) == "text" else None
+
+    @property
+    def outcomes(self) -> Sequence[str]:
+        """The one text."""
+        return (self.value,)
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the text for every row."""

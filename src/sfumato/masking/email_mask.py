@@ -12,7 +12,8 @@ from pydantic import Field
 from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
-from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.formed_text import FormedText
+from sfumato.core.mask import Card, MaskContext, text_of
 
 if TYPE_CHECKING:
     import ibis
@@ -21,7 +22,7 @@ _NO_SPACE = "\t\n\f\r "
 _ADDRESS = r"^[^\s@]+@[^\s@.]+(\.[^\s@.]+)+$"
 
 
-class EmailMask(Operation):
+class EmailMask(FormedText):
     """Masks an e-mail address; what is none, or has a second ``@`` between quotes, it cannot take.
 
     A domain may belong to one person or one family: keep it only where it does not tell who somebody is.

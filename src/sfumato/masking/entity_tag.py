@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 import pyarrow as pa
@@ -41,6 +42,11 @@ class EntityTag(Operation):
     def makes(self) -> ValueType | None:
         """Text, whatever the value is."""
         return "text"
+
+    @property
+    def outcomes(self) -> Sequence[str]:
+        """The tag."""
+        return (self.tag,)
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the tag for every row."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pydantic import Field, field_validator, model_validator
 
 from sfumato.core.by_chance import ByChance
+from sfumato.core.canonical import ValueType
 from sfumato.core.draws import below
 from sfumato.core.mask import NOTHING, Card, MaskContext
 from sfumato.core.value_bytes import value_text
@@ -40,6 +41,7 @@ Kind = Literal[
     "ipv6",
     "mac_address",
 ]
+_MAYBE_NUMBERS = frozenset(("postcode", "phone_number", "credit_card", "ssn", "license_plate"))
 
 
 class Fake(ByChance):
@@ -93,6 +95,11 @@ class Fake(ByChance):
             keyed=self.key is not None,
             reveals=NOTHING if self.key is None else "Which rows have the same value, but for the few that share a fake; fakes repeat.",
         )
+
+    @property
+    def makes(self) -> ValueType | None:
+        """Text, unless values of the kind may be written with digits alone: those are numbers to an operation after it."""
+        return None if self.kind in _MAYBE_NUMBERS else "text"
 
     @property
     def reads(self) -> Sequence[str]:

@@ -102,6 +102,10 @@ class FormatPreservingEncrypt(Operation):
             return f"takes texts of the alphabet {self.alphabet}, and the column has other characters"
         return super().misfit_after(maker)
 
+    def takes_some(self, texts: pa.Array) -> bool:
+        """Return whether one at least of some texts is of the alphabet, and neither too short nor too long."""
+        return bool(self._valid(Numerals(texts, self._characters, self.keep)).any())
+
     def refused(self, people: int) -> tuple[str, str]:
         """Return which texts are too short."""
         del people

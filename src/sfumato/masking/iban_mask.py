@@ -11,12 +11,13 @@ from pydantic import Field
 from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches, mod_97
 from sfumato.core.code_points import CodePoints, MaskCharacter
-from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.formed_text import FormedText
+from sfumato.core.mask import Card, MaskContext, text_of
 
 _NUMBER = "^[A-Za-z]{2}[0-9]{2}( ?[0-9A-Za-z]){11,30}$"
 
 
-class IbanMask(Operation):
+class IbanMask(FormedText):
     """Masks an international bank account number (ISO 13616) of 15 to 34 characters; what fails its check, modulo 97, it cannot take.
 
     The check digits are masked too: they would tell something of the rest. Spaces stay. How long a number must be in its country is not looked at.

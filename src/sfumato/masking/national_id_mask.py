@@ -11,13 +11,14 @@ from pydantic import Field
 from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
-from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.formed_text import FormedText
+from sfumato.core.mask import Card, MaskContext, text_of
 from sfumato.core.national_identifiers import CHECKS, NationalIdentifier
 
 _SEPARATED = "^[0-9A-Za-z]([ ./-]?[0-9A-Za-z])+$"
 
 
-class NationalIdMask(Operation):
+class NationalIdMask(FormedText):
     """Masks a national identifier; what is not of its form, or fails its checksum where it has one, it cannot take.
 
     Spaces, hyphens, dots and slashes stay. The numbers of the United States and the United Kingdom have no checksum.

@@ -13,7 +13,8 @@ from pydantic import Field
 from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
-from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.formed_text import FormedText
+from sfumato.core.mask import Card, MaskContext, text_of
 
 if TYPE_CHECKING:
     import ibis
@@ -25,7 +26,7 @@ _FEWEST, _MOST = 5, 15
 _TWO_DIGITS = (20, 27, *range(30, 35), 36, 39, 40, 41, *range(43, 50), *range(51, 59), *range(60, 67), 81, 82, 84, 86, *range(90, 96), 98)
 
 
-class PhoneMask(Operation):
+class PhoneMask(FormedText):
     """Masks a phone number of 5 to 15 digits; what holds letters or fewer or more digits it cannot take.
 
     Digits may be separated by spaces, hyphens, dots, slashes and brackets. A country code is known by the ``+`` or ``00`` before it. A number of

@@ -12,7 +12,8 @@ from pydantic import Field, model_validator
 from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
-from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.formed_text import FormedText
+from sfumato.core.mask import Card, MaskContext, text_of
 
 if TYPE_CHECKING:
     import ibis
@@ -22,7 +23,7 @@ _UNITED_KINGDOM = "^([A-Za-z]{1,2}[0-9][0-9A-Za-z]? ?[0-9][A-Za-z]{2}|(?i:GIR) ?
 _INWARD = 3
 
 
-class PostcodeMask(Operation):
+class PostcodeMask(FormedText):
     """Masks a postcode of letters and digits but for its beginning; the forms of countries are not checked.
 
     With ``outward`` it is one of the United Kingdom, of which all but the last three characters stay, and anything else it cannot take. Few people

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sfumato.core.dealt import dealt
 from sfumato.core.grouped_mask import GroupedMask
+from sfumato.core.key_material import named
 from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import added_prints
 from sfumato.core.row_groups import chance, permuted
@@ -39,9 +40,17 @@ class Shuffle(GroupedMask):
         ),
     ] = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _in_one_order(cls, given: Any) -> Any:
+        """Return the settings with the columns of groups in one order, where others must have the same: [ward, day] make those of [day, ward]."""
+        within = given.get("within") if isinstance(given, dict) and given.get("together") is not None else None
+        return {**given, "within": sorted(within)} if isinstance(within, list) and all(isinstance(name, str) for name in within) else given
+
     @property
     def card(self) -> Card:
         """Which rows are mixed depends on the settings."""
+        told = f"{_REVEALS[:-1]}; which values of the columns of {named(self.together or '', 'its set')} belong to one row."
         return Card(
             deterministic=False,
             uniqueness="lossy" if self.repetition else "preserved",
@@ -49,7 +58,7 @@ class Shuffle(GroupedMask):
             scope=self.scope,
             perturbs=True,
             nulls="kept" if self.together is None else "masked",
-            reveals=_REVEALS if self.together is None else f"{_REVEALS[:-1]}; which values of the columns of {self.together} belong to one row.",
+            reveals=_REVEALS if self.together is None else told,
         )
 
     @property

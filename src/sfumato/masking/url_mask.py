@@ -10,7 +10,8 @@ from pydantic import Field
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.code_points import MaskCharacter
-from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.formed_text import FormedText
+from sfumato.core.mask import Card, MaskContext, text_of
 
 _NUMBER_SHOWN = 3
 _ADDRESS = (
@@ -19,7 +20,7 @@ _ADDRESS = (
 )
 
 
-class UrlMask(Operation):
+class UrlMask(FormedText):
     """Keeps scheme and port of an address (RFC 3986); path, query and fragment become one mask, and so do the user and the host.
 
     Masks have one length, so that nothing is seen of what they hide. What has no scheme with ``://`` and no host it cannot take. A host may be a

@@ -11,7 +11,8 @@ from pydantic import Field
 from sfumato.core.canonical import ValueType
 from sfumato.core.checksums import matches
 from sfumato.core.code_points import CodePoints, MaskCharacter
-from sfumato.core.mask import Card, MaskContext, Operation, text_of
+from sfumato.core.formed_text import FormedText
+from sfumato.core.mask import Card, MaskContext, text_of
 
 if TYPE_CHECKING:
     import ibis
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _FORM = "^([0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{32})$"
 
 
-class UuidMask(Operation):
+class UuidMask(FormedText):
     """Masks a UUID (RFC 9562), written with its four hyphens or without any; what is none it cannot take.
 
     Few of its digits already single one out: eight of them tell four thousand million apart.

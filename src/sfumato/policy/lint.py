@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.key_material import named
 from sfumato.core.mask import Mask, Mixing, Totals
 from sfumato.core.mistakes import Place, key_text
 from sfumato.errors import Mistake
@@ -214,10 +215,10 @@ def _shared_by(step: Mask, view: Resolved) -> Iterator[tuple[tuple[str, str], st
     domain: Any = getattr(step, "domain", None)
     for key in step.keys if domain is not None else ():
         source = repr(view.policy.keys[key]) if key in view.policy.keys else key
-        yield (source, domain), f"the pseudonym domain {domain} of the key {key}"
+        yield (source, domain), f"the pseudonym domain {named(domain, '(not shown)')} of the key {key}"
     namespace: Any = getattr(step, "namespace", None)
     if namespace is not None and hasattr(step, "vault"):
-        yield (f"vault {step.vault}", namespace), f"the tokens of the namespace {namespace}"
+        yield (f"vault {step.vault}", namespace), f"the tokens of the namespace {named(namespace, '(not shown)')}"
 
 
 def _few_for_promises(view: Resolved) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.key_material import could_be_a_key
+from sfumato.core.key_material import could_be_a_key, named
 from sfumato.core.keys import looks_like_a_key
 from sfumato.core.mask import Mask, Naming, Operation, Together
 from sfumato.core.masked_column import AS_PUBLISHED
@@ -147,9 +147,9 @@ def _moved_apart(policy: Policy, name: str, mask: MaskedColumn, masks: Mapping[s
     moved = mask.together
     if moved is None:
         return
-    first = mask.steps[0]
+    first, shown = mask.steps[0], named(moved, "(not shown)")
     if len(mask.steps) > 1 or not isinstance(first, Together) or len([step for step in mask.operations if _moves_with(step, moved)]) > 1:
-        words = f"moves the column together with others ({moved}), and is not its only operation"
+        words = f"moves the column together with others ({shown}), and is not its only operation"
         yield _Wrong("mask", f"{first.component_name()} {words}", code="policy-mask-together", hint="leave the other operations out")
         return
     others = {
@@ -158,12 +158,12 @@ def _moved_apart(policy: Policy, name: str, mask: MaskedColumn, masks: Mapping[s
         if other != name and found is not None and any(_moves_with(step, moved) for step in found.operations)
     }
     if not others:
-        words = f"moves the column together with others ({moved}), and there are none"
+        words = f"moves the column together with others ({shown}), and there are none"
         yield _Wrong(
             "mask",
             f"{first.component_name()} {words}",
             code="policy-mask-together",
-            hint=f"together: {yaml_text(moved)} at the others too, or leave it out",
+            hint=f"together: {yaml_text(named(moved, 'places'))} at the others too, or leave it out",
         )
     apart = [other for other, found in others.items() if found.steps[0] != first or found.when != mask.when]
     if apart:
@@ -176,6 +176,13 @@ def _moved_apart(policy: Policy, name: str, mask: MaskedColumn, masks: Mapping[s
     if telling:
         words = f"moves a sensitive column together with {', '.join(telling)}, which would tell whose value it is"
         hint = "role: sensitive at all of them if nobody can be known by them, or a shuffle of its own"
+        yield _Wrong("mask", f"{first.component_name()} {words}", code="policy-mask-together", hint=hint)
+    differing = [
+        other for other, found in others.items() if other not in apart and (found.on_null, found.on_invalid) != (mask.on_null, mask.on_invalid)
+    ]
+    if differing:
+        words = f"moves the column together with {', '.join(differing)}, where something else becomes of a missing value or of a row that is alone"
+        hint = "the same on_null and on_invalid at all of them"
         yield _Wrong("mask", f"{first.component_name()} {words}", code="policy-mask-together", hint=hint)
     if policy.columns[name].on_null == "keep":
         yield _Wrong(

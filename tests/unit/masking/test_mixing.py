@@ -393,6 +393,30 @@ def test_columns_that_move_together_show_rows_that_were_there_with_what_was_miss
     assert rows_of(made, *names, "number") != rows_of(PLACES, *names, "number")
 
 
+def test_columns_that_move_together_may_name_their_groups_in_any_order() -> None:
+    data = PLACES.append_column("day", pa.array([number % 2 for number in range(210)]))
+    masks = {"town": ["ward", "day"], "postcode": ["day", "ward"]}
+    columns: dict[str, Any] = {name: {"role": "other"} for name in data.column_names}
+    columns |= {name: {"role": "other", "mask": {"shuffle": {"together": "places", "within": within}}} for name, within in masks.items()}
+    names = ("town", "postcode", "ward", "day")
+    assert rows_of(sfumato.run({"columns": columns}, data=data).table, *names) == rows_of(data, *names)
+
+
+def test_rows_that_do_not_move_may_be_masked_otherwise_in_every_column() -> None:
+    columns: dict[str, Any] = {name: {"role": "other"} for name in PLACES.column_names}
+    for name in ("town", "postcode"):
+        mask = {"shuffle": {"together": "places"}}
+        columns[name] = {
+            "role": "other",
+            "mask": mask,
+            "when": {"column": "number", "below": 100},
+            "otherwise": {"constant": {"value": f"no {name}"}},
+        }
+    made = sfumato.run({"columns": columns}, data=PLACES).table.sort_by("number")
+    assert rows_of(made.slice(100), "town", "postcode") == {("no town", "no postcode"): 110}
+    assert rows_of(made.slice(0, 100), "town", "postcode") == rows_of(PLACES.slice(0, 100), "town", "postcode")
+
+
 def test_columns_that_move_together_with_repetition_show_no_row_that_was_not_there() -> None:
     made = moved(shuffle={"within": ["ward"], "repetition": True})
     names = ("town", "postcode", "country", "ward")
@@ -436,6 +460,8 @@ def test_every_pass_draws_another_order() -> None:
         ({"mask": {"shuffle": {"together": "q"}}}, "mask", "together with others (q), and there are none"),
         ({"mask": {"shuffle": {"together": "p", "repetition": True}}}, "mask", "by other settings or under another condition"),
         ({"mask": {"shuffle": {"together": "p"}}, "when": {"column": "number", "above": 3}}, "mask", "by other settings or under another condition"),
+        ({"mask": {"shuffle": {"together": "p"}}, "on_null": "error"}, "mask", "where something else becomes of a missing value"),
+        ({"mask": {"shuffle": {"together": "p"}}, "on_invalid": "remove"}, "mask", "or of a row that is alone"),
         ({"mask": {"shuffle": {"together": "p"}}, "on_null": "keep"}, "on_null", "a missing value moves with the others of its row"),
     ],
 )

@@ -41,6 +41,22 @@ def test_words_are_found_whole_whatever_their_case_and_accents(text: str, expect
     assert redacted(text, words=["Ana", "Müller", "José da Silva", "王伟", "김철수", "כהן"]) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("O'Neill-Smith", "ONeill; O Neill; oneill; smith; ONeillSmith", "<NAME>; <NAME>; <NAME>; <NAME>; <NAME>"),
+        ("Smith-O\u2019Neill", "ONeill and O'Neill", "<NAME> and <NAME>"),
+        ("Al-'Amiri", "Amiri; alamiri; al-Amiri", "<NAME>; <NAME>; <NAME>"),
+        ("Al-\u02bcAmiri", "alamiri", "<NAME>"),
+        ("Anne-Marie O'Neill", "annemarie, oneill", "<NAME>, <NAME>"),
+        ("ONeill", "O'Neill-Smith, seen by O'Neill's", "<NAME>-Smith, seen by <NAME>'s"),
+        ("Alamiri", "Al-'Amiri", "<NAME>"),
+    ],
+)
+def test_a_name_is_found_with_and_without_its_apostrophes_and_hyphens(name: str, text: str, expected: str) -> None:
+    assert redacted(text, name, columns=["name"]) == expected
+
+
 @pytest.mark.parametrize("name", ["Łukasz Strauß", "Lukasz Strauss", "LUKASZ STRAUẞ"])
 def test_letters_with_strokes_are_those_without(name: str) -> None:
     assert redacted("łukasz strauss, Lukasz Strauß and ŁUKASZ STRAUSS", words=[name]) == "<NAME>, <NAME> and <NAME>"

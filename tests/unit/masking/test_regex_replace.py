@@ -22,6 +22,16 @@ def test_everything_that_is_found_is_replaced() -> None:
     assert masked(["a1b22", "77"], pattern="[0-9]", replacement="#", first_only=True) == ["a#b22", "#7"]
 
 
+@pytest.mark.parametrize("pattern", [r"^\C", r"a\\\C", r"\Qa\E\C"])
+def test_an_expression_that_cuts_characters_in_two_is_refused(pattern: str) -> None:
+    with pytest.raises(PolicyError, match="finds single bytes by"):
+        RegexReplace(pattern=pattern, replacement="x")
+
+
+def test_a_backslash_before_a_letter_is_found_where_it_is_quoted() -> None:
+    assert masked([r"é\C"], pattern=r"\\C", replacement="x") == masked([r"é\C"], pattern=r"\Q\C\E", replacement="x") == ["éx"]
+
+
 def test_groups_are_put_where_the_replacement_names_them() -> None:
     assert masked(["ada@example.org"], pattern="^.*@(.*)$", replacement=r"***@\1") == ["***@example.org"]
     assert masked(["ab"], pattern="(a)(b)", replacement=r"\2\1\0\\") == ["baab\\"]

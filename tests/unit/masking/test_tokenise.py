@@ -267,6 +267,20 @@ def test_a_vault_that_others_may_read_is_refused(context: Any, tmp_path: Path) -
     assert str(refused(["canary"], context())) == f"others may read the vault {path} [vault-permission]\n  try: chmod 600 {path}"
 
 
+def test_a_vault_that_others_may_write_is_refused(context: Any, tmp_path: Path) -> None:
+    tokens(["Ann"], context())
+    (tmp_path / "tokens.vault").chmod(0o622)
+    assert refused(["canary"], context()).message == f"others may write the vault {tmp_path / 'tokens.vault'}"
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: os.mkfifo(path, 0o600)])
+def test_a_vault_that_is_a_folder_or_a_pipe_is_no_file(context: Any, tmp_path: Path, make: Callable[[Path], None]) -> None:
+    path = tmp_path / "tokens.vault"
+    make(path)
+    told = f"the vault {path} is no regular file [vault-file]\n  try: name a file: a new one is made where there is none"
+    assert str(refused(["canary"], context())) == told
+
+
 def test_a_vault_that_is_not_there_reveals_nothing(context: Any, tmp_path: Path) -> None:
     with pytest.raises(UnreachableError) as caught:
         Tokenise().reveal(pa.array(["1"]), context())
