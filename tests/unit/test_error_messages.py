@@ -53,8 +53,13 @@ def pattern(form: str) -> re.Pattern[str]:
     return re.compile(opened + (f"({mark}.+)?" if hint == "…" else re.escape(mark + hint).replace("…", ".+")), re.DOTALL)
 
 
+# what a record of a stream gets that is set aside: it is counted, and nothing is said
+OF_RECORDS = {"json-field-unnamed", "json-type"}
+
+
 def test_every_code_has_messages() -> None:
-    assert set(messages()) == codes()
+    assert set(messages()) | OF_RECORDS == codes()
+    assert not set(messages()) & OF_RECORDS
 
 
 @pytest.mark.parametrize(
@@ -156,6 +161,8 @@ def test_the_written_statuses_are_those_of_the_code() -> None:
     # what is found in a file of the policy is handed on as a mistake of the policy, status 3
     differing = {}
     for code, text in sections():
+        if code in OF_RECORDS:
+            continue
         found = {message.status for message in messages()[code]}
         if not code.startswith("lint-") and statuses_said(text) not in (found, {3}, found | {3}):
             differing[code] = found
