@@ -16,7 +16,7 @@ import sfumato
 from sfumato.databases.address import parsed
 from sfumato.errors import SfumatoError
 from sfumato.registry import find
-from tests.servers import ask, component
+from tests.servers import ask, component, left_over
 
 ROWS = 4000
 TABLE = pa.table(
@@ -60,11 +60,6 @@ def code_of(given: dict[str, Any]) -> str:
 
 def is_mysql(url: str) -> bool:
     return parsed(component(url, "")["url"]).kind == "mysql"
-
-
-def staged_tables(url: str) -> list[str]:
-    rows = ask(url, "SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'sfumato%'")
-    return [str(name) for (name,) in rows]
 
 
 def test_a_reader_may_read_and_not_write(url: str) -> None:
@@ -151,5 +146,5 @@ def test_a_run_that_is_killed_leaves_the_old_table_or_the_new_one(url: str) -> N
         assert ask(url, "SELECT count(*) FROM anonymous") == [(ROWS,)]
         assert ask(url, "SELECT min(n) >= 5 FROM (SELECT count(*) AS n FROM anonymous GROUP BY age, ward) AS classes")[0][0] in (True, 1)
     sfumato.run(policy(source, sink, 5))
-    assert staged_tables(url) == []
+    assert left_over(url) == []
     assert done < 12

@@ -16,7 +16,7 @@ from sfumato.engine.drift import drift
 from sfumato.engine.retain import retain
 from sfumato.errors import DataError, PolicyError, UsageError
 from sfumato.sinks.sql import Sql
-from tests.servers import ask, component
+from tests.servers import ask, component, left_over
 
 ROWS = 400
 DAY = datetime.date(1950, 1, 1)
@@ -260,14 +260,6 @@ def server(request: pytest.FixtureRequest) -> str:
     return url
 
 
-def left_behind(url: str) -> list[tuple[Any, ...]]:
-    """Return what is staged though nobody works on it; a ledger is there to stay."""
-    # in MariaDB other tests may be at work in the one database for what is staged
-    unlocked = "" if url.startswith("postgresql") else " AND IS_FREE_LOCK(CONCAT('sfumato:', REPLACE(table_name, '_old', '')))"
-    ours = "table_name LIKE 'sfumato%' AND table_name <> 'sfumato_ledger'"
-    return ask(url, f"SELECT table_name FROM information_schema.tables WHERE {ours}{unlocked}")
-
-
 TWO = policy("interval", "age", "born")
 JOINED = "SELECT c.age, c.born, r.illness FROM rows_of r JOIN classes_of c ON c.class_id = r.class_id"
 
@@ -307,7 +299,7 @@ def test_a_second_run_replaces_both_tables_and_leaves_nothing_else_behind(server
     for data in (PEOPLE, PEOPLE.slice(0, 200)):
         sfumato.run(asked, data)
     assert ask(server, "SELECT sum(class_size) FROM classes_of")[0][0] == len(ask(server, JOINED)) == 200
-    assert left_behind(server) == []
+    assert left_over(server) == []
 
 
 def test_both_tables_stay_as_they_were_where_one_cannot_be_replaced(server: str) -> None:
@@ -463,4 +455,4 @@ def test_a_run_that_is_killed_leaves_both_old_tables_or_both_new_ones(server: st
     assert len(seen) < 11
     sfumato.run(asked, PEOPLE)
     assert ask(server, "SELECT count(*) FROM killed") == [(ROWS,)]
-    assert left_behind(server) == []
+    assert left_over(server) == []
