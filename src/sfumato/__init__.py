@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sfumato.engine.plan_view import PlanView, plan
     from sfumato.engine.release import Release, Releases
     from sfumato.engine.run import run
+    from sfumato.engine.stream.check import StreamCheck, check_stream
     from sfumato.engine.stream.session import Session, stream
     from sfumato.policy.model import Column, Policy
 
@@ -23,7 +24,9 @@ __all__ = [
     "Release",
     "Releases",
     "Session",
+    "StreamCheck",
     "assess",
+    "check_stream",
     "hierarchy",
     "plan",
     "run",
@@ -39,7 +42,9 @@ _HOMES = {
     "Release": "sfumato.engine.release",
     "Releases": "sfumato.engine.release",
     "Session": "sfumato.engine.stream.session",
+    "StreamCheck": "sfumato.engine.stream.check",
     "assess": "sfumato.engine.assess",
+    "check_stream": "sfumato.engine.stream.check",
     "hierarchy": "sfumato.engine.ladder_view",
     "plan": "sfumato.engine.plan_view",
     "run": "sfumato.engine.run",

@@ -361,6 +361,14 @@ def stream_status(policy: PolicyArgument, format: FormatOption = Format.text) ->
     command(policy, format.value)
 
 
+@streams.command("check")
+def stream_check(policy: PolicyArgument, format: FormatOption = Format.text) -> None:
+    """Hold what a stream has released against its source once more, and find what is not as it was promised."""
+    from sfumato.cli.stream import check as command
+
+    command(policy, format.value)
+
+
 @streams.command("report")
 def stream_report(
     policy: PolicyArgument,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.answers import answers, leave_output_to_the_release
-from sfumato.errors import UsageError
+from sfumato.errors import PromiseError, number_of
 
 if TYPE_CHECKING:
     from sfumato.engine.stream.progress import StreamProgress
@@ -42,14 +42,12 @@ def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None
 
 def status(policy: Path, format: str) -> None:
     """Say how a stream goes, whether it runs or not."""
+    from sfumato.engine.stream.kept_state import told_status
     from sfumato.engine.stream.running import state_folder
     from sfumato.policy.load import load
 
     folder = state_folder(load(policy))
-    file = folder / "status.json"
-    if not file.is_file():
-        raise UsageError(f"there is no state of this stream in {folder}", code="stream-unknown", hint="sfumato stream run policy.yaml begins it")
-    told: dict[str, Any] = json.loads(file.read_text())
+    told = told_status(folder)
     told["folder"], told["seconds_ago"] = str(folder), round(time.time() - told.pop("at"), 1)
     if told["state"] == "running" and not _alive(told["process"]):
         told["state"] = "interrupted"
@@ -78,6 +76,30 @@ def report(policy: Path, output: Path | None, force: bool, format: str) -> None:
         write_new(target, stream_page(f"the stream of {loaded.name}", views), force)
         if format == "text":
             answers().write(f"report    {target}\n")
+
+
+def check(policy: Path, format: str) -> None:
+    """Hold what a stream has released against its source, and end with a status of its own where a promise is broken."""
+    from sfumato.engine.stream.check import check_stream
+
+    found = check_stream(policy)
+    if format == "json":
+        answers().write(json.dumps(found.as_mapping(), indent=1, ensure_ascii=False) + "\n")
+        if not found.holds:
+            # one answer, not two: it says all there is to say
+            raise SystemExit(PromiseError.status)
+        return
+    lines = [f"records   {found.records:,}"]
+    for name, view in found.views.items():
+        lines += _of_view(name, found.accounts[name], {})
+        lines += [f"{'':<9} {what}: {number:.4g}" for what, number in view.measured.items()]
+        lines += [f"{'':<9} not checked: {what}" for what in view.not_checked]
+    broken = found.sentences()
+    answers().write("".join(f"{text}\n" for text in [*lines, *(f"broken    {text}" for text in broken)]))
+    if broken:
+        hint = "keep the files as they are, and find out who wrote to them; sfumato stream run writes nothing that breaks a promise"
+        raise PromiseError(f"the release does not keep {number_of(len(broken), 'promise')}", code="stream-broken", hint=hint)
+    answers().write("holds     everything that was checked\n")
 
 
 class _Line:

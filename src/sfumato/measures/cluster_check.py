@@ -45,8 +45,8 @@ class Found:
     """What is true of one cluster after one release.
 
     ``values`` is how many sensitive values it has, ``entropy`` their effective number, ``lead`` what the most frequent has over the rest beyond l - 1
-    (see ``lead``), and ``distances`` how far it is from the reference. ``uncovered`` counts values that do not cover those they were published for,
-    ``texts`` the different rows that it shows: more than one would tell its members apart.
+    (see ``lead``), and ``distances`` how far it is from the reference. ``uncovered`` counts by column values that do not cover those they were published
+    for, ``texts`` the different rows that it shows: more than one would tell its members apart, into parts of which the smallest has ``fewest`` people.
     """
 
     identity: int
@@ -55,8 +55,11 @@ class Found:
     entropy: Mapping[str, float]
     counts: Mapping[str, Mapping[Hashable, int]]
     distances: Mapping[str, Mapping[str, float]]
-    uncovered: int
+    uncovered: Mapping[str, int]
     texts: int
+    fewest: int
+    rows: Sequence[Published] = field(repr=False)
+    members: Sequence[Original] = field(repr=False)
 
     def lead(self, column: str, l: int) -> float:  # noqa: E741 - its name
         """Return the largest count over the sum of those from the l-th largest on."""
@@ -76,7 +79,7 @@ def check_clusters(
     ``covers`` says of each quasi-identifier whether a published value covers an original one. ``paths`` has for a sensitive column what stands above
     each value, up to but without the root: with it the hierarchical distance is measured. The ordered one goes by the order of the values.
     """
-    held: dict[int, list[Published]] = {}
+    replay = ClusterReplay(covers, paths)
     found = []
     seen: set[int] = set()
     for release in releases:
@@ -84,36 +87,50 @@ def check_clusters(
             if row.number in seen:
                 raise AssertionError("a record is published twice")
             seen.add(row.number)
-            held.setdefault(row.identity, []).append(row)
-        for identity in sorted({row.identity for row in release.rows}):
-            found.append(_found(identity, held[identity], originals, release.references, covers, paths or {}))
+        found += replay.add(release.rows, [originals[row.number] for row in release.rows], release.references)
     return found
 
 
-def _found(
-    identity: int,
-    rows: Sequence[Published],
-    originals: Mapping[int, Original],
-    references: Mapping[str, Mapping[Hashable, int]],
-    covers: Mapping[str, Covers],
-    paths: Mapping[str, Mapping[Hashable, Sequence[Hashable]]],
-) -> Found:
-    members = [originals[row.number] for row in rows]
-    columns = sorted({name for member in members for name in member.sensitive})
-    counts: dict[str, Counter[Hashable]] = {}
-    for name in columns:
-        counts[name] = Counter(value for _, value in {(member.person, member.sensitive[name]) for member in members})
-    uncovered = sum(not covers[name](row.values[name], member.values[name]) for row, member in zip(rows, members, strict=True) for name in row.values)
-    return Found(
-        identity,
-        len({member.person for member in members}),
-        {name: len(own) for name, own in counts.items()},
-        {name: _effective(own) for name, own in counts.items()},
-        counts,
-        {name: _distances(own, references[name], paths.get(name)) for name, own in counts.items() if name in references},
-        uncovered,
-        len({tuple(sorted((name, str(value)) for name, value in row.values.items())) for row in rows}),
-    )
+class ClusterReplay:
+    """Goes through releases in their order, and says after each what is true of its clusters; what a cluster held is kept until it is forgotten."""
+
+    def __init__(self, covers: Mapping[str, Covers], paths: Mapping[str, Mapping[Hashable, Sequence[Hashable]]] | None = None) -> None:
+        self._covers, self._paths = covers, paths or {}
+        self._held: dict[int, list[tuple[Published, Original]]] = {}
+
+    def add(self, rows: Sequence[Published], originals: Sequence[Original], references: Mapping[str, Mapping[Hashable, int]]) -> list[Found]:
+        """Return what is true of each cluster of a release, over all that it has held so far."""
+        for row, original in zip(rows, originals, strict=True):
+            self._held.setdefault(row.identity, []).append((row, original))
+        return [self._found(identity, self._held[identity], references) for identity in sorted({row.identity for row in rows})]
+
+    def forget(self, identity: int) -> None:
+        """Forget a cluster, which is not used again."""
+        self._held.pop(identity, None)
+
+    def _found(self, identity: int, held: Sequence[tuple[Published, Original]], references: Mapping[str, Mapping[Hashable, int]]) -> Found:
+        members = [original for _, original in held]
+        counts: dict[str, Counter[Hashable]] = {}
+        for name in sorted({name for member in members for name in member.sensitive}):
+            counts[name] = Counter(value for _, value in {(member.person, member.sensitive[name]) for member in members})
+        uncovered: Counter[str] = Counter()
+        people: dict[tuple[str, ...], set[Hashable]] = {}
+        for row, member in held:
+            uncovered.update(name for name, value in row.values.items() if not self._covers[name](value, member.values[name]))
+            people.setdefault(tuple(f"{name} {value}" for name, value in sorted(row.values.items())), set()).add(member.person)
+        return Found(
+            identity,
+            len({member.person for member in members}),
+            {name: len(own) for name, own in counts.items()},
+            {name: _effective(own) for name, own in counts.items()},
+            counts,
+            {name: _distances(own, references[name], self._paths.get(name)) for name, own in counts.items() if name in references},
+            uncovered,
+            len(people),
+            min(map(len, people.values())),
+            [row for row, _ in held],
+            members,
+        )
 
 
 def _effective(counts: Mapping[Hashable, int]) -> float:

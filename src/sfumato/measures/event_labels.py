@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,26 +15,30 @@ from sfumato.measures.event_replay import Asked, EventReplay, Label, Seen
 _DEGREE = 111.195
 
 
-def replay_of(settings: Any) -> EventReplay:
-    """Return the check of a stream under the settings of ``z_anonymity``."""
+def replay_of(settings: Any, names: bool = True) -> EventReplay:
+    """Return the check of a stream under the settings of ``z_anonymity``; ``names`` says whether it is known whose made-up records are."""
     diffmax = 0 if settings.noise is None else settings.noise.diffmax
-    return EventReplay(Asked(microseconds(settings.window), settings.counts_rest, diffmax, not settings.original))
+    return EventReplay(Asked(microseconds(settings.window), settings.counts_rest, diffmax, not settings.original, names))
 
 
 def seen(events: Events, settings: Any, ladder: Hierarchy | None = None) -> list[Seen]:
     """Return records with what each level of their attribute is called. Where only attributes are published, categories are still known."""
     given: Any = events.attributes
     values = given.tolist() if hasattr(given, "tolist") else given.to_pylist()
-    if settings.path is not None:
-        name: Any = partial(path_labels, separator=settings.separator, coarsest_first=settings.coarsest == "first", levels=settings.levels)
-    elif settings.taxonomy is not None:
-        assert ladder is not None  # noqa: S101 - a column with a taxonomy comes with its ladder
-        name = _Ladder(ladder)
-    else:
-        name = partial(cell_labels, sizes=settings.cells)
+    labels = labels_of(settings, ladder)
     opted_out = [False] * len(events) if events.opted_out is None else events.opted_out.tolist()
     columns = (events.numbers.tolist(), events.times.tolist(), events.people.tolist(), values, opted_out)
-    return [Seen(number, time, person, name(value), out) for number, time, person, value, out in zip(*columns, strict=True)]
+    return [Seen(number, time, person, labels(value), out) for number, time, person, value, out in zip(*columns, strict=True)]
+
+
+def labels_of(settings: Any, ladder: Hierarchy | None = None) -> Callable[[Any], Sequence[Label]]:
+    """Return what says of an attribute, a text, a leaf code or a place, what each of its levels is called."""
+    if settings.path is not None:
+        return partial(path_labels, separator=settings.separator, coarsest_first=settings.coarsest == "first", levels=settings.levels)
+    if settings.taxonomy is not None:
+        assert ladder is not None  # noqa: S101 - a column with a taxonomy comes with its ladder
+        return _Ladder(ladder)
+    return partial(cell_labels, sizes=settings.cells)
 
 
 def path_labels(text: str | None, separator: str = ".", coarsest_first: bool = True, levels: int = 8) -> list[Label]:

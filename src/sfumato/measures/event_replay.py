@@ -7,8 +7,8 @@ a category only as long as nothing finer of it has been published since it came.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from sfumato.core.events import LATE, SUPPRESSED, Breach, EventDecisions
 
@@ -22,19 +22,33 @@ class Seen:
 
     number: int
     time: int
-    person: int
+    person: Hashable
     labels: Sequence[Label]
     opted_out: bool = False
 
 
 @dataclass(frozen=True)
+class Left:
+    """What left of a record: on which level, as what, in whose names and which of these are made up, and how many people were asked for."""
+
+    level: int
+    published: Sequence[str | None]
+    names: Sequence[tuple[Hashable, bool]]
+    asked: int
+
+
+@dataclass(frozen=True)
 class Asked:
-    """What was promised: the length of the window in microseconds, whether the rest counts, and how many people may be made up."""
+    """What was promised: the length of the window in microseconds, whether the rest counts, and how many people may be made up.
+
+    Where nothing ``names`` the people of made-up records, as whose they are is not published, only their number is looked at.
+    """
 
     window: int
     rest: bool
     diffmax: int | float = 0
     remembered: bool = True
+    names: bool = True
 
     def most(self, threshold: int) -> int:
         """Return how many people may be made up at a threshold."""
@@ -48,12 +62,12 @@ class EventReplay:
         self._asked = asked
         self._newest: int | None = None
         # who counts for what; and who has shown what, seems to have, and has opted out, when last
-        self._counted = _Counted()
+        self._counted = _Counted(asked.rest)
         self._shown, self._made_up, self._opted_out = _Latest(), _Latest(), _Latest()
 
     def breaches(self, records: Sequence[Seen], decisions: EventDecisions) -> Iterator[Breach]:
         """Yield what is wrong with a piece; it must be gone through to its end."""
-        leaving: dict[int, list[tuple[int, bool]]] = {}
+        leaving: dict[int, list[tuple[Hashable, bool]]] = {}
         for place, person, is_fake in zip(decisions.places.tolist(), decisions.shown.tolist(), decisions.is_fake.tolist(), strict=True):
             leaving.setdefault(place, []).append((person, is_fake))
         columns = [column.to_pylist() for column in decisions.published.values()]
@@ -62,9 +76,19 @@ class EventReplay:
             return
         for place, record in enumerate(records):
             level, published = int(decisions.levels[place]), tuple(column[place] for column in columns)
-            yield from self._record(record, level, published, leaving.get(place, []), int(decisions.thresholds[place]))
+            yield from self.record(record, Left(level, published, leaving.get(place, []), int(decisions.thresholds[place])))
 
-    def _record(self, record: Seen, level: int, published: tuple[str | None, ...], leaving: list[tuple[int, bool]], asked: int) -> Iterator[Breach]:
+    def is_late(self, time: int) -> bool:
+        """Return whether a record that comes now would be older than the window."""
+        return self._newest is not None and time < self._newest - self._asked.window
+
+    def forget_names(self) -> None:
+        """Look at the number of made-up people alone from now on."""
+        self._asked = replace(self._asked, names=False)
+
+    def record(self, record: Seen, left: Left) -> Iterator[Breach]:
+        """Yield what is wrong with the next record; it must be gone through to its end."""
+        level, leaving = left.level, left.names
         self._newest = record.time if self._newest is None else max(self._newest, record.time)
         horizon = self._newest - self._asked.window
         for latest in (self._counted, self._shown, self._made_up, self._opted_out):
@@ -72,18 +96,18 @@ class EventReplay:
         if (record.time < horizon) != (level == LATE):
             yield Breach(record.number, "is late, and was not treated so, or the other way round")
         if level < 0:
-            if leaving or any(text is not None for text in published):
+            if leaving or any(text is not None for text in left.published):
                 yield Breach(record.number, "was to be left out, and something of it left")
             if level == SUPPRESSED and record.labels:
                 self._remember(record)
             return
-        if level >= len(record.labels) or published != record.labels[level]:
+        if level >= len(record.labels) or tuple(left.published) != record.labels[level]:
             yield Breach(record.number, "was published as something that it is not")
             return
         if [person for person, is_fake in leaving if not is_fake] != [record.person]:
             yield Breach(record.number, "did not leave once, in the name of its own person")
         self._remember(record)
-        yield from self._enough(record, level, [person for person, is_fake in leaving if is_fake], asked)
+        yield from self._enough(record, level, [person for person, is_fake in leaving if is_fake], left.asked)
         if self._asked.rest:
             self._counted.close(record.labels[level])
 
@@ -94,7 +118,7 @@ class EventReplay:
         if record.opted_out:
             self._opted_out.add((), record.person, record.time)
 
-    def _enough(self, record: Seen, level: int, fakes: list[int], asked: int) -> Iterator[Breach]:
+    def _enough(self, record: Seen, level: int, fakes: list[Hashable], asked: int) -> Iterator[Breach]:
         label = record.labels[level]
         if fakes and level:
             yield Breach(record.number, "is a category, and people were made up for it")
@@ -111,8 +135,8 @@ class EventReplay:
             for person in fakes:
                 self._made_up.add(label, person, record.time)
 
-    def _fakes(self, record: Seen, label: Label, fakes: list[int]) -> Iterator[Breach]:
-        if not fakes:
+    def _fakes(self, record: Seen, label: Label, fakes: list[Hashable]) -> Iterator[Breach]:
+        if not fakes or not self._asked.names:
             return
         category = record.labels[1] if len(record.labels) > 1 else None
         known = self._shown.people(category) if category is not None else set()
@@ -129,9 +153,10 @@ class EventReplay:
 class _Counted:
     """For each label how many records of whom count."""
 
-    def __init__(self) -> None:
-        self._people: dict[Label, dict[int, int]] = {}
-        self._above: dict[Label, list[_Counting]] = {}
+    def __init__(self, rest: bool) -> None:
+        self._rest = rest
+        self._people: dict[Label, dict[Hashable, int]] = {}
+        self._above: dict[Label, dict[int, _Counting]] = {}
         self._order: list[tuple[int, int, _Counting]] = []
 
     def add(self, record: Seen) -> None:
@@ -139,26 +164,27 @@ class _Counted:
         for label in record.labels:
             people = self._people.setdefault(label, {})
             people[record.person] = people.get(record.person, 0) + 1
-            self._above.setdefault(label, []).append(counting)
+            if self._rest:
+                self._above.setdefault(label, {})[record.number] = counting
         heapq.heappush(self._order, (record.time, record.number, counting))
 
     def close(self, label: Label) -> None:
         """Let no record count above a label that is published."""
-        for counting in self._above.pop(label, []):
+        for counting in self._above.pop(label, {}).values():
             self._shorten(counting, min(counting.reach, counting.labels.index(label) + 1))
 
     def forget(self, horizon: int) -> None:
         while self._order and self._order[0][0] < horizon:
-            _, _, counting = heapq.heappop(self._order)
+            _, number, counting = heapq.heappop(self._order)
             self._shorten(counting, 0)
             for label in counting.labels:
-                if label not in self._people:
-                    self._above.pop(label, None)
+                if (above := self._above.get(label)) is not None and above.pop(number, None) is not None and not above:
+                    del self._above[label]
 
     def number(self, label: Label) -> int:
         return len(self._people.get(label, ()))
 
-    def people(self, label: Label) -> set[int]:
+    def people(self, label: Label) -> set[Hashable]:
         return set(self._people.get(label, ()))
 
     def _shorten(self, counting: _Counting, reach: int) -> None:
@@ -176,7 +202,7 @@ class _Counted:
 class _Counting:
     """A record, and on how many of its levels it counts."""
 
-    person: int
+    person: Hashable
     labels: Sequence[Label]
     reach: int
 
@@ -185,17 +211,19 @@ class _Latest:
     """For each label who has it, and since when the last time."""
 
     def __init__(self) -> None:
-        self._times: dict[Label, dict[int, int]] = {}
-        self._order: list[tuple[int, Label, int]] = []
+        self._times: dict[Label, dict[Hashable, int]] = {}
+        self._order: list[tuple[int, int, Label, Hashable]] = []
+        self._added = 0
 
-    def add(self, label: Label, person: int, time: int) -> None:
+    def add(self, label: Label, person: Hashable, time: int) -> None:
         people = self._times.setdefault(label, {})
         people[person] = max(time, people.get(person, time))
-        heapq.heappush(self._order, (time, label, person))
+        self._added += 1
+        heapq.heappush(self._order, (time, self._added, label, person))
 
     def forget(self, horizon: int) -> None:
         while self._order and self._order[0][0] < horizon:
-            _, label, person = heapq.heappop(self._order)
+            _, _, label, person = heapq.heappop(self._order)
             people = self._times.get(label, {})
             if people.get(person, horizon) < horizon:
                 del people[person]
@@ -205,5 +233,5 @@ class _Latest:
     def number(self, label: Label) -> int:
         return len(self._times.get(label, ()))
 
-    def people(self, label: Label) -> set[int]:
+    def people(self, label: Label) -> set[Hashable]:
         return set(self._times.get(label, ()))

@@ -100,7 +100,7 @@ class EventWork(Work):
         verify(self._plan, public.filter(pa.array(true)), leaving.where(true), [], Promised({}, {}, {}), whole=True)
         self._as_they_came(public, rows, decisions)
         numbers = np.where(decisions.is_fake, -1, leaving.numbers)
-        return StreamRelease(public, numbers, np.full(len(numbers), -1, np.int64))
+        return StreamRelease(public, numbers, leaving.numbers, {"z": _changes(decisions)})
 
     def _as_they_came(self, public: pa.RecordBatch, rows: Rows, decisions: EventDecisions) -> None:
         """Check that an attribute that was not generalised is what it was, and that nothing else has left."""
@@ -115,3 +115,9 @@ class EventWork(Work):
             before, after = rows.came(name).cast(pa.string()).take(pa.array(decisions.places)), public.column(name)
             if not pc.all(pc.or_(pc.invert(plain), pc.equal(before, after))).as_py():
                 raise broken("holds a kept value that differs from its original", code="verify-kept")
+
+
+def _changes(decisions: EventDecisions) -> NDArray[np.int64]:
+    """Return from which record on how many people were asked for, a row for each change."""
+    firsts = np.flatnonzero(np.diff(decisions.thresholds, prepend=-1))
+    return np.stack([decisions.numbers[firsts], decisions.thresholds[firsts]], axis=1)

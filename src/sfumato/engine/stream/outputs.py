@@ -162,9 +162,8 @@ class Links:
 
     def write(self, release: StreamRelease) -> None:
         """Write down what the rows of a release are made of."""
-        if release.references:
-            told = {"row": self._rows.length // 16, "rows": len(release), "references": {n: c.tolist() for n, c in release.references.items()}}
-            self._references.append((json.dumps(told) + "\n").encode())
+        told = {"row": self._rows.length // 16, "rows": len(release), "references": {n: c.tolist() for n, c in release.references.items()}}
+        self._references.append((json.dumps(told) + "\n").encode())
         self._rows.append(np.stack([release.numbers, release.clusters], axis=1).astype("<i8").tobytes())
 
     def sync(self) -> dict[str, int]:

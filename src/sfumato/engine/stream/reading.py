@@ -21,7 +21,8 @@ from sfumato.core.json_blocks import shape_of
 from sfumato.core.json_records import Kind, NotARecordError, Shape, record
 from sfumato.engine.stream.arrow_stretches import ArrowStretches
 from sfumato.engine.stream.journal import Journal
-from sfumato.engine.stream.spool import Spool
+from sfumato.engine.stream.kept_state import KeptState
+from sfumato.engine.stream.spool import Spool, SpoolAgain
 from sfumato.errors import Mistake, PolicyError, UnreachableError
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
@@ -49,9 +50,9 @@ class Stretches(Protocol):
 
 
 class Reading:
-    """The source of a stream."""
+    """The source of a stream; what was read once can be read ``again`` beside the process that reads on."""
 
-    def __init__(self, resolved: Resolved, journal: Journal, pipe: IO[bytes] | None = None) -> None:
+    def __init__(self, resolved: Resolved, journal: Journal | KeptState, pipe: IO[bytes] | None = None, again: bool = False) -> None:
         source: Any = resolved.source
         self._policy, self._journal = resolved.policy, journal
         settings = source
@@ -67,6 +68,9 @@ class Reading:
         self._settings = settings
         self._records = self._format_of_records()
         self._spool: Spool | None = None
+        if is_pipe and again:
+            self._stretches: Stretches = SpoolAgain(journal.folder / "spool")
+            return
         if is_pipe:
             given = pipe or (sys.stdin.buffer if sys.stdin is not None else None)
             if given is None:
@@ -74,7 +78,7 @@ class Reading:
                     "standard input is closed", code="input-closed", hint="give it records: tail -f log | sfumato stream run policy.yaml"
                 )
             self._spool = Spool(journal.folder / "spool", given, self._records.whole, journal.position)
-        self._stretches: Stretches = self._spool or FollowedFiles(self._files, self._records.whole, journal.secret, journal.position)
+        self._stretches = self._spool or FollowedFiles(self._files, self._records.whole, journal.secret, journal.position)
 
     @property
     def position(self) -> dict[str, Any]:
@@ -139,7 +143,7 @@ class Reading:
 class _JsonRecords:
     """Records of JSON lines; the kinds of their fields are those of the first ones, where the policy does not say more."""
 
-    def __init__(self, settings: Any, policy: Policy, journal: Journal) -> None:
+    def __init__(self, settings: Any, policy: Policy, journal: Journal | KeptState) -> None:
         self._separator, self._policy, self._journal = settings.separator, policy, journal
         self._given: Mapping[str, Kind] = getattr(settings, "fields", {})
         self._kinds: dict[str, Kind] | None = journal.told("kinds")

@@ -31,6 +31,7 @@ from sfumato.engine.stream.progress import StreamProgress, ViewProgress
 from sfumato.engine.stream.reading import Reading
 from sfumato.engine.stream.release import Pushed
 from sfumato.engine.stream.session import Session, stream
+from sfumato.engine.stream.taken_log import TakenLog
 from sfumato.errors import SfumatoError
 from sfumato.policy.identity import identity_of, policy_hash
 from sfumato.policy.load import Loaded, load
@@ -108,6 +109,8 @@ class _Stream:
             self._views[name] = _View(session, output, links)
         self._letters = Letters(self._journal.folder, self._journal)
         stack.callback(self._letters.close)
+        self._taken = TakenLog(self._journal.folder, self._journal)
+        stack.callback(self._taken.close)
         self._reading = Reading(first, self._journal, pipe)
         stack.callback(self._reading.close)
         self._batch = (loaded.policy.stream or StreamSettings()).batch
@@ -174,7 +177,9 @@ class _Stream:
         for name, view in self._views.items():
             for rows, unreadable in self._batches(decoded):
                 self._write(name, view, view.session.push(rows, unreadable), decoded)
-        self._since.pieces.append(Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end))
+        piece = Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end)
+        self._since.pieces.append(piece)
+        self._taken.write(piece)
         self._since.bytes += len(stretch.content)
         self._bytes_since_snapshot += len(stretch.content)
         self._number += decoded.records
@@ -211,7 +216,7 @@ class _Stream:
 
     def _commit(self, snapshot: bool) -> None:
         segments = {name: list(view.output.sync()) for name, view in self._views.items()}
-        files = self._letters.sync()
+        files = self._letters.sync() | self._taken.sync()
         for view in self._views.values():
             files |= view.links.sync()
         began = time.monotonic()

@@ -166,3 +166,10 @@ class Spool:
 
     def _file(self, begin: int) -> Path:
         return self._folder / f"{begin:020}"
+
+
+class SpoolAgain(Spool):
+    """What is left of a spool, for those who only read it again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder

@@ -1,0 +1,252 @@
+"""Check: the release of a stream held against its source once more, from the files alone, by code that had no part in writing it.
+
+The private ``links`` say which record and which cluster each row is of. Rows are read back from the files that the manifest lists, records from the
+source; people, values and distances are counted anew in plain dictionaries (``sfumato.measures``). What the engine shares is how a source is read,
+and what a mask with a key makes of a value. Memory goes with what waits in the stream, and one bit or two for each record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.files import file_errors
+from sfumato.engine.plan import AnyPolicy
+from sfumato.engine.stream.check_events import EventCheck
+from sfumato.engine.stream.check_rows import RowCheck
+from sfumato.engine.stream.findings import Findings
+from sfumato.engine.stream.journal import Segment
+from sfumato.engine.stream.kept_state import KeptState, told_status
+from sfumato.engine.stream.letters import NAME as LETTERS
+from sfumato.engine.stream.plan import way_of_view
+from sfumato.engine.stream.read_again import RecordsAgain
+from sfumato.engine.stream.released_rows import NotAsWrittenError, ReleasedRows, Row
+from sfumato.engine.stream.running import state_folder
+from sfumato.engine.stream.taken_log import NAME as TAKEN
+from sfumato.errors import SfumatoError, UnreachableError
+from sfumato.policy.identity import policy_hash
+from sfumato.policy.load import load
+from sfumato.policy.resolve import Resolved
+from sfumato.policy.views import resolve_views
+
+_FILES = ("json_lines", "delimited", "arrow", "parquet")
+_LINK = 16
+
+
+@dataclass(frozen=True)
+class StreamCheck:
+    """What was found of a stream: of each view what is broken, what could not be checked, and what was measured."""
+
+    records: int
+    state: str
+    views: Mapping[str, Findings]
+    accounts: Mapping[str, Mapping[str, int]]
+    rows: Mapping[str, int]
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing broken was found."""
+        return not any(view.broken for view in self.views.values())
+
+    def sentences(self) -> list[str]:
+        """Return what is broken, a sentence each."""
+        return [f"{name or 'release'}: {each.sentence()}" for name, view in self.views.items() for each in view.broken.values()]
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return everything by name."""
+        views = {name: {"rows": self.rows[name], "accounts": dict(self.accounts[name]), **view.as_mapping()} for name, view in self.views.items()}
+        return {"holds": self.holds, "state": self.state, "records": self.records, "views": views}
+
+
+def check_stream(policy: AnyPolicy) -> StreamCheck:
+    """Hold what a stream has released, up to its last commit, against its source and its promises; it may go on meanwhile."""
+    loaded = load(policy)
+    folder = state_folder(loaded)
+    state = told_status(folder)["state"]
+    kept = KeptState(folder)
+    if kept.identity != policy_hash(loaded.policy):
+        raise UnreachableError(
+            f"the state in {folder} belongs to another policy, or to this one before it was changed",
+            code="stream-state-policy",
+            hint="check it with the policy that it was run with",
+        )
+    views, rows = {}, {}
+    for name, resolved in resolve_views(loaded).views.items():
+        view = _View(resolved, name, kept, finished=state in ("ended", "stopped"))
+        view.check()
+        views[name], rows[name] = view.findings, view.rows
+    return StreamCheck(kept.records, state, views, {name: kept.accounts(name).as_mapping() for name in views}, rows)
+
+
+@dataclass
+class _View:
+    """One view that is checked."""
+
+    resolved: Resolved
+    name: str
+    kept: KeptState
+    finished: bool
+    findings: Findings = field(default_factory=Findings)
+
+    @property
+    def rows(self) -> int:
+        """How many rows have been released."""
+        return sum(segment.rows for segment in self.kept.segments(self.name))
+
+    def check(self) -> None:
+        accounts, sink = self.kept.accounts(self.name), self.resolved.sink
+        if accounts.records != self.kept.records:
+            self.findings.breaks("accounts", "records are not accounted for once each", "the last commit", accounts.records, self.kept.records)
+        if sink is None or sink.component_name() not in _FILES:
+            self.findings.cannot("rows that left by standard output: nobody has kept them")
+            return
+        links = self._links()
+        dead = self._dead()
+        if accounts.dead != int(dead.sum()):
+            self.findings.breaks("accounts", "the dead letters are not those that were counted", LETTERS, int(dead.sum()), accounts.dead)
+        if links is not None:
+            self._numbers(links, dead)
+        self._against_records(links, dead)
+
+    def _against_records(self, links: NDArray[np.int64] | None, dead: NDArray[np.bool_]) -> None:
+        """Go through rows beside records; without links, or without a source, as far as that goes."""
+        came = RecordsAgain(self.resolved, self.name, self.kept)
+        records = iter(came)
+        try:
+            first = next(records, None) if self.kept.length(TAKEN) else None
+        except SfumatoError as error:
+            first = self._gone(error)
+        plan = came.plan
+        names = plan.plan.released if plan is not None else []
+        released = ReleasedRows(self.resolved.sink, names)
+        self._manifest(released)
+        if plan is None or first is None:
+            if self.kept.length(TAKEN) and self.kept.records > int(dead.sum()):
+                self.findings.cannot("rows: the records that they are of cannot be read")
+            elif not self.kept.length(TAKEN) and self.kept.records:
+                self.findings.cannot("rows: nothing says any more which bytes of the source were which records (links/taken.jsonl)")
+            return
+        rows = self._rows(released)
+        if links is None:
+            for _ in rows:
+                pass
+            return
+        way = way_of_view(self.resolved)
+        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, self.kept.records)
+        try:
+            checker.check(_with(first, records), rows, self._releases())
+        except SfumatoError as error:
+            self._gone(error)
+            return
+        except NotAsWrittenError:
+            self.findings.cannot("rows behind those that are not as they were written")
+            return
+        if isinstance(checker, EventCheck):
+            checker.accounts(self.kept.accounts(self.name))
+        if came.read != self.kept.records:
+            self.findings.breaks("accounts", "the source has not as many records as were read of it", "its end", came.read, self.kept.records)
+
+    def _gone(self, error: SfumatoError) -> None:
+        if error.code not in ("stream-source-gone", "file-unreadable", "file-missing"):
+            raise error
+        self.findings.cannot("rows whose records are no longer in the source")
+
+    def _links(self) -> NDArray[np.int64] | None:
+        name = f"links/{self.name or 'release'}.rows"
+        path, length = self.kept.folder / name, self.kept.length(name)
+        if length != self.rows * _LINK:
+            self.findings.breaks("accounts", "the release has not as many rows as were linked to records", "its end", self.rows, length // _LINK)
+        if not length:
+            return np.empty((0, 2), np.int64)
+        if not path.is_file() or path.stat().st_size < length or not self._references.is_file():
+            self.findings.cannot("rows against records: the links have been deleted")
+            return None
+        with file_errors(path):
+            found: NDArray[np.int64] = np.memmap(path, "<i8", "r", shape=(length // _LINK, 2))
+        return found
+
+    @property
+    def _references(self) -> Path:
+        return self.kept.folder / f"links/{self.name or 'release'}.references.jsonl"
+
+    def _releases(self) -> Iterator[dict[str, Any]]:
+        """Yield how many rows left together, and what they were tested against."""
+        length = self.kept.length(f"links/{self._references.name}")
+        with file_errors(self._references), self._references.open("rb") as file:
+            while file.tell() < length:
+                yield json.loads(file.readline())
+
+    def _dead(self) -> NDArray[np.bool_]:
+        """Return which records are dead letters of the view."""
+        found, path = np.zeros(self.kept.records, np.bool_), self.kept.folder / LETTERS
+        length = self.kept.length(LETTERS)
+        with file_errors(path), path.open("rb") as file:
+            while file.tell() < length:
+                letter = json.loads(file.readline())
+                if letter.get("view", self.name) == self.name:
+                    found[letter["record"]] = True
+        return found
+
+    def _numbers(self, links: NDArray[np.int64], dead: NDArray[np.bool_]) -> None:
+        """Look at which records were released: each once, none that was set aside, as many as were counted."""
+        accounts = self.kept.accounts(self.name)
+        numbers = links[:, 0][links[:, 0] >= 0]
+        if len(numbers) and int(numbers.max()) >= self.kept.records:
+            self.findings.breaks("accounts", "a row is of a record that was never read", "the links")
+            return
+        times = np.zeros(self.kept.records, np.uint8)
+        np.add.at(times, numbers, 1)
+        if (times > 1).any():
+            self.findings.breaks("accounts", "a record was released twice", f"record {int(np.flatnonzero(times > 1)[0])}")
+        if ((times > 0) & dead).any():
+            self.findings.breaks("accounts", "a dead letter was released", f"record {int(np.flatnonzero((times > 0) & dead)[0])}")
+        told = accounts.released + accounts.aggregated
+        if int((times > 0).sum()) != told:
+            self.findings.breaks("accounts", "not as many records were released as were counted", "the links", int((times > 0).sum()), told)
+
+    def _manifest(self, released: ReleasedRows) -> None:
+        """Hold the manifest against what was committed, and the files against both."""
+        segments = self.kept.segments(self.name)
+        listed = []
+        if released.manifest.is_file():
+            with file_errors(released.manifest):
+                listed = released.manifest.read_bytes().splitlines()
+        known = [_listed(line) for line in listed[: len(segments)]]
+        wrong = [place for place, (one, other) in enumerate(zip(known, segments, strict=False), start=1) if one != other]
+        if wrong:
+            self.findings.breaks("manifest", "a segment is not listed as it was released", f"segment {wrong[0]}")
+        if self.finished and len(listed) != len(segments):
+            self.findings.breaks("manifest", "not as many segments are listed as were released", "its end", len(listed), len(segments))
+        if self.finished and segments and released.path.is_file() and released.path.stat().st_size != segments[-1].finish:
+            size = released.path.stat().st_size
+            self.findings.breaks("manifest", "the file is not as long as the segments that are listed", "its end", size, segments[-1].finish)
+
+    def _rows(self, released: ReleasedRows) -> Iterator[Row]:
+        """Yield the rows of all segments; what cannot be read ends them."""
+        for number, segment in enumerate(self.kept.segments(self.name), start=1):
+            try:
+                rows = released.rows(segment)
+            except (NotAsWrittenError, UnreachableError) as error:
+                words = str(error) if isinstance(error, NotAsWrittenError) else "cannot be read"
+                self.findings.breaks("manifest", f"a segment {words}", f"segment {number}")
+                raise NotAsWrittenError(words) from None
+            yield from rows
+
+
+def _listed(line: bytes) -> Segment | None:
+    try:
+        told = json.loads(line)
+        return Segment(told["file"], told["from"], told["to"], told["rows"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _with(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest

@@ -1,0 +1,288 @@
+"""The check of rows that left in windows, in clusters or at once: each against its record, and each cluster against what was promised."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.hierarchy import Hierarchy
+from sfumato.engine.stream.findings import Findings
+from sfumato.engine.stream.plan import StreamPlan
+from sfumato.engine.stream.read_again import Came
+from sfumato.engine.stream.released_rows import NotAsWrittenError, Row
+from sfumato.measures.cluster_check import ClusterReplay, Found, Original, Published
+from sfumato.measures.covering import Tells, covers_between, covers_text, node_of, place_of, prefix_of, stretch_of
+
+_GUARD = 1e-9
+_KNOWN = ("k_anonymity", "l_diversity", "t_closeness")
+_Record = dict[str, Any]
+
+
+class RowCheck:
+    """Holds rows against the records that the links say they are of."""
+
+    def __init__(self, plan: StreamPlan, findings: Findings, links: NDArray[np.int64], records: int) -> None:
+        self._plan, self._findings, self._links = plan, findings, links
+        self._values = Values(plan, findings)
+        self._wanted = np.zeros(records, np.bool_)
+        numbers = links[:, 0]
+        self._wanted[numbers[(numbers >= 0) & (numbers < records)]] = True
+        self._waiting: dict[int, _Record] = {}
+        self._quasi = list(plan.plan.quasi_identifiers)
+        self._sensitive = Sensitive(plan, findings)
+        self._replay = ClusterReplay({name: partial(self._covers, name) for name in self._quasi}, self._sensitive.paths)
+        self._tells = {name: _tells(plan, name) for name in self._quasi}
+        identities, lasts = np.unique(links[::-1, 1], return_index=True)
+        self._last = dict(zip(identities.tolist(), (len(links) - 1 - lasts).tolist(), strict=True))
+        self._shows_means = getattr(plan.resolved.algorithm, "publish", None) == "mean"
+        self._before: Mapping[str, Mapping[Hashable, int]] = {}
+
+    def check(self, came: Iterator[Came], rows: Iterator[Row], releases: Iterator[dict[str, Any]]) -> None:
+        """Go through all of it."""
+        for release in releases:
+            first, number = release["row"], release["rows"]
+            links = self._links[first : first + number].tolist()
+            self._read_until(max((record for record, _ in links), default=-1), came)
+            shown = list(islice(rows, number))
+            if len(shown) < number:
+                raise NotAsWrittenError("ends early")
+            self._release(first, links, shown, release["references"])
+        for _ in rows:
+            self._findings.breaks("links", "a row is of no release", "the end of the links")
+        for _ in came:
+            pass
+
+    def _read_until(self, number: int, came: Iterator[Came]) -> None:
+        """Read records up to one, and remember those that were released."""
+        while self._sensitive.read <= number:
+            batch = next(came, None)
+            if batch is None:
+                return
+            self._sensitive.learn(batch)
+            names = list(batch.columns)
+            for place, record in enumerate(batch.numbers):
+                if self._wanted[record]:
+                    told = {name: batch.columns[name][place] for name in names}
+                    self._waiting[record] = told | {f"made {name}": made[place] for name, made in batch.made.items()}
+
+    def _release(self, first: int, links: Sequence[Sequence[int]], rows: Sequence[Row], tested: Mapping[str, Any]) -> None:
+        published, originals = [], []
+        for place, ((number, identity), row) in enumerate(zip(links, rows, strict=True), start=first):
+            record = self._waiting.pop(number, None)
+            if record is None:
+                self._findings.breaks("links", "a row is of a record that is none, or was released before", f"row {place}")
+                continue
+            self._values.check(row, record, place)
+            published.append(Published(number, identity, {name: self._shown(name, row) for name in self._quasi}))
+            values = {name: record.get(f"made {name}", record[name]) for name in self._quasi}
+            originals.append(Original(record[self._plan.subject] if self._plan.subject else number, values, self._sensitive.of(record)))
+        if not self._quasi:
+            return
+        is_window = self._plan.way == "windows"
+        references = _people_with(originals) if is_window else self._sensitive.references(tested)
+        for found in self._replay.add(published, originals, references):
+            self._cluster(found, references, first)
+            if is_window or self._last.get(found.identity, -1) < first + len(rows):
+                self._replay.forget(found.identity)
+        self._before = references
+
+    def _shown(self, name: str, row: Row) -> Any:
+        texts = [row.get(column) for column in self._plan.plan.shown_as(name)]
+        return texts[0] if len(texts) == 1 else tuple(texts)
+
+    def _covers(self, name: str, published: Any, original: Any) -> bool:
+        if original in self._plan.resolved.policy.columns[name].missing:
+            original = None
+        if isinstance(published, tuple):
+            return original is None and published == (None, None) or covers_between(*published, original)
+        if self._shows_means and published and place_of(published) is not None:
+            # a mean covers nobody: whether it lies among its people is looked at for the whole cluster
+            return True
+        found = covers_text(published, original, self._tells[name])
+        if found is None:
+            self._findings.cannot(f"column {name}: what its published values cover is known to its hierarchy alone")
+        return found is not False
+
+    def _cluster(self, found: Found, references: Mapping[str, Mapping[Hashable, int]], row: int) -> None:
+        """Hold a cluster to the promises."""
+        where, findings = f"cluster {found.identity} of the release that begins with row {row}", self._findings
+        for name, number in found.uncovered.items():
+            findings.breaks("covers", f"column {name}: a published value does not cover its original", where, number, 0)
+        if found.texts > 1:
+            findings.breaks("clusters", "the rows of a cluster differ in what they show", where, found.texts, 1)
+        if self._shows_means:
+            self._means(found, where)
+        for promise in self._plan.resolved.promises:
+            name, settings = promise.component_name(), vars(promise)
+            if name == "k_anonymity":
+                findings.least("people of a cluster", found.fewest)
+                if found.fewest < settings["k"]:
+                    findings.breaks(name, "a class has too few people", where, found.fewest, settings["k"])
+            elif name == "l_diversity":
+                self._diverse(settings, found, where)
+            elif name == "t_closeness":
+                self._close(settings, found, references, where)
+            else:
+                findings.cannot(f"the promise {name}, which this check does not know")
+
+    def _means(self, found: Found, where: str) -> None:
+        for name in self._quasi:
+            places = [place_of(str(member.values[name])) for member in found.members]
+            shown = {place_of(str(row.values[name])) for row in found.rows} - {None}
+            known = [place[1] for place in places if place is not None]
+            if any(place is not None and not (known and min(known) <= place[1] <= max(known)) for place in shown):
+                self._findings.breaks("covers", f"column {name}: a mean lies outside of its cluster", where)
+
+    def _diverse(self, settings: Mapping[str, Any], found: Found, where: str) -> None:
+        column, least, kind = settings["column"], settings["l"], settings["kind"]
+        groups: dict[tuple[Hashable, ...], set[tuple[Hashable, Hashable]]] = {}
+        for member in found.members:
+            key = tuple(member.sensitive[name] for name in settings["given"])
+            groups.setdefault(key, set()).add((member.person, member.sensitive[column]))
+        for pairs in groups.values():
+            counts = sorted(Counter(value for _, value in pairs).values(), reverse=True)
+            if kind == "recursive":
+                rest = sum(counts[int(least) - 1 :])
+                lead = counts[0] / rest if rest else math.inf
+                self._findings.most(f"lead of {column}", lead)
+                if not lead < settings["c"]:
+                    self._findings.breaks("l_diversity", f"column {column}: one value is too frequent in a class", where, lead, settings["c"])
+                continue
+            total = sum(counts)
+            number = math.exp(-sum(count / total * math.log(count / total) for count in counts)) if kind == "entropy" else len(counts)
+            self._findings.least(f"values of {column}", number)
+            if number < least - _GUARD:
+                self._findings.breaks("l_diversity", f"column {column}: a class has too few values", where, number, least)
+
+    def _close(self, settings: Mapping[str, Any], found: Found, references: Mapping[str, Mapping[Hashable, int]], where: str) -> None:
+        column, distance = settings["column"], settings["distance"]
+        measured = found.distances.get(column, {}).get(distance)
+        if measured is None:
+            self._findings.cannot(f"t_closeness of {column}: its {distance} distance is not measured here, or nothing says any more from what")
+            return
+        self._findings.most(f"distance of {column}", measured)
+        slack = _GUARD
+        if self._plan.way == "clusters":
+            # it was tested as each record came, and what is known is the reference when all of its batch had come
+            self._findings.cannot(f"t_closeness of {column} to the last digit: a reference moves within a batch, and so much is allowed for")
+            before = self._before.get(column)
+            slack = math.inf if before is None else 2 * _apart(before, references[column]) + _GUARD
+        if measured > settings["t"] + slack:
+            self._findings.breaks("t_closeness", f"column {column}: a class is too far from all people", where, measured, settings["t"])
+
+
+class Values:
+    """Holds the values of rows that are not generalised against their records."""
+
+    def __init__(self, plan: StreamPlan, findings: Findings, besides: Sequence[str] = ()) -> None:
+        self._findings = findings
+        quasi = {*plan.plan.quasi_identifiers, *plan.event_columns, *besides}
+        self._kept = [name for name in plan.plan.kept if name not in quasi]
+        self._masked = [name for name in plan.narrow if name in plan.plan.published and name not in quasi and plan.masks[name].repeatable]
+        for name in plan.masks:
+            if name in plan.plan.published and name not in quasi and name not in self._masked:
+                words = "its mask takes a group of rows together" if name in plan.wide else "its mask hangs on chance"
+                findings.cannot(f"column {name}: {words}")
+
+    def check(self, row: Row, record: Mapping[str, str | None], place: int) -> None:
+        """Compare one row."""
+        for name in self._kept:
+            if not _same(row.get(name), record[name]):
+                self._findings.breaks("values", f"column {name}: a kept value differs from its original", f"row {place}")
+        for name in self._masked:
+            if not _same(row.get(name), record[f"made {name}"]):
+                self._findings.breaks("values", f"column {name}: a value is not what its mask makes of its original", f"row {place}")
+
+
+class Sensitive:
+    """The sensitive values of records as promises tell them apart, and how references that were written down are read."""
+
+    def __init__(self, plan: StreamPlan, findings: Findings) -> None:
+        self._plan, self._findings = plan, findings
+        self.read = 0
+        ordered = {promise.column for promise in plan.resolved.promises if getattr(promise, "distance", None) == "ordered"}
+        self._missing = {name: set(plan.resolved.policy.columns[name].missing) for name in plan.plan.watched}
+        self._ladders = {name: plan.resolved.ladders[name] for name in plan.plan.watched if name in plan.resolved.ladders}
+        self._leaves = {name: [str(leaf) for leaf in ladder.leaves.to_pylist()] for name, ladder in self._ladders.items()}
+        self._places = {name: {leaf: place for place, leaf in enumerate(leaves)} for name, leaves in self._leaves.items()}
+        self._keys: dict[str, Callable[[str | None], Hashable]] = {name: partial(self._key, name, name in ordered) for name in plan.plan.watched}
+        self._known: dict[str, dict[str, int]] = {name: {} for name in plan.plan.watched}
+        self.paths = {name: {self._keys[name](leaf): path for leaf, path in _paths(ladder).items()} for name, ladder in self._ladders.items()}
+
+    def learn(self, batch: Came) -> None:
+        """Take note of values in the order in which they came first, by which references count them."""
+        self.read = max(self.read, batch.numbers[-1] + 1 if batch.numbers else 0)
+        if self._plan.way != "clusters":
+            return
+        for name, known in self._known.items():
+            for text in dict.fromkeys(batch.columns[name]):
+                if text is not None and text not in self._missing[name]:
+                    known.setdefault(text, len(known) + 1)
+
+    def of(self, record: Mapping[str, str | None]) -> dict[str, Hashable]:
+        """Return the values of one record."""
+        return {name: key(record[name]) for name, key in self._keys.items()}
+
+    def references(self, tested: Mapping[str, Sequence[int]]) -> dict[str, dict[Hashable, int]]:
+        """Return how many people had each value of what clusters were tested against."""
+        found: dict[str, dict[Hashable, int]] = {}
+        for name, counts in tested.items():
+            if name not in self._keys:
+                continue
+            texts: list[str | None] = [*self._leaves[name], None] if name in self._leaves else [None, *self._known[name]]
+            found[name] = {self._keys[name](text): count for text, count in zip(texts, counts, strict=False) if count}
+        return found
+
+    def _key(self, name: str, ordered: bool, text: str | None) -> Hashable:
+        missing = text is None or text in self._missing[name]
+        if not ordered:
+            return None if missing else text
+        place = None if missing else self._places[name].get(str(text)) if name in self._places else place_of(str(text))
+        return (1, 0) if missing else (0, place if place is not None else text)
+
+
+def _tells(plan: StreamPlan, name: str) -> Tells | None:
+    """Return what tells of the labels of a column, where anything but its own hierarchy does."""
+    ladder = plan.resolved.ladders.get(name)
+    if ladder is not None:
+        rungs = [[str(label) for label in labels.to_pylist()] for labels in ladder.ancestors()]
+        return node_of({leaf: [rung[place] for rung in rungs[1:]] for place, leaf in enumerate(rungs[0])})
+    given: Any = plan.resolved.hierarchies.get(name)
+    kind = given.component_name() if given is not None else ""
+    if kind == "prefix":
+        return prefix_of(given.mask)
+    if kind == "calendar":
+        return stretch_of(given.time_zone)
+    return None
+
+
+def _paths(ladder: Hierarchy) -> dict[str, list[Hashable]]:
+    """Return the nodes above each leaf, without the root."""
+    above = [ladder.groups(level).tolist() for level in range(1, ladder.height)]
+    return {str(leaf): [(level, nodes[place]) for level, nodes in enumerate(above)] for place, leaf in enumerate(ladder.leaves.to_pylist())}
+
+
+def _people_with(originals: Sequence[Original]) -> dict[str, Counter[Hashable]]:
+    """Return how many people of some records have each value."""
+    names = originals[0].sensitive if originals else {}
+    return {name: Counter(value for _, value in {(each.person, each.sensitive[name]) for each in originals}) for name in names}
+
+
+def _apart(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -> float:
+    """Return by what part two references differ: no distance of a class moved by more."""
+    ours, theirs = max(1, sum(one.values())), max(1, sum(other.values()))
+    return sum(abs(one.get(value, 0) / ours - other.get(value, 0) / theirs) for value in {*one, *other}) / 2
+
+
+def _same(shown: str | None, original: str | None) -> bool:
+    """Return whether a text is the value that it was; null and the empty text look alike in delimited files."""
+    if shown == original or (not shown and not original):
+        return True
+    return shown is not None and original is not None and place_of(shown) is not None and place_of(shown) == place_of(original)

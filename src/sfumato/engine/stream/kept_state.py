@@ -1,0 +1,100 @@
+"""The state of a stream as others may look at it, beside the process that runs it: nothing is locked, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.files import file_errors
+from sfumato.core.stream import Accounts
+from sfumato.engine.stream.journal import Segment
+from sfumato.errors import UnreachableError, UsageError
+
+STATE, STATUS = "state.sqlite", "status.json"
+
+
+def existing(folder: Path, name: str) -> Path:
+    """Return a file of a state; refuse where the stream has none."""
+    if not (folder / name).is_file():
+        raise UsageError(f"there is no state of this stream in {folder}", code="stream-unknown", hint="sfumato stream run policy.yaml begins it")
+    return folder / name
+
+
+def told_status(folder: Path) -> dict[str, Any]:
+    """Return what a stream last said of itself."""
+    with file_errors(folder / STATUS):
+        told: dict[str, Any] = json.loads(existing(folder, STATUS).read_text())
+    return told
+
+
+class KeptState:
+    """What the last commit of a stream says: how many records, what became of them, and how much of every file counts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        existing(folder, STATE)
+        with file_errors(folder / "secret"):
+            self.secret = (folder / "secret").read_bytes()
+        with self._read() as database:
+            # one transaction: all of it is of one commit, also while the stream goes on
+            database.execute("BEGIN")
+            self._about = dict(database.execute("SELECT name, value FROM about"))
+            self._accounts = {view: json.loads(told) for view, told in database.execute("SELECT name, accounts FROM view")}
+            self._lengths: dict[str, int] = dict(database.execute("SELECT path, length FROM file"))
+            self._segments: dict[str, list[Segment]] = {}
+            for view, told in database.execute("SELECT view, told FROM segment ORDER BY view, number"):
+                self._segments.setdefault(view, []).append(Segment(**json.loads(told)))
+
+    @property
+    def identity(self) -> str:
+        """Which policy the stream was begun with."""
+        return str(self._about.get("identity", ""))
+
+    @property
+    def records(self) -> int:
+        """How many records have been read."""
+        return int(self._about.get("records", 0))
+
+    @property
+    def position(self) -> dict[str, Any]:
+        """What was read of each file."""
+        return dict(json.loads(self._about.get("position", "{}")))
+
+    def told(self, name: str) -> Any:
+        """Return what was once written down for good under a name; None where nothing was."""
+        text = self._about.get(f"told {name}")
+        return None if text is None else json.loads(text)
+
+    def tell(self, name: str, value: Any) -> None:
+        """Nothing is written here: what a reader settles for itself it need not remember."""
+
+    def accounts(self, view: str) -> Accounts:
+        """Return what became of the records of a view."""
+        return Accounts(**self._accounts.get(view, {}))
+
+    def segments(self, view: str) -> list[Segment]:
+        """Return what the release of a view consists of."""
+        return self._segments.get(view, [])
+
+    def length(self, name: str) -> int:
+        """Return how much of a private file counts."""
+        return self._lengths.get(name, 0)
+
+    def measured(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the views and what was measured of them at every commit, in order."""
+        with self._read() as database:
+            for view, records, told in database.execute("SELECT view, records, told FROM measured ORDER BY view, records"):
+                yield view, {"records": records, **json.loads(told)}
+
+    @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(f"file:{self.folder / STATE}?mode=ro", uri=True)) as database:
+                yield database
+        except sqlite3.Error:
+            hint = "look at the folder's permissions"
+            raise UnreachableError(f"the state in {self.folder} cannot be read", code="stream-state-damaged", hint=hint) from None

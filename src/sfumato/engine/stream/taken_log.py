@@ -1,0 +1,42 @@
+"""Which bytes of the source were which records, for good and privately: by it a stream can be read again in the order in which it came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from sfumato.core.files import file_errors
+from sfumato.engine.stream.growing import GrowingFile
+from sfumato.engine.stream.journal import Journal, Piece
+
+NAME = "links/taken.jsonl"
+
+
+class TakenLog:
+    """A line for each piece of the source that was taken."""
+
+    def __init__(self, folder: Path, journal: Journal) -> None:
+        self._file = GrowingFile(folder / NAME, journal.length(NAME), private=True)
+
+    def write(self, piece: Piece) -> None:
+        """Write down a further piece."""
+        self._file.append((json.dumps(asdict(piece)) + "\n").encode())
+
+    def sync(self) -> dict[str, int]:
+        """Bring everything to the disk and return how long the file is."""
+        self._file.sync()
+        return {NAME: self._file.length}
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def taken(folder: Path, length: int) -> Iterator[Piece]:
+    """Yield the pieces that were taken, in order; ``length`` is how much of the file counts."""
+    path = folder / NAME
+    with file_errors(path), path.open("rb") as file:
+        while file.tell() < length:
+            yield Piece(**json.loads(file.readline()))

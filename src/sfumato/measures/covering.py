@@ -1,0 +1,182 @@
+"""What a published text covers, read from the text as anybody would: intervals, sets, prefixes, networks, stretches of the calendar, nodes of a tree.
+
+Nothing here is shared with what writes these texts. Whoever asks about a text that only its own hierarchy explains gets no answer, None.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Any
+from zoneinfo import ZoneInfo
+
+Tells = Callable[[str, str], bool | None]
+_ROOT = "*"
+_CLOCKS = ("%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
+_NETWORK_PARTS = 2
+
+
+def covers_text(published: str | None, original: str | None, tells: Tells | None = None) -> bool | None:
+    """Return whether a text covers an original, None where that cannot be told; ``tells`` knows of labels.
+
+    >>> covers_text("[20, 29]", "25"), covers_text("[20, 29]", "30"), covers_text("{flu, gout}", "gout"), covers_text("*", None), covers_text("5", None)
+    (True, False, True, True, False)
+    >>> covers_text("[2024-01-01, 2024-02-01]", "2024-01-31"), covers_text("[10.0.0.1, 10.0.0.9]", "10.0.0.4"), covers_text("often", "flu")
+    (True, True, None)
+    """
+    if published == _ROOT:
+        return True
+    if not published or original is None:
+        return not published and not original
+    if published == original or (place_of(published) is not None and place_of(published) == place_of(original)):
+        return True
+    if published[0] == "[" and published[-1] == "]":
+        low, _, high = published[1:-1].partition(", " if ", " in published else " - ")
+        return covers_between(low, high, original)
+    if published[0] == "{" and published[-1] == "}":
+        return original in _members(published)
+    if "/" in published and (network := _network(published)) is not None:
+        return _address(original) in network if _address(original) is not None else False
+    return tells(published, original) if tells is not None else False if place_of(published) is not None else None
+
+
+def covers_between(low: str | None, high: str | None, original: str | None) -> bool:
+    """Return whether an original lies between two ends; without ends anything does.
+
+    >>> covers_between("1", "3", "2.5"), covers_between("1", "3", "x"), covers_between("*", "*", "x"), covers_between(None, None, "7")
+    (True, False, True, True)
+    """
+    if low == high and low in (None, "", _ROOT):
+        return True
+    if low is None or high is None or original is None:
+        return False
+    first, place, last = place_of(low), place_of(original), place_of(high)
+    if first is None or place is None or last is None or not first[0] == place[0] == last[0]:
+        return False
+    return bool(first[1] <= place[1] <= last[1])
+
+
+@lru_cache(1 << 16)
+def place_of(text: str) -> tuple[str, Any] | None:
+    """Return where a text stands on the line of numbers, of instants or of addresses; None where it stands on none.
+
+    >>> place_of("7"), place_of("2024-01-31T00:00:00Z") == place_of("2024-01-31"), place_of("soon")
+    (('number', Decimal('7')), True, None)
+    """
+    try:
+        number = Decimal(text)
+        return ("number", number) if number.is_finite() else None
+    except InvalidOperation:
+        pass
+    instant = _instant(text)
+    if instant is not None:
+        return "time", instant
+    address = _address(text)
+    return None if address is None else (f"address {address.version}", int(address))
+
+
+def microseconds_of(text: str | None, unit: int, is_number: bool | None) -> int | None:
+    """Return when a record was, in microseconds since 1970, where a number counts so many of them.
+
+    >>> microseconds_of("1.5", 1_000_000, None), microseconds_of("1970-01-01T00:00:02Z", 1, False), microseconds_of("soon", 1, None)
+    (1500000, 2000000, None)
+    """
+    place = None if text is None else place_of(text) if is_number is not False else ("time", _instant(text))
+    if place is None or place[1] is None:
+        return None
+    return round(place[1] * unit) if place[0] == "number" else int(place[1]) if place[0] == "time" else None
+
+
+def prefix_of(mask: str) -> Tells:
+    """Return what tells of codes whose last characters are masked.
+
+    >>> prefix_of("*")("109**", "10969"), prefix_of("*")("109**", "11969")
+    (True, False)
+    """
+
+    def tells(published: str, original: str) -> bool:
+        return published.endswith(mask) and original.startswith(published.rstrip(mask))
+
+    return tells
+
+
+def stretch_of(time_zone: str) -> Tells:
+    """Return what tells of stretches of the calendar.
+
+    >>> tells = stretch_of("UTC")
+    >>> [tells(label, "2024-05-17") for label in ("2024-05", "2024-Q2", "2024", "2020s", "2024-W20", "2023")]
+    [True, True, True, True, True, False]
+    """
+    zone = ZoneInfo(time_zone)
+
+    @lru_cache(1 << 14)
+    def labels(original: str) -> frozenset[str]:
+        try:
+            day: date = date.fromisoformat(original)
+            clock: list[str] = []
+        except ValueError:
+            instant = _instant(original)
+            if instant is None:
+                return frozenset()
+            local = datetime.fromtimestamp(instant // 1_000_000, UTC).astimezone(zone)
+            away = local.strftime("%z")
+            offset = "Z" if not int(away) else f"{away[:3]}:{away[3:5]}"
+            day, clock = local.date(), [local.strftime(form) + offset for form in _CLOCKS]
+        year, week, _ = day.isocalendar()
+        further = [f"{day:%Y-%m-%d}", f"{day:%Y-%m}", f"{day:%Y}-Q{(day.month + 2) // 3}", f"{day:%Y}", f"{day.year // 10}0s", f"{year}-W{week:02}"]
+        return frozenset([*clock, *further])
+
+    return lambda published, original: published in labels(original)
+
+
+def node_of(paths: Mapping[Hashable, Sequence[Hashable]]) -> Tells:
+    """Return what tells of the nodes of a tree; ``paths`` has what stands above each value.
+
+    >>> node_of({"Berlin": ["Germany", "EU"]})("EU", "Berlin")
+    True
+    """
+    return lambda published, original: published in paths.get(original, ())
+
+
+def _instant(text: str) -> int | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    found = found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    since = found - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+
+
+def _address(text: str) -> Any:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+@lru_cache(1 << 12)
+def _network(text: str) -> Any:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        return None
+
+
+@lru_cache(1 << 12)
+def _members(text: str) -> frozenset[str]:
+    """Return what stands in a set; what holds a comma or a brace stands in quotes there, as JSON writes them."""
+    found, rest = [], text[1:-1]
+    decoder = json.JSONDecoder()
+    while rest:
+        if rest.startswith('"'):
+            value, end = decoder.raw_decode(rest)
+            rest = rest[end:].removeprefix(", ")
+        else:
+            value, _, rest = rest.partition(", ")
+        found.append(str(value))
+    return frozenset(found)
