@@ -106,7 +106,9 @@ def _stroke(place: int) -> str:
 
 
 def _number(value: float) -> str:
-    if value >= 10_000 or 0 < value < 0.001:
+    if 10_000 <= value < 1_000_000:
+        return f"{value / 1000:g}k"
+    if value >= 1_000_000 or 0 < value < 0.001:
         digits, power = f"{value:.0e}".split("e")
         return f"{digits}e{int(power)}"
     return f"{value:g}" if value < 10 or value == int(value) else f"{value:.1f}"

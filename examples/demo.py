@@ -6,10 +6,10 @@ import shutil
 import sys
 from pathlib import Path
 
-from sfumato.cli import closed_pipe
 from sfumato.cli.run import run
-from sfumato.errors import SfumatoError
 from sfumato.registry import find
+
+from shown import say, shown
 
 EXAMPLES = Path(__file__).parent
 DEMO = Path("demo")
@@ -45,18 +45,5 @@ def generate(name: str, rows: int) -> None:
         file.writelines(find("generators", name)().csv(rows, SEED))
 
 
-def say(text: str) -> None:
-    """Print at once, also where the output is a pipe."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
 if __name__ == "__main__":
-    try:
-        main()
-        closed_pipe.flush()
-    except BrokenPipeError:
-        closed_pipe.forget()
-    except SfumatoError as error:
-        sys.stderr.write(f"{error.sentence()}\n")
-        sys.exit(error.status)
+    shown(main)

@@ -8,10 +8,10 @@ import threading
 import time
 from pathlib import Path
 
-from sfumato.cli import closed_pipe
 from sfumato.cli.stream import run
-from sfumato.errors import SfumatoError
 from sfumato.registry import find
+
+from shown import say, shown
 
 EXAMPLES = Path(__file__).parent
 DEMO = Path("demo/stream")
@@ -51,18 +51,5 @@ def come(text: str) -> None:
             time.sleep(SECONDS / pieces)
 
 
-def say(text: str) -> None:
-    """Print at once, also where the output is a pipe."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
 if __name__ == "__main__":
-    try:
-        main()
-        closed_pipe.flush()
-    except BrokenPipeError:
-        closed_pipe.forget()
-    except SfumatoError as error:
-        sys.stderr.write(f"{error.sentence()}\n")
-        sys.exit(error.status)
+    shown(main)

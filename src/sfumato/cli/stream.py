@@ -150,7 +150,16 @@ def _of_view(name: str, accounts: Any, measured: Any) -> list[str]:
     told = [
         f"{key} {measured[key]:.4g}" for key in ("z", "p_kanon", "loss", "delay.mean", "delay.longest", "residual_information") if key in measured
     ]
-    return [*lines, f"{'':<9} {', '.join(told)}"] if told else lines
+    lines += [f"{'':<9} {', '.join(told)}"] if told else []
+    shares = {int(key.rpartition(".")[2]): share for key, share in measured.items() if key.startswith("shares.")}
+    if shares:
+        from sfumato.reports.stream_page import level_name
+
+        silent = measured.get("silent")
+        nobody = f"fewer than {measured['z']:.0f}" if silent is None else f"{silent:,.0f}"
+        detail = ", ".join(f"{share:.1%} {level_name(level)}" for level, share in sorted(shares.items()))
+        lines.append(f"{'':<9} {detail}; nothing of {nobody} of the {measured['people']:,.0f} people in the window")
+    return lines
 
 
 _WORDS = {

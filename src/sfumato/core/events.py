@@ -75,8 +75,9 @@ class EventMeasures:
 
     ``p_kanon`` is the share of people with something published whose set of published attributes is that of at least ``k`` people: a measure, no
     promise. ``silent`` people, of whom nothing is published, are in neither of its terms. Entropies are those of the sets of attributes that people
-    show, in bits, before and after; fakes count for ``p_kanon``, which is what an attacker sees, and not for the entropy. What cannot be told, as
-    there is nobody, is NaN.
+    show, in bits, before and after; fakes count for ``p_kanon``, which is what an attacker sees, and not for the entropy. The one after may be the
+    larger: an attribute that left now as itself and now as its category tells people apart who showed the same, and silent people, who may all be
+    alike, are not in it. What cannot be told, as there is nobody, is NaN.
     """
 
     z: int

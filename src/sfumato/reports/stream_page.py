@@ -1,35 +1,63 @@
-"""The page of a stream: how much left in which detail, and how z, p_kanon, entropy, delay and loss went; a page of HTML that needs nothing else."""
+"""The page of a stream: how much left in which detail, and how z, p_kanon, entropy, delay and loss went; a page of HTML that needs nothing else.
+
+Along all charts runs the time of the stream, where a column says it, or the number of records.
+"""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
 from sfumato.core.charts import Chart
 from sfumato.core.html import html_folded, html_table
 
+Point = Mapping[str, Any]
 _LINES = {
     "z": ("z: how many people must share what is published", "z"),
-    "p_kanon": ("p_kanon: the share of people whose published attributes k people share; a measure, no promise", "p_kanon"),
+    "p_kanon": ("p_kanon: share of people whose published attributes k people share; a measure, no promise", "p_kanon"),
     "residual": ("residual information: entropy after as a share of entropy before", "residual_information"),
-    "delay": ("delay: how many records came before one left, on average", "delay.mean"),
-    "loss": ("loss: the part of its column's range that a published value covers", "loss"),
+    "silent": ("people of whom nothing is published, in the window", "silent"),
     "held": ("records held", "accounts.held"),
 }
-_SHARES = ("p_kanon", "residual", "loss")
+_MEANS = {
+    "delay": ("delay: how many records came before one left, on average", "delay.mean"),
+    "loss": ("loss: the part of its column's range that a published value covers", "loss"),
+}
+_SHARES = ("p_kanon", "loss")
 _ENTROPIES = {"before": "entropy_before", "after": "entropy_after"}
 _BECAME = ("released", "aggregated", "suppressed", "late", "dead", "held")
+_MOST_BINS, _MOST_LABELS = 120, 8
+_MINUTE, _HOUR, _DAY = 60.0, 3600.0, 86400.0
+_STEPS = {
+    1.0: "a second",
+    10.0: "10 seconds",
+    _MINUTE: "a minute",
+    5 * _MINUTE: "5 minutes",
+    10 * _MINUTE: "10 minutes",
+    30 * _MINUTE: "half an hour",
+    _HOUR: "an hour",
+    3 * _HOUR: "3 hours",
+    6 * _HOUR: "6 hours",
+    _DAY: "a day",
+    7 * _DAY: "a week",
+    30 * _DAY: "30 days",
+}
+_FURTHEST = 4e9
 _STYLE = (
-    "body{font:15px/1.5 sans-serif;max-width:780px;margin:2em auto;padding:0 1em;color:#222}"
+    ":root{color-scheme:light dark}body{font:15px/1.5 sans-serif;max-width:780px;margin:2em auto;padding:0 1em;color:#222;background:#fff}"
+    "@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}}"
     "svg{width:100%;height:auto;margin:.4em 0 1em}h2{margin-top:2em}"
 )
 
 
-def stream_page(title: str, views: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
-    """Return the page; each view has what was measured of it at every commit, in order."""
-    parts = [f"<h1>{escape(title)}</h1><p>Each point is a commit of the stream; the axis counts the records that had come by then.</p>"]
+def stream_page(title: str, views: Mapping[str, Sequence[Point]]) -> str:
+    """Return the page; each view has what was measured of it over time, in order."""
+    parts = [f"<h1>{escape(title)}</h1>"]
     for name, points in views.items():
         parts.append(f"<h2>{escape(name or 'release')}</h2>")
         parts += _view(points) if points else ["<p>Nothing has been committed yet.</p>"]
@@ -37,48 +65,161 @@ def stream_page(title: str, views: Mapping[str, Sequence[Mapping[str, Any]]]) ->
     return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(parts)}</body></html>\n"
 
 
-def charts_of(points: Sequence[Mapping[str, Any]]) -> list[Chart]:
+def charts_of(points: Sequence[Point]) -> list[Chart]:
     """Return the charts of a view: those of which something was measured."""
-    axis = [float(point["records"]) for point in points]
-    found = [Chart("what became of records, by detail: records since the commit before", axis, _volumes(points), stacked=True)]
+    axis = _Axis.of(points)
+    found = [_volumes(points, axis)]
     for name, (title, key) in _LINES.items():
         values = [_number(point.get(key)) for point in points]
-        if any(math.isfinite(value) for value in values):
-            found.append(Chart(title, axis, {name: values}, most=1.0 if name in _SHARES else None))
+        if any(math.isfinite(value) and (value or name not in ("silent", "held")) for value in values):
+            found.append(axis.chart(title, {name: values}, most=1.0 if name in _SHARES else None))
+    for name, (title, key) in _MEANS.items():
+        values = _between([(_number(point.get("rows")), _number(point.get(key))) for point in points])
+        if any(math.isfinite(value) and (value or name == "loss") for value in values):
+            found.append(axis.chart(title, {name: values}, most=1.0 if name in _SHARES else None))
     entropies = {name: [_number(point.get(key)) for point in points] for name, key in _ENTROPIES.items()}
     if any(math.isfinite(value) for value in entropies["before"]):
-        found.append(Chart("entropy of what people show, in bits", axis, entropies))
+        found.insert(-1, axis.chart("entropy of what people show, in bits, without made-up records", entropies))
     return found
 
 
-def _view(points: Sequence[Mapping[str, Any]]) -> list[str]:
+@dataclass(frozen=True)
+class _Axis:
+    """What runs along the charts: seconds since 1970, or records."""
+
+    values: Sequence[float]
+    is_time: bool
+
+    @classmethod
+    def of(cls, points: Sequence[Point]) -> _Axis:
+        times = [_number(point.get("time")) for point in points]
+        known = [time for time in times if math.isfinite(time)]
+        if known and known[-1] > known[0] and all(0 <= time < _FURTHEST for time in known):
+            # before the first record that says a time there was none
+            for place in range(len(times)):
+                times[place] = times[place] if math.isfinite(times[place]) else times[place - 1] if place else known[0]
+            return cls(times, True)
+        return cls([float(point["records"]) for point in points], False)
+
+    @property
+    def along(self) -> str:
+        return "time of the stream, UTC" if self.is_time else "records that have come"
+
+    @property
+    def step(self) -> float:
+        """How long a bar of the volume is: round, and so long that there are not too many."""
+        least = (self.values[-1] - (self.values[0] if self.is_time else 0.0)) / _MOST_BINS
+        if self.is_time:
+            return next((step for step in _STEPS if step >= least), 30 * _DAY)
+        return max(1.0, _round(least))
+
+    @property
+    def per(self) -> str:
+        return _STEPS[self.step] if self.is_time else f"{self.step:,.0f} records"
+
+    def labels(self) -> dict[float, str]:
+        """Return what stands along the axis: days, or hours of a day, at round times."""
+        first, last = self.values[0], self.values[-1]
+        if not self.is_time:
+            step = _round((last - first) / _MOST_LABELS) or 1.0
+            return {step * place: f"{step * place:,.0f}" for place in range(math.ceil(first / step), math.floor(last / step) + 1)}
+        step = next((step for step in (*_STEPS, 90 * _DAY, 365 * _DAY) if step >= (last - first) / _MOST_LABELS), 365 * _DAY)
+        places = [step * place for place in range(math.ceil(first / step), math.floor(last / step) + 1)]
+        form = "%d %b" if step >= _DAY else "%d %b %H:%M" if last - first > _DAY else "%H:%M" if step >= _MINUTE else "%H:%M:%S"
+        return {place: f"{datetime.fromtimestamp(place, UTC):{form}}" for place in places} or {first: f"{datetime.fromtimestamp(first, UTC):%H:%M:%S}"}
+
+    def chart(self, title: str, series: Mapping[str, Sequence[float]], most: float | None = None) -> Chart:
+        return Chart(title, self.values, series, labels=self.labels(), most=most, along=self.along)
+
+
+def _view(points: Sequence[Point]) -> list[str]:
     last = points[-1]
     became = [(name, int(last.get(f"accounts.{name}", 0))) for name in _BECAME]
-    charts = [chart.svg() for chart in charts_of(points)]
+    charts = [chart.svg() for chart in charts_of(points)] if len(points) > 1 else ["<p>One point is no chart: look again when more has come.</p>"]
     keys = list(dict.fromkeys(key for point in points for key in point))
-    table = html_table([[_shown(point.get(key)) for key in keys] for point in points], keys)
-    return [html_table(became, ("records", "number")), *charts, html_folded("all numbers", table)]
+    table = html_table([[_shown(key, point.get(key)) for key in keys] for point in points], keys)
+    return [html_table(became, ("records", "number")), *_detail(last), *charts, html_folded(f"all numbers, {len(points):,} points", table)]
 
 
-def _volumes(points: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
-    """Return how many records left in which detail, and how many did not, between each commit and the one before."""
-    levels = sorted({key for point in points for key in point if key.startswith("by_level.")}, key=lambda key: int(key.rpartition(".")[2]))
-    names = {f"level {key.rpartition('.')[2]}": key for key in levels} or {"released": "accounts.released", "aggregated": "accounts.aggregated"}
+def _detail(last: Point) -> list[str]:
+    """Return in which detail records left, as a table, where there are several."""
+    shares = {key.rpartition(".")[2]: last[key] for key in last if key.startswith("shares.")}
+    return [html_table([(level_name(int(level)), f"{share:.1%}") for level, share in sorted(shares.items())], ("detail", "share"))] if shares else []
+
+
+def level_name(level: int) -> str:
+    """Return what a level of detail is called.
+
+    >>> level_name(0), level_name(2)
+    ('as it came', '2 levels up')
+    """
+    return "as it came" if not level else f"{level} level{'s' if level > 1 else ''} up"
+
+
+def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:
+    """Return how many records left in which detail, and how many did not, in stretches of the axis that are all alike."""
+    levels = sorted({int(key.rpartition(".")[2]) for point in points for key in point if key.startswith("by_level.")})
+    names = {level_name(level): f"by_level.{level}" for level in levels} or {"released": "accounts.released", "aggregated": "accounts.aggregated"}
     names |= {name: f"accounts.{name}" for name in ("suppressed", "late", "dead")}
-    found = {}
+    step = axis.step
+    first = math.floor(axis.values[0] / step) if axis.is_time else 0
+    edges = [step * place for place in range(first, math.ceil(axis.values[-1] / step) + 1)]
+    series = {}
     for name, key in names.items():
         totals = [_number(point.get(key, 0)) for point in points]
-        steps = [after - before for before, after in zip([0.0, *totals], totals, strict=False)]
+        reached = [_reached(edge, axis.values, totals, edges[0]) for edge in edges]
+        steps = [after - before for before, after in zip(reached, reached[1:], strict=False)]
         if any(steps):
-            found[name] = steps
+            series[name] = [value for each in steps for value in (each, each)]
+    # a bar for each stretch: it begins where the one before ends
+    corners = [edge for one, other in zip(edges, edges[1:], strict=False) for edge in (one, other)]
+    title = f"records in {axis.per}, by what became of them"
+    return Chart(title, corners, series, stacked=True, labels=axis.labels(), along=axis.along)
+
+
+def _reached(edge: float, axis: Sequence[float], totals: Sequence[float], begin: float) -> float:
+    """Return how many there were at a place of the axis, as if they had come evenly between two points."""
+    after = bisect_right(axis, edge)
+    if after == len(axis):
+        return totals[-1]
+    low, before = (axis[after - 1], totals[after - 1]) if after else (begin, 0.0)
+    part = (edge - low) / (axis[after] - low) if axis[after] > low else 1.0
+    return before + part * (totals[after] - before)
+
+
+def _between(points: Sequence[tuple[float, float]]) -> list[float]:
+    """Return the means of what came between points, of means over all up to each.
+
+    >>> _between([(10, 1.0), (20, 2.0), (20, 2.0)])
+    [1.0, 3.0, nan]
+    """
+    found, before, sum_before = [], 0.0, 0.0
+    for rows, mean in points:
+        total = rows * mean if math.isfinite(mean) else sum_before
+        found.append((total - sum_before) / (rows - before) if rows > before and math.isfinite(mean) else math.nan)
+        before, sum_before = rows, total
     return found
+
+
+def _round(value: float) -> float:
+    """Return the next round number.
+
+    >>> _round(730.0), _round(0.0)
+    (1000.0, 0.0)
+    """
+    if value <= 0:
+        return 0.0
+    size = 10.0 ** math.floor(math.log10(value))
+    return next(factor * size for factor in (1, 2, 5, 10) if factor * size >= value * 0.999)
 
 
 def _number(value: Any) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-def _shown(value: Any) -> object:
+def _shown(key: str, value: Any) -> object:
+    if key == "time" and isinstance(value, int | float) and 0 <= value < _FURTHEST:
+        return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M:%S}"
     if isinstance(value, float):
         return f"{value:.4g}" if math.isfinite(value) else ""
     return "" if value is None else value

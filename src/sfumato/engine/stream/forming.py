@@ -27,6 +27,11 @@ class Clock:
     latest: int = _LONG_AGO
     over: int = _LONG_AGO
 
+    @property
+    def time(self) -> int | None:
+        """The latest time seen; None where there was none."""
+        return self.latest if self.latest > _LONG_AGO else None
+
 
 @dataclass(frozen=True, eq=False)
 class Arrived:

@@ -55,6 +55,15 @@ class Segment:
     rows: int
 
 
+@dataclass(frozen=True)
+class Point:
+    """What was measured of a view when so many records had come."""
+
+    view: str
+    records: int
+    told: Mapping[str, Any]
+
+
 @dataclass(frozen=True, eq=False)
 class Commit:
     """What one transaction writes down. ``snapshots`` are the states of all views after the last piece, where they are to be kept."""
@@ -64,7 +73,7 @@ class Commit:
     accounts: Mapping[str, Accounts]
     segments: Mapping[str, Sequence[Segment]] = field(default_factory=dict)
     files: Mapping[str, int] = field(default_factory=dict)
-    measured: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    measured: Sequence[Point] = ()
     snapshots: Mapping[str, bytes] | None = None
 
 
@@ -163,8 +172,7 @@ class Journal:
                 rows = [(view, number + place, json.dumps(asdict(segment))) for place, segment in enumerate(segments, start=1)]
                 database.executemany("INSERT INTO segment VALUES (?, ?, ?)", rows)
             database.executemany("INSERT OR REPLACE INTO file VALUES (?, ?)", list(done.files.items()))
-            at = self.records
-            measured = [(view, at, json.dumps(told)) for view, told in done.measured.items()]
+            measured = [(point.view, point.records, json.dumps(point.told)) for point in done.measured]
             database.executemany("INSERT OR REPLACE INTO measured VALUES (?, ?, ?)", measured)
             if done.snapshots is not None:
                 kept = [(state, view) for view, state in done.snapshots.items()]

@@ -18,6 +18,7 @@ from sfumato.core.files import file_errors
 
 _RATE_OVER = 10.0
 _HEALTHY = 60.0
+_IN_LINE = {"delay.mean": "delay", "loss": "loss", "z": "z", "p_kanon": "p_kanon"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class StreamProgress:
         parts = [f"{self.records:,} records", f"{self.rate:,.0f}/s"]
         for name, view in self.views.items():
             told = [f"held {view.accounts.get('held', 0):,}"]
-            told += [f"{key} {view.measured[key]:.4g}" for key in ("delay", "loss", "z", "p_kanon") if key in view.measured]
+            told += [f"{name} {view.measured[key]:.4g}" for key, name in _IN_LINE.items() if key in view.measured]
+            told += [f"as it came {view.measured['shares.0']:.0%}"] if "shares.0" in view.measured else []
             parts.append(f"{name or 'release'}: {', '.join(told)}")
         return "  ".join(parts)
 

@@ -7,7 +7,6 @@ states that were last kept are restored, the pieces since are taken again, and w
 from __future__ import annotations
 
 import hashlib
-import math
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +23,8 @@ from sfumato.core.decoded import Decoded
 from sfumato.core.followed_files import Stretch
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream.endpoint import served
-from sfumato.engine.stream.journal import Commit, Journal, Piece
+from sfumato.engine.stream.history import History, told_of
+from sfumato.engine.stream.journal import Commit, Journal, Piece, Point
 from sfumato.engine.stream.letters import Letters
 from sfumato.engine.stream.outputs import Links, written
 from sfumato.engine.stream.progress import StreamProgress, ViewProgress
@@ -115,7 +115,7 @@ class _Stream:
         stack.callback(self._reading.close)
         self._batch = (loaded.policy.stream or StreamSettings()).batch
         self._number = 0
-        self._since = _Since()
+        self._since, self._history = _Since(), History()
         self._snapshot_at, self._snapshot_cost, self._bytes_since_snapshot = time.monotonic(), 0.0, 0
         self._looked = 0.0
         self.progress = StreamProgress(self._journal.records)
@@ -177,6 +177,7 @@ class _Stream:
         for name, view in self._views.items():
             for rows, unreadable in self._batches(decoded):
                 self._write(name, view, view.session.push(rows, unreadable), decoded)
+                self._history.look(name, view.session)
         piece = Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end)
         self._since.pieces.append(piece)
         self._taken.write(piece)
@@ -225,8 +226,10 @@ class _Stream:
         if wrong:
             raise SfumatoError("records are not accounted for", code="stream-accounts", hint="report it; nothing of this batch was published")
         snapshots = {name: view.session.snapshot() for name, view in self._views.items()} if snapshot else None
-        measured = {name: _told(view.session.measured()) for name, view in self._views.items()}
-        self._journal.commit(Commit(self._since.pieces, self._reading.position, accounts, segments, files, measured, snapshots))
+        now = max((view.session.time for view in self._views.values() if view.session.time is not None), default=None)
+        measured = {name: told_of(view.session, now) for name, view in self._views.items()}
+        points = [*self._history.taken(), *(Point(name, self._number, told) for name, told in measured.items())]
+        self._journal.commit(Commit(self._since.pieces, self._reading.position, accounts, segments, files, points, snapshots))
         for name, view in self._views.items():
             view.output.list(segments[name])
         if snapshots is not None:
@@ -253,18 +256,6 @@ class _Stream:
         if self._watch is not None and (always or now - self._looked > 0.5):
             self._looked = now
             self._watch(self.progress)
-
-
-def _told(measured: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is kept of measures over time: flat, what a search measures without its name before it, what is not a number as nothing."""
-    found: dict[str, Any] = {}
-    for name, value in measured.items():
-        if isinstance(value, Mapping):
-            inner = _told(value)
-            found |= inner if name == "search" else {f"{name}.{key}": each for key, each in inner.items()}
-        else:
-            found[str(name)] = None if isinstance(value, float) and not math.isfinite(value) else value
-    return found
 
 
 def _numbers(told: Mapping[str, Any]) -> dict[str, float]:

@@ -70,6 +70,11 @@ class Session:
         return self._state.next_number
 
     @property
+    def time(self) -> int | None:
+        """How far the stream's own time has come, in microseconds since 1970; None where nothing asks for it."""
+        return self._state.clock.time
+
+    @property
     def resolved(self) -> Resolved:
         """The policy of the view."""
         return self._resolved

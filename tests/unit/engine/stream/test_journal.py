@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.journal import Commit, Journal, Piece, Segment
+from sfumato.engine.stream.journal import Commit, Journal, Piece, Point, Segment
 from sfumato.errors import SfumatoError
 
 
@@ -31,7 +31,7 @@ def done(**further: object) -> Commit:
 
 def test_a_commit_is_there_after_the_next_start(tmp_path: Path, opened: Callable[..., Journal]) -> None:
     state = opened(tmp_path / "s", "policy")
-    state.commit(done(measured={"a": {"z": 3}}))
+    state.commit(done(measured=[Point("a", 3, {"z": 3})]))
     state.close()
     again = opened(tmp_path / "s", "policy")
     assert (again.records, again.position, again.pieces(), again.segments("a")) == (3, {"0": {"offset": 12}}, [PIECE], [SEGMENT])

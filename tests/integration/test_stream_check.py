@@ -1,0 +1,269 @@
+"""``sfumato stream check`` as a user calls it: a release is held against its source, and whatever somebody has changed in it is found."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sfumato
+from sfumato.engine.stream.running import Running, run_stream
+
+CANARY = "Qkxcanary"
+POLICY: dict[str, Any] = {
+    "source": "events.jsonl",
+    "subject": "pid",
+    "columns": {
+        "pid": {"role": "identifier"},
+        "at": {"role": "identifier", "type": "timestamp"},
+        "age": {"role": "quasi_identifier", "type": "integer"},
+        "zip": {"role": "quasi_identifier", "type": "text", "hierarchy": {"prefix": {}}},
+        "item": {"role": "identifier"},
+        "illness": {"role": "sensitive"},
+    },
+    "promises": [{"k_anonymity": {"k": 3}}, {"l_diversity": {"column": "illness", "l": 2}}],
+    "stream": {"state": "state", "batch": 50, "learn": 50},
+    "sink": "release.jsonl",
+}
+EVENTS = {
+    "columns": POLICY["columns"]
+    | {name: {"role": "identifier"} for name in ("age", "zip")}
+    | {"item": {"role": "other"}, "pid": {"role": "other", "accept": "singling_out"}},
+    "promises": [],
+}
+WAYS: dict[str, dict[str, Any]] = {
+    "windows": {"window": {"count": 40}, "promises": [*POLICY["promises"], {"t_closeness": {"column": "illness", "t": 0.6}}]},
+    "sessions": {"window": {"session": "30s", "column": "at"}},
+    "means": {"window": {"count": 40}, "algorithm": {"microaggregation": {"publish": "mean"}}},
+    "clusters": {"algorithm": {"castle": {"delta": 30}}, "promises": [*POLICY["promises"], {"t_closeness": {"column": "illness", "t": 0.6}}]},
+    "events": EVENTS | {"algorithm": {"z_anonymity": {"z": 4, "window": "30s", "time": "at", "path": "item", "noise": {"diffmax": 2}}}},
+    "everybody": EVENTS | {"algorithm": {"z_anonymity": {"z": 4, "window": "2m", "time": "at", "path": "item", "count": "all", "tuning": {"every": "1m"}}}},
+    "at once": {"columns": POLICY["columns"] | {name: {"role": "identifier"} for name in ("age", "zip")}, "promises": []},
+}
+
+
+def line(number: int) -> str:
+    chance = np.random.default_rng(number)
+    told = {
+        "pid": f"{CANARY} {int(chance.integers(40))}",
+        "at": f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z",
+        "age": int(chance.integers(20, 70)),
+        "zip": f"{int(chance.integers(10_000, 10_100))}",
+        "item": f"a.{int(chance.integers(10))}" if chance.random() < 0.8 else "e.f",
+        "illness": ("flu", "gout", "asthma")[int(chance.integers(3))],
+    }
+    return "no record\n" if number % 90 == 17 else json.dumps(told) + "\n"
+
+
+def ran(folder: Path, way: str, **further: Any) -> Path:
+    """Run a stream to its end, and return its policy."""
+    path = folder / "policy.yaml"
+    path.write_text(json.dumps(POLICY | WAYS[way] | further))
+    (folder / "events.jsonl").write_text("".join(map(line, range(400))))
+    run_stream(path, Running(once=True))
+    return path
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(text) for text in (folder / "release.jsonl").read_text().splitlines()]
+
+
+def rewrite(folder: Path, told: list[dict[str, Any]]) -> None:
+    """Write rows in place of those that were released, and say in all that is public that this is right."""
+    texts = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n" for row in told]
+    (folder / "release.jsonl").write_text("".join(texts))
+
+
+def broken(path: Path) -> set[str]:
+    found = sfumato.check_stream(path)
+    assert not found.holds
+    assert CANARY not in json.dumps(found.as_mapping())
+    return {each["promise"] for view in found.as_mapping()["views"].values() for each in view["broken"]}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("sink", ["release.jsonl", "release.csv", "release.parquet", "release.arrow"])
+def test_a_release_as_it_was_written_holds(tmp_path: Path, way: str, sink: str) -> None:
+    found = sfumato.check_stream(ran(tmp_path, way, sink=sink))
+    assert found.sentences() == []
+    assert found.holds
+    assert found.records == 400
+    assert found.rows[""] > 100
+
+
+def test_what_is_measured_is_what_the_rows_say(tmp_path: Path) -> None:
+    measured = sfumato.check_stream(ran(tmp_path, "windows")).views[""].measured
+    assert measured["people of a cluster"] >= 3
+    assert measured["values of illness"] >= 2
+    assert 0 < measured["distance of illness"] <= 0.6
+
+
+@pytest.mark.parametrize("way", ["windows", "clusters", "events", "at once"])
+def test_a_changed_value_is_found(tmp_path: Path, way: str) -> None:
+    path = ran(tmp_path, way)
+    told = rows(tmp_path)
+    told[7]["illness"] = "".join(reversed(told[7]["illness"]))
+    rewrite(tmp_path, told)
+    assert broken(path) == {"values"}
+
+
+@pytest.mark.parametrize("way", ["windows", "clusters", "events", "at once"])
+@pytest.mark.parametrize("change", ["removed", "doubled"])
+def test_a_row_that_was_removed_or_doubled_is_found(tmp_path: Path, way: str, change: str) -> None:
+    path = ran(tmp_path, way)
+    told = rows(tmp_path)
+    rewrite(tmp_path, told[:7] + told[8:] if change == "removed" else [*told[:8], *told[7:]])
+    assert "manifest" in broken(path)
+
+
+def test_two_rows_that_changed_places_are_found(tmp_path: Path) -> None:
+    path = ran(tmp_path, "windows")
+    told = rows(tmp_path)
+    other = next(place for place in range(1, 40) if {told[place]["age"], told[place]["zip"]}.isdisjoint({told[0]["age"], told[0]["zip"]}))
+    told[0], told[other] = told[other], told[0]
+    rewrite(tmp_path, told)
+    assert {"covers", "clusters"} <= broken(path)
+
+
+@pytest.mark.parametrize("way", ["windows", "clusters"])
+def test_a_cluster_that_was_split_below_k_is_found(tmp_path: Path, way: str) -> None:
+    path = ran(tmp_path, way)
+    told = rows(tmp_path)
+    place = next(place for place, row in enumerate(told) if row["age"].startswith("["))
+    low, _, high = told[place]["age"].strip("[]").partition(", ")
+    # it still covers its original, and one person now stands alone
+    told[place]["age"] = f"[{int(low) - 1}, {high}]" if len(str(int(low) - 1)) == len(low) else f"[{low}, {int(high) + 1}]"
+    rewrite(tmp_path, told)
+    assert broken(path) == {"clusters", "k_anonymity"}
+
+
+@pytest.mark.parametrize("way", ["windows", "clusters"])
+def test_a_value_outside_of_its_box_is_found(tmp_path: Path, way: str) -> None:
+    path = ran(tmp_path, way)
+    told = rows(tmp_path)
+    shown = next(row["age"] for row in told if row["age"].startswith("["))
+    for row in told:
+        if row["age"] == shown:
+            row["age"] = "[90, 99]"
+    rewrite(tmp_path, told)
+    assert broken(path) == {"covers"}
+
+
+def test_a_cluster_of_too_few_people_is_found_by_who_they_are(tmp_path: Path) -> None:
+    """The rows of a cluster look right: only the records tell that they are one person's."""
+    path = ran(tmp_path, "windows")
+    records = (tmp_path / "events.jsonl").read_text().splitlines()
+    links = np.fromfile(tmp_path / "state" / "links" / "release.rows", "<i8").reshape(-1, 2)
+    members = links[links[:, 1] == links[-1, 1], 0].tolist()
+    names = {json.loads(records[number])["pid"] for number in members}
+    for number in members:
+        told = json.loads(records[number])
+        # of the same length, so that the source is read as before
+        name = min(names, key=lambda each: abs(len(each) - len(told["pid"])))
+        records[number] = json.dumps(told | {"pid": name}).ljust(len(records[number]))
+    (tmp_path / "events.jsonl").write_text("".join(f"{text}\n" for text in records))
+    assert "k_anonymity" in broken(path)
+
+
+def made_up(folder: Path) -> int:
+    """Return the place of a made-up row."""
+    links = np.fromfile(folder / "state" / "links" / "release.rows", "<i8").reshape(-1, 2)
+    return int(np.flatnonzero(links[:, 0] < 0)[0])
+
+
+def test_a_record_made_up_for_somebody_who_never_showed_the_category_is_found(tmp_path: Path) -> None:
+    path = ran(tmp_path, "events")
+    told = rows(tmp_path)
+    place = made_up(tmp_path)
+    told[place]["pid"] = told[place]["pid"].replace("canary", "nobody")
+    rewrite(tmp_path, told)
+    found = sfumato.check_stream(path)
+    assert "a record was made up for somebody who has not shown its category" in {each.what for each in found.views[""].broken.values()}
+
+
+@pytest.mark.parametrize("way", ["events", "everybody"])
+def test_another_attribute_than_the_records_own_is_found(tmp_path: Path, way: str) -> None:
+    path = ran(tmp_path, way)
+    told = rows(tmp_path)
+    row = next(row for row in told if row["item"].startswith("a."))
+    row["item"] = "a.4" if row["item"] != "a.4" else "a.5"
+    rewrite(tmp_path, told)
+    assert broken(path) == {"z_anonymity"}
+
+
+@pytest.mark.parametrize("way", ["events", "everybody"])
+def test_an_attribute_that_too_few_people_had_shown_is_found(tmp_path: Path, way: str) -> None:
+    """What left looks right: only the records tell that all who showed it are one person."""
+    path = ran(tmp_path, way)
+    texts = (tmp_path / "events.jsonl").read_text()
+    # a file is known by its beginning, which stays
+    changed = re.sub(r"canary \d+", lambda found: f"canary {'1' * (len(found[0]) - 7)}", texts[1_000:])
+    (tmp_path / "events.jsonl").write_text(texts[:1_000] + changed)
+    found = sfumato.check_stream(path)
+    assert "a record is shared by too few people" in {each.what for each in found.views[""].broken.values()}
+
+
+def test_the_command_says_one_sentence_for_each_broken_promise_and_ends_with_4(tmp_path: Path, sfumato_command: Callable[..., Any]) -> None:
+    path = ran(tmp_path, "windows")
+    assert sfumato_command("stream", "check", path).stdout.endswith("holds     everything that was checked\n")
+    told = rows(tmp_path)
+    for row in told[:3]:
+        row["illness"] = "".join(reversed(row["illness"]))
+    rewrite(tmp_path, told)
+    ended = sfumato_command("stream", "check", path)
+    assert ended.returncode == 4
+    sentence = "broken    release: values: column illness: a kept value differs from its original, 3 times, first at row 0\n"
+    assert sentence in ended.stdout
+    assert ended.stderr.startswith("the release does not keep 1 promise [stream-broken]\n")
+    answer = sfumato_command("stream", "check", path, "--format", "json")
+    assert answer.returncode == 4
+    assert json.loads(answer.stdout)["views"][""]["broken"][0]["times"] == 3
+    assert CANARY not in ended.stdout + ended.stderr + answer.stdout + answer.stderr
+
+
+def test_what_nobody_can_check_any_more_is_said(tmp_path: Path) -> None:
+    path = ran(tmp_path, "windows")
+    (tmp_path / "events.jsonl").rename(tmp_path / "elsewhere.jsonl")
+    found = sfumato.check_stream(path)
+    assert found.holds
+    assert found.views[""].not_checked == ["rows whose records are no longer in the source", "rows: the records that they are of cannot be read"]
+    (tmp_path / "elsewhere.jsonl").rename(tmp_path / "events.jsonl")
+    (tmp_path / "state" / "links" / "release.rows").unlink()
+    found = sfumato.check_stream(path)
+    assert found.holds
+    assert found.views[""].not_checked == ["rows against records: the links have been deleted"]
+
+
+def test_a_stream_that_goes_on_is_checked_up_to_its_last_commit(tmp_path: Path) -> None:
+    path = ran(tmp_path, "windows")
+    with (tmp_path / "events.jsonl").open("a") as file:
+        file.write("".join(map(line, range(400, 430))))
+    run_stream(path, Running(once=True, at_end="keep"))
+    # as a process that was killed would leave it
+    with (tmp_path / "release.jsonl").open("a") as file:
+        file.write('{"age": "')
+    status = json.loads((tmp_path / "state" / "status.json").read_text())
+    (tmp_path / "state" / "status.json").write_text(json.dumps(status | {"state": "running"}))
+    found = sfumato.check_stream(path)
+    assert found.holds
+    assert found.records == 430
+
+
+def test_a_pipe_is_checked_by_what_its_spool_still_has(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(POLICY | WAYS["windows"] | {"source": {"standard_input": {"format": "json_lines"}}}))
+    (tmp_path / "came.jsonl").write_text("".join(map(line, range(400))))
+    with (tmp_path / "came.jsonl").open("rb") as pipe:
+        run_stream(path, Running(), pipe=pipe)
+    found = sfumato.check_stream(path)
+    assert found.holds
+    assert found.records == 400
+    assert found.views[""].not_checked == []
+    for file in (tmp_path / "state" / "spool").iterdir():
+        file.unlink()
+    assert sfumato.check_stream(path).views[""].not_checked[0] == "rows whose records are no longer in the source"
