@@ -6,10 +6,10 @@ import shutil
 import sys
 from pathlib import Path
 
+from shown import say, shown
+
 from sfumato.cli.run import run
 from sfumato.registry import find
-
-from shown import say, shown
 
 EXAMPLES = Path(__file__).parent
 DEMO = Path("demo")

@@ -8,10 +8,10 @@ import threading
 import time
 from pathlib import Path
 
+from shown import say, shown
+
 from sfumato.cli.stream import run
 from sfumato.registry import find
-
-from shown import say, shown
 
 EXAMPLES = Path(__file__).parent
 DEMO = Path("demo/stream")

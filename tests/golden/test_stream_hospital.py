@@ -92,3 +92,38 @@ def test_the_working_example_keeps_the_promises_of_the_document(promises: list[A
     assert isinstance(algorithm, dict) or session.accounts.released == 9
     if len(promises) > 1 and "l_diversity" in promises[1]:
         assert all(len({WORKING[number][3] for number in members}) >= 2 for members in classes.values())
+
+
+IN_EUROPE = {"Europe": ["EU", "UK"], "EU": ["Germany", "Spain"]} | {country: towns for country, towns in TREE.items() if country != "Europe"}
+K, L, T = {"k_anonymity": {"k": 3}}, {"l_diversity": {"column": "diagnosis", "l": 2}}, {"t_closeness": {"column": "diagnosis", "t": 0.223}}
+# the printed tables lose 0.483, 0.594 and 0.611; docs/benchmarks.md shows all of it
+LOSSES = {
+    ("mondrian", "k"): 0.438,
+    ("mondrian", "l"): 0.438,
+    ("mondrian", "t"): 0.648,
+    ("castle", "k"): 0.438,
+    ("castle", "l"): 0.797,
+    ("castle", "t"): 0.797,
+    ("microaggregation", "k"): 0.438,
+    ("microaggregation", "l"): 0.438,
+    ("microaggregation", "t"): 1.0,
+}
+
+
+@pytest.mark.parametrize(("search", "promised"), LOSSES)
+def test_the_loss_of_the_working_example_is_the_one_that_is_told(search: str, promised: str) -> None:
+    columns = {
+        "name": {"role": "identifier"},
+        "residency": {"role": "quasi_identifier", "hierarchy": {"taxonomy": {"tree": IN_EUROPE}}},
+        "age": {"role": "quasi_identifier"},
+        "diagnosis": {"role": "sensitive"},
+    }
+    promises = {"k": [K], "l": [K, L], "t": [K, L, T]}[promised]
+    way: dict[str, Any] = {"algorithm": {"castle": {"delta": 8, "beta": 3}}} if search == "castle" else {"algorithm": search, "window": {"count": 9}}
+    session = sfumato.stream({"subject": "name", "columns": columns, "promises": promises, **way}, secret=bytes(32))
+
+    session.push([dict(zip(columns, row, strict=True)) for row in WORKING])
+    session.flush()
+
+    assert session.accounts == Accounts(released=9)
+    assert session.measured()["loss"] == pytest.approx(LOSSES[search, promised], abs=5e-4)

@@ -42,7 +42,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "means": {"window": {"count": 40}, "algorithm": {"microaggregation": {"publish": "mean"}}},
     "clusters": {"algorithm": {"castle": {"delta": 30}}, "promises": [*POLICY["promises"], {"t_closeness": {"column": "illness", "t": 0.6}}]},
     "events": EVENTS | {"algorithm": {"z_anonymity": {"z": 4, "window": "30s", "time": "at", "path": "item", "noise": {"diffmax": 2}}}},
-    "everybody": EVENTS | {"algorithm": {"z_anonymity": {"z": 4, "window": "2m", "time": "at", "path": "item", "count": "all", "tuning": {"every": "1m"}}}},
+    "everybody": EVENTS
+    | {"algorithm": {"z_anonymity": {"z": 4, "window": "2m", "time": "at", "path": "item", "count": "all", "tuning": {"every": "1m"}}}},
     "at once": {"columns": POLICY["columns"] | {name: {"role": "identifier"} for name in ("age", "zip")}, "promises": []},
 }
 

@@ -17,6 +17,7 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
+    monkeypatch.syspath_prepend(EXAMPLES)
     specification.loader.exec_module(module)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "TABLES", {"hospital": 300})

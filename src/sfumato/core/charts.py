@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 WIDTH, HEIGHT = 720, 260
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 20, 50, 46
+_LEFT, _RIGHT, _BOTTOM = 64, 20, 46
+# below the title, and below the names of series where there are several
+_TOP, _TOP_WITH_NAMES = 30, 48
 # told apart by those who see few colours too (Okabe and Ito, 2008), on white and on black
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#f0e442")
 _MOST_POINTS = 600
@@ -36,7 +38,8 @@ class Chart:
         axis, series = _thinned(self.axis, self.series)
         drawn = _stacked(series) if self.stacked else series
         largest = max((value for values in drawn.values() for value in values if math.isfinite(value)), default=1.0)
-        place = _Place(axis, self.most if self.most is not None else _rounded_up(largest))
+        top = self.most if self.most is not None else _rounded_up(largest)
+        place = _Place(axis, top, _TOP_WITH_NAMES if len(drawn) > 1 else _TOP)
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(self.title)}" '
             'font-family="sans-serif" font-size="11" fill="currentColor">',
@@ -58,7 +61,9 @@ class Chart:
         for value in _ticks(place.top):
             y = place.y(value)
             found.append(f'<line x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" stroke-opacity="0.18"/>')
-            found.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill-opacity="0.75">{_number(value)}{html.escape(self.unit)}</text>')
+            found.append(
+                f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill-opacity="0.75">{_number(value)}{html.escape(self.unit)}</text>'
+            )
         bottom = HEIGHT - _BOTTOM
         for value, label in (self.labels or _axis_labels(axis)).items():
             x = place.x(value)
@@ -85,8 +90,8 @@ class Chart:
 class _Place:
     """Where values stand on the page."""
 
-    def __init__(self, axis: Sequence[float], top: float) -> None:
-        self.top = top
+    def __init__(self, axis: Sequence[float], top: float, margin: int) -> None:
+        self.top, self._height = top, HEIGHT - margin - _BOTTOM
         self._axis, self._first = axis, axis[0] if axis else 0.0
         self._span = (axis[-1] - self._first if axis else 0.0) or 1.0
 
@@ -94,7 +99,7 @@ class _Place:
         return _LEFT + (value - self._first) / self._span * (WIDTH - _LEFT - _RIGHT)
 
     def y(self, value: float) -> float:
-        return HEIGHT - _BOTTOM - min(value, self.top) / self.top * (HEIGHT - _TOP - _BOTTOM)
+        return HEIGHT - _BOTTOM - min(value, self.top) / self.top * self._height
 
     def line(self, values: Sequence[float]) -> str:
         found, open_ = [], False

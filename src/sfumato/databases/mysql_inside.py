@@ -16,7 +16,7 @@ from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Comp
 from sfumato.databases.left_copy import beginning_of, new_name
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import quoted, quoted_name, selected
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import TableColumn, TableName, numbered
 
 _DIGITS = 24
 _ASCII = f"CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
@@ -215,7 +215,7 @@ class MysqlInside:
         key = self._digest([self._part(column, expression) for column, expression in values])
         joined = self._layout.beside(self._published)
         shown = [selected(column, expression) for column, expression in values]
-        names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
+        names = numbered([column for column, _ in values])
         return self._connection.select(f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {key}", [*names, _rows()])
 
     @property

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
 from sfumato.databases.mysql import STAGING, MysqlConnection
 from sfumato.databases.mysql_types import quoted, quoted_name, selected, text_of
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import TableColumn, TableName, numbered
 from sfumato.errors import PromiseError, SfumatoError, UsageError
 
 _OLD = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
@@ -101,7 +101,7 @@ class MysqlLiveView:
         """Group the table by what a column is made of, and by what it becomes."""
         inputs = [(column, _of_source(column.name)) for column in shown.reads]
         values = [*inputs, (shown.column, self._value(shown))]
-        names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
+        names = numbered([column for column, _ in values])
         listed = ", ".join([*(selected(column, expression) for column, expression in values), "COUNT(*)"])
         query = f"SELECT {listed} FROM {quoted(self._source)} s GROUP BY SHA2({_joined(values)}, 256)"
         return self._connection.select(query, [*names, _ROWS])

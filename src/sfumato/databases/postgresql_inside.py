@@ -17,7 +17,7 @@ from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided
 from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import TableColumn, TableName, numbered
 
 _SETTINGS = (
     "work_mem = '128MB'",
@@ -261,7 +261,7 @@ class PostgresqlInside:
         values = [*inputs, (computed.column, _typed(computed.column, computed.sql(self._of_copy)))]
         shown = [bytewise(column, f"({expression})") for column, expression in values]
         query = f"SELECT {listed([*shown, 'count(*)'])} FROM {self._layout.beside(self._published)} GROUP BY {_first(len(shown))}"
-        names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
+        names = numbered([column for column, _ in values])
         return self._connection.select(query, [*names, _rows()])
 
     def values(self, staged: TableName, column: TableColumn) -> tuple[int, int]:

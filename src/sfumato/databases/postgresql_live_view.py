@@ -15,7 +15,7 @@ from sfumato.databases.live_view import MARK, Definition, ShownColumn
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_replacing import DEPENDENT
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import TableColumn, TableName, numbered
 from sfumato.errors import UsageError, suggestion
 
 _OLD = """
@@ -111,7 +111,7 @@ class PostgresqlLiveView:
         values = [*inputs, (shown.column, self._value(shown))]
         expressions = [bytewise(column, f"({expression})") for column, expression in values]
         places = ", ".join(str(place + 1) for place in range(len(values)))
-        names = [TableColumn(f"c{place}", column.called, column.kind, column.as_text) for place, (column, _) in enumerate(values)]
+        names = numbered([column for column, _ in values])
         query = f"SELECT {', '.join([*expressions, 'count(*)'])} FROM {quoted(self._source)} s GROUP BY {places}"
         return self._connection.select(query, [*names, _ROWS])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -67,3 +67,8 @@ class TableColumn:
     def field(self) -> pa.Field:
         """The column as a source describes it."""
         return pa.field(self.name, self.kind) if self.kind is not None else unreadable(self.name, f"values of type {self.called}")
+
+
+def numbered(columns: Iterable[TableColumn]) -> list[TableColumn]:
+    """Return columns as a query lists expressions of their types: by their places, as c0, c1 and so on."""
+    return [replace(column, name=f"c{place}") for place, column in enumerate(columns)]

@@ -45,8 +45,9 @@ class Found:
     """What is true of one cluster after one release.
 
     ``values`` is how many sensitive values it has, ``entropy`` their effective number, ``lead`` what the most frequent has over the rest beyond l - 1
-    (see ``lead``), and ``distances`` how far it is from the reference. ``uncovered`` counts by column values that do not cover those they were published
-    for, ``texts`` the different rows that it shows: more than one would tell its members apart, into parts of which the smallest has ``fewest`` people.
+    (see ``lead``), and ``distances`` how far it is from the reference. ``uncovered`` counts by column values that do not cover those they were
+    published for, ``texts`` the different rows that it shows: more than one would tell its members apart, into parts of which the smallest has
+    ``fewest`` people.
     """
 
     identity: int

@@ -11,17 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 from sfumato.core.charts import Chart
 from sfumato.core.html import html_folded, html_table
+from sfumato.errors import number_of
 
 Point = Mapping[str, Any]
 _LINES = {
     "z": ("z: how many people must share what is published", "z"),
     "p_kanon": ("p_kanon: share of people whose published attributes k people share; a measure, no promise", "p_kanon"),
     "residual": ("residual information: entropy after as a share of entropy before", "residual_information"),
-    "silent": ("people of whom nothing is published, in the window", "silent"),
+    "silent": ("people of whom nothing is published, in the window; fewer than z are not told", "silent"),
     "held": ("records held", "accounts.held"),
 }
 _MEANS = {
@@ -71,7 +73,8 @@ def charts_of(points: Sequence[Point]) -> list[Chart]:
     found = [_volumes(points, axis)]
     for name, (title, key) in _LINES.items():
         values = [_number(point.get(key)) for point in points]
-        if any(math.isfinite(value) and (value or name not in ("silent", "held")) for value in values):
+        known = [value for value in values if math.isfinite(value)]
+        if len(known) > 1 and (any(known) or name not in ("silent", "held")):
             found.append(axis.chart(title, {name: values}, most=1.0 if name in _SHARES else None))
     for name, (title, key) in _MEANS.items():
         values = _between([(_number(point.get("rows")), _number(point.get(key))) for point in points])
@@ -126,7 +129,7 @@ class _Axis:
         step = next((step for step in (*_STEPS, 90 * _DAY, 365 * _DAY) if step >= (last - first) / _MOST_LABELS), 365 * _DAY)
         places = [step * place for place in range(math.ceil(first / step), math.floor(last / step) + 1)]
         form = "%d %b" if step >= _DAY else "%d %b %H:%M" if last - first > _DAY else "%H:%M" if step >= _MINUTE else "%H:%M:%S"
-        return {place: f"{datetime.fromtimestamp(place, UTC):{form}}" for place in places} or {first: f"{datetime.fromtimestamp(first, UTC):%H:%M:%S}"}
+        return {place: f"{datetime.fromtimestamp(place, UTC):{form}}" for place in places or [first]}
 
     def chart(self, title: str, series: Mapping[str, Sequence[float]], most: float | None = None) -> Chart:
         return Chart(title, self.values, series, labels=self.labels(), most=most, along=self.along)
@@ -138,7 +141,7 @@ def _view(points: Sequence[Point]) -> list[str]:
     charts = [chart.svg() for chart in charts_of(points)] if len(points) > 1 else ["<p>One point is no chart: look again when more has come.</p>"]
     keys = list(dict.fromkeys(key for point in points for key in point))
     table = html_table([[_shown(key, point.get(key)) for key in keys] for point in points], keys)
-    return [html_table(became, ("records", "number")), *_detail(last), *charts, html_folded(f"all numbers, {len(points):,} points", table)]
+    return [html_table(became, ("records", "number")), *_detail(last), *charts, html_folded(f"all numbers, {number_of(len(points), 'point')}", table)]
 
 
 def _detail(last: Point) -> list[str]:
@@ -168,11 +171,11 @@ def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:
     for name, key in names.items():
         totals = [_number(point.get(key, 0)) for point in points]
         reached = [_reached(edge, axis.values, totals, edges[0]) for edge in edges]
-        steps = [after - before for before, after in zip(reached, reached[1:], strict=False)]
+        steps = [after - before for before, after in pairwise(reached)]
         if any(steps):
             series[name] = [value for each in steps for value in (each, each)]
     # a bar for each stretch: it begins where the one before ends
-    corners = [edge for one, other in zip(edges, edges[1:], strict=False) for edge in (one, other)]
+    corners = [edge for one, other in pairwise(edges) for edge in (one, other)]
     title = f"records in {axis.per}, by what became of them"
     return Chart(title, corners, series, stacked=True, labels=axis.labels(), along=axis.along)
 

@@ -100,7 +100,8 @@ class _View:
         return sum(segment.rows for segment in self.kept.segments(self.name))
 
     def check(self) -> None:
-        accounts, sink = self.kept.accounts(self.name), self.resolved.sink
+        accounts = self.kept.accounts(self.name)
+        sink: Any = self.resolved.sink
         if accounts.records != self.kept.records:
             self.findings.breaks("accounts", "records are not accounted for once each", "the last commit", accounts.records, self.kept.records)
         if sink is None or sink.component_name() not in _FILES:
@@ -118,10 +119,11 @@ class _View:
         """Go through rows beside records; without links, or without a source, as far as that goes."""
         came = RecordsAgain(self.resolved, self.name, self.kept)
         records = iter(came)
+        first = None
         try:
             first = next(records, None) if self.kept.length(TAKEN) else None
         except SfumatoError as error:
-            first = self._gone(error)
+            self._gone(error)
         plan = came.plan
         names = plan.plan.released if plan is not None else []
         released = ReleasedRows(self.resolved.sink, names)

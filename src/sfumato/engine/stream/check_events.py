@@ -34,11 +34,11 @@ class EventCheck:
 
     def __init__(self, plan: StreamPlan, findings: Findings, links: NDArray[np.int64], dead: NDArray[np.bool_]) -> None:
         self._plan, self._findings, self._links, self._dead = plan, findings, links, dead
-        self._search: Any = plan.resolved.algorithm
-        subject = plan.subject
+        search: Any = plan.resolved.algorithm
+        self._search, subject = search, plan.subject
         assert subject is not None  # noqa: S101 - events are counted by people, and the policy says whose they are
         self._subject = subject
-        self._named = self._search.noise is not None and self._is_named()
+        self._named = search.noise is not None and self._is_named()
         self._replay = replay_of(self._search, self._named)
         self._labels = self._labels_of()
         self._values = Values(plan, findings, besides=[subject])
@@ -181,9 +181,11 @@ class _Thresholds:
     """How many people were asked for, record by record: what the policy says, or what was written down where z follows the stream."""
 
     def __init__(self, search: Any) -> None:
-        self._search, self._newest = search, None
+        self._search = search
+        self._newest: int | None = None
         self.tuned: Iterator[Sequence[int]] | None = None
-        self._now, self._next = search.z, None
+        self._now: int = search.z
+        self._next: Sequence[float] | None = None
         self._hours = _hours(search.floors)
         self._zone = ZoneInfo(search.time_zone)
 
@@ -197,7 +199,7 @@ class _Thresholds:
             return max(int(self._search.z), floor)
         while self._next is None or self._next[0] <= number:
             if self._next is not None:
-                self._now = self._next[1]
+                self._now = int(self._next[1])
             self._next = next(self.tuned, (math.inf, self._now))
         least, most = max(self._search.tuning.z_min, floor), max(self._search.tuning.z_max, floor)
         if not least <= self._now <= most:

@@ -101,7 +101,8 @@ class RowCheck:
         if original in self._plan.resolved.policy.columns[name].missing:
             original = None
         if isinstance(published, tuple):
-            return original is None and published == (None, None) or covers_between(*published, original)
+            low, high = published
+            return covers_between(low, high, original)
         if self._shows_means and published and place_of(published) is not None:
             # a mean covers nobody: whether it lies among its people is looked at for the whole cluster
             return True
@@ -207,7 +208,7 @@ class Sensitive:
     def __init__(self, plan: StreamPlan, findings: Findings) -> None:
         self._plan, self._findings = plan, findings
         self.read = 0
-        ordered = {promise.column for promise in plan.resolved.promises if getattr(promise, "distance", None) == "ordered"}
+        ordered = {name for promise in plan.resolved.promises for name, scale in promise.scales.items() if scale == "ordered"}
         self._missing = {name: set(plan.resolved.policy.columns[name].missing) for name in plan.plan.watched}
         self._ladders = {name: plan.resolved.ladders[name] for name in plan.plan.watched if name in plan.resolved.ladders}
         self._leaves = {name: [str(leaf) for leaf in ladder.leaves.to_pylist()] for name, ladder in self._ladders.items()}

@@ -29,9 +29,9 @@ class History:
     _again: dict[str, float] = field(default_factory=dict)
 
     def look(self, view: str, session: Session) -> None:
-        """Measure a view, if ten minutes of the stream have gone by since the last time."""
+        """Measure a view, the first time and whenever ten minutes of the stream have gone by."""
         now = session.time
-        if now is None or now - self._time.setdefault(view, now) < _EVERY or time.monotonic() < self._again.get(view, 0.0):
+        if now is None or now - self._time.get(view, now - _EVERY) < _EVERY or time.monotonic() < self._again.get(view, 0.0):
             return
         began = time.monotonic()
         self.points.append(Point(view, session.next_number, told_of(session)))

@@ -34,7 +34,9 @@ class ReleasedRows:
     @property
     def manifest(self) -> Path:
         """Where the list of segments stands."""
-        return self.path.with_name(f"{self.path.name}.manifest.jsonl") if self._format in ("delimited", "json_lines") else self.path / "manifest.jsonl"
+        return (
+            self.path.with_name(f"{self.path.name}.manifest.jsonl") if self._format in ("delimited", "json_lines") else self.path / "manifest.jsonl"
+        )
 
     def rows(self, segment: Segment) -> list[Row]:
         """Return the rows of a segment; raise where they cannot be what was written there."""

@@ -1,0 +1,83 @@
+"""The page of a stream: along its own time where it has one, all numbers in it, and nothing that would have to be fetched."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from sfumato.reports.stream_page import charts_of, stream_page
+
+BEGIN = 1_767_225_600.0  # 2026-01-01
+HOUR = 3600.0
+
+
+def points(number: int, time: bool = True, **further: Any) -> list[dict[str, Any]]:
+    """Return what is measured as records come evenly, a thousand an hour."""
+    found = []
+    for place in range(1, number + 1):
+        told = {"records": 1000 * place, "rows": 900 * place, "accounts.released": 900 * place, "accounts.suppressed": 100 * place}
+        told |= {"by_level.0": 600 * place, "by_level.1": 300 * place, "z": 5 + place, "p_kanon": 0.5, "entropy_before": 8.0, "entropy_after": 6.0}
+        found.append(told | ({"time": BEGIN + HOUR * place} if time else {}) | {name: value(place) for name, value in further.items()})
+    return found
+
+
+def test_time_runs_along_all_charts_where_the_stream_has_one() -> None:
+    charts = charts_of(points(48))
+    assert {chart.along for chart in charts} == {"time of the stream, UTC"}
+    assert charts[0].labels[BEGIN + 12 * HOUR] == "01 Jan 12:00"
+    assert [chart.title.partition(":")[0] for chart in charts] == [
+        "records in half an hour, by what became of them",
+        "z",
+        "entropy of what people show, in bits, without made-up records",
+        "p_kanon",
+    ]
+
+
+def test_records_run_along_where_no_column_says_a_time() -> None:
+    charts = charts_of(points(20, time=False))
+    assert {chart.along for chart in charts} == {"records that have come"}
+    assert list(charts[1].labels.values())[:2] == ["5,000", "10,000"]
+
+
+@pytest.mark.parametrize("time", [True, False])
+def test_bars_add_up_to_what_became_of_all_records(time: bool) -> None:
+    volume = charts_of(points(30, time))[0]
+    assert {name: round(sum(values) / 2) for name, values in volume.series.items()} == {
+        "as it came": 18_000,
+        "1 level up": 9_000,
+        "suppressed": 3_000,
+    }
+
+
+def test_delay_and_loss_are_those_between_two_points() -> None:
+    charts = charts_of(points(4, **{"delay.mean": lambda place: (10.0, 20.0, 20.0, 40.0)[place - 1], "loss": lambda _: 0.25}))
+    delay, loss = (next(chart for chart in charts if chart.title.startswith(name)) for name in ("delay", "loss"))
+    assert list(delay.series["delay"]) == [10.0, 30.0, 20.0, 100.0]
+    assert list(loss.series["loss"]) == pytest.approx([0.25] * 4)
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_is_read_in_the_dark() -> None:
+    page = stream_page("a <stream>", {"one": points(5), "none": []})
+    assert "a &lt;stream&gt;" in page
+    assert page.count("<svg") == 4
+    assert "Nothing has been committed yet." in page
+    assert "prefers-color-scheme:dark" in page
+    assert set(re.findall(r"https?://[^\"' ]*", page)) == {"http://www.w3.org/2000/svg"}
+    assert "2026-01-01 05:00:00" in page
+
+
+def test_one_point_is_a_table_and_no_chart() -> None:
+    page = stream_page("t", {"": points(1)})
+    assert "<svg" not in page
+    assert "all numbers, 1 point<" in page
+
+
+def test_names_of_series_stand_below_the_title() -> None:
+    svg = charts_of(points(5))[0].svg()
+    title = re.search(r'y="(\d+)" font-size="13"', svg)
+    names = re.findall(r'<text x="(\d+)" y="34.5">', svg)
+    assert title is not None
+    assert int(title[1]) < 26
+    assert [int(x) for x in names] == sorted({int(x) for x in names})
