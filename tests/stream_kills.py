@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.engine.stream.check import check_stream
+
 PEOPLE = 400
 K = 3
 POLICY: dict[str, Any] = {
@@ -117,6 +119,7 @@ def check(folder: Path, number: int) -> None:
     for view in ("windows", "clusters"):
         _check_clusters(folder, view, status["views"][view]["accounts"])
     _check_manifests(folder)
+    assert check_stream(folder / "policy.yaml").sentences() == []
 
 
 def _check_plain(folder: Path, number: int) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import sfumato
+from sfumato.core.keys import new_key
 from sfumato.engine.stream.running import Running, run_stream
 
 CANARY = "Qkxcanary"
@@ -268,3 +269,72 @@ def test_a_pipe_is_checked_by_what_its_spool_still_has(tmp_path: Path) -> None:
     for file in (tmp_path / "state" / "spool").iterdir():
         file.unlink()
     assert sfumato.check_stream(path).views[""].not_checked[0] == "rows whose records are no longer in the source"
+
+
+TREE = {"all": ["mild", "severe"], "mild": ["flu", "cold"], "severe": ["gout", "asthma"]}
+RICH: dict[str, Any] = {
+    "source": "rich.csv",
+    "subject": "pid",
+    "columns": {
+        "pid": {"role": "identifier"},
+        "born": {"role": "quasi_identifier", "type": "date", "hierarchy": {"calendar": {}}},
+        "client": {"role": "quasi_identifier", "type": "ip", "hierarchy": {"network": {}}},
+        "pay": {"role": "quasi_identifier", "type": "decimal", "publish": "bounds", "missing": ["?"]},
+        "town": {
+            "role": "quasi_identifier",
+            "hierarchy": {"taxonomy": {"tree": {"land": ["north", "south"], "north": ["a", "b"], "south": ["c", "d"]}}},
+        },
+        "seen": {"role": "quasi_identifier", "type": "timestamp", "publish": "interval"},
+        "illness": {"role": "sensitive", "hierarchy": {"taxonomy": {"tree": TREE}}},
+        "grade": {"role": "sensitive", "type": "integer", "missing": ["?"]},
+        "note": {"role": "other", "mask": {"hash": {"key": "k"}}},
+        "ward": {"role": "other", "mask": {"shuffle": {}}},
+    },
+    "promises": [
+        {"k_anonymity": {"k": 3}},
+        {"l_diversity": {"column": "illness", "l": 1.5, "kind": "entropy"}},
+        {"t_closeness": {"column": "illness", "t": 0.7, "distance": "hierarchical"}},
+        {"t_closeness": {"column": "grade", "t": 0.7, "distance": "ordered"}},
+    ],
+    "keys": {"k": {"file": "key.txt"}},
+    "window": {"count": 60},
+    "stream": {"state": "state"},
+    "sink": "out.jsonl",
+}
+
+
+def rich(number: int) -> str:
+    chance = np.random.default_rng(number)
+
+    def one(values: str) -> str:
+        return values.split()[int(chance.integers(len(values.split())))]
+
+    fields = [
+        f"p{int(chance.integers(80))}",
+        f"19{int(chance.integers(60, 99))}-{int(chance.integers(1, 13)):02}-{int(chance.integers(1, 28)):02}",
+        f"10.{int(chance.integers(3))}.{int(chance.integers(9))}.{int(chance.integers(250))}",
+        "?" if number % 31 == 5 else f"{chance.uniform(1, 9):.2f}",
+        one("a b c d"),
+        f"2026-01-01T{int(chance.integers(24)):02}:{int(chance.integers(60)):02}:00Z",
+        one("flu cold gout asthma"),
+        "?" if number % 37 == 3 else str(int(chance.integers(1, 12))),
+        one("x y z"),
+        one("w1 w2"),
+    ]
+    return ",".join(fields) + "\n"
+
+
+@pytest.mark.parametrize("sink", ["out.jsonl", "out.csv", "out.parquet"])
+@pytest.mark.parametrize("further", [{}, {"algorithm": "microaggregation"}, {"algorithm": "datafly"}])
+def test_all_that_a_policy_can_say_of_columns_is_read_back(tmp_path: Path, sink: str, further: dict[str, Any]) -> None:
+    (tmp_path / "key.txt").write_text(new_key("k1"))
+    (tmp_path / "key.txt").chmod(0o600)
+    (tmp_path / "rich.csv").write_text(",".join(RICH["columns"]) + "\n" + "".join(map(rich, range(300))))
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(RICH | further | {"sink": sink}))
+    accounts = run_stream(path, Running(once=True)).views[""].accounts
+    found = sfumato.check_stream(path)
+    assert accounts["released"] > 200
+    assert found.sentences() == []
+    assert found.views[""].not_checked == ["column ward: its mask takes a group of rows together"]
+    assert {"distance of illness", "distance of grade"} <= found.views[""].measured.keys()

@@ -165,7 +165,7 @@ def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:
     names = {level_name(level): f"by_level.{level}" for level in levels} or {"released": "accounts.released", "aggregated": "accounts.aggregated"}
     names |= {name: f"accounts.{name}" for name in ("suppressed", "late", "dead")}
     step = axis.step
-    first = math.floor(axis.values[0] / step) if axis.is_time else 0
+    first = math.ceil(axis.values[0] / step) - 1 if axis.is_time else 0
     edges = [step * place for place in range(first, math.ceil(axis.values[-1] / step) + 1)]
     series = {}
     for name, key in names.items():

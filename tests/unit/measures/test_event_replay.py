@@ -118,3 +118,23 @@ def test_a_breach_says_numbers_and_no_values() -> None:
 
 def test_what_is_no_place_has_no_cell() -> None:
     assert cell_labels((float("nan"), 0.0), [1.0]) == cell_labels((91.0, 0.0), [1.0]) == []
+
+
+def test_entropy_after_may_be_above_the_one_before_where_an_attribute_leaves_on_two_levels() -> None:
+    session = search(3, count="all").start()
+    # six people show one of two things; of the one, which four show, the first two leave as its category and the others as itself
+    session.push(events(*[(0, person, "a.y") for person in (5, 6)], *[(1, person, "a.x") for person in range(4)]))
+    measured = session.measured()
+    assert (measured.people, measured.silent) == (6, 2)
+    assert measured.entropy_before == pytest.approx(0.918, abs=5e-4)
+    assert measured.entropy_after == pytest.approx(1.0)
+    assert measured.residual_information > 1
+
+
+def test_made_up_records_are_in_no_entropy() -> None:
+    given = events(*CROWD, (1, 0, "a.x"), (2, 1, "a.x"))
+    chosen = search(3, noise={"diffmax": 2}).start()
+    decided = chosen.push(given)
+    assert decided.is_fake.any()
+    assert chosen.measured().people == len({0, 1, 2, 3, 4})
+    assert chosen.measured().entropy_after <= chosen.measured().entropy_before

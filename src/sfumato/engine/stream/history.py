@@ -25,21 +25,30 @@ class History:
     """Gathers points until they are committed."""
 
     points: list[Point] = field(default_factory=list)
+    # how many records had come when, by the views that look at times
+    _came: list[tuple[int, int]] = field(default_factory=list)
     _time: dict[str, int] = field(default_factory=dict)
     _again: dict[str, float] = field(default_factory=dict)
 
     def look(self, view: str, session: Session) -> None:
-        """Measure a view, the first time and whenever ten minutes of the stream have gone by."""
+        """Measure a view, the first time and whenever ten minutes of the stream have gone by.
+
+        A view that looks at no time takes that of the others, which are to be looked at before it.
+        """
         now = session.time
+        if now is not None:
+            self._came.append((session.next_number, now))
+        else:
+            now = max((time for number, time in self._came if number <= session.next_number), default=None)
         if now is None or now - self._time.get(view, now - _EVERY) < _EVERY or time.monotonic() < self._again.get(view, 0.0):
             return
         began = time.monotonic()
-        self.points.append(Point(view, session.next_number, told_of(session)))
+        self.points.append(Point(view, session.next_number, told_of(session, now)))
         self._time[view], self._again[view] = now, time.monotonic() + _SHARE * (time.monotonic() - began)
 
     def taken(self) -> list[Point]:
         """Return what has been gathered, and begin anew."""
-        found, self.points = self.points, []
+        found, self.points, self._came = self.points, [], self._came[-1:]
         return found
 
 

@@ -174,7 +174,8 @@ class _Stream:
     def _push(self, stretch: Stretch) -> None:
         decoded = self._reading.decode(stretch)
         self._letters.poison(decoded, stretch.content, self._number)
-        for name, view in self._views.items():
+        # the time of the stream is known from the views that look at it, to the others too
+        for name, view in sorted(self._views.items(), key=lambda each: each[1].session.time is None):
             for rows, unreadable in self._batches(decoded):
                 self._write(name, view, view.session.push(rows, unreadable), decoded)
                 self._history.look(name, view.session)

@@ -1,0 +1,56 @@
+"""What is measured of a stream over time is taken by the stream's own time, and told of views that look at no time too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sfumato.engine.stream.report import measured_over_time
+from sfumato.engine.stream.running import Running, run_stream
+from sfumato.policy.load import load
+
+HOUR = 3600.0
+BEGIN = 1_767_225_600.0  # 2026-01-01
+
+
+def ran(folder: Path, hours: int) -> dict[str, list[dict[str, Any]]]:
+    """Run a stream of a record a minute through three views, one of which looks at no time, and return what was measured."""
+    columns = {"pid": {"role": "identifier"}, "at": {"role": "identifier", "type": "timestamp"}, "item": {"role": "sensitive"}}
+    policy = {
+        "source": "events.jsonl",
+        "subject": "pid",
+        "columns": columns,
+        "stream": {"state": "state", "batch": 20},
+        "views": {
+            "plain": {"sink": "plain.csv"},
+            "events": {"algorithm": {"z_anonymity": {"z": 3, "time": "at", "path": "item"}}, "sink": "events.csv"},
+        },
+    }
+    told = [
+        {"pid": number % 7, "at": f"2026-01-01T{number // 60:02}:{number % 60:02}:00Z", "item": ("a.b", "a.c")[number % 11 == 0]}
+        for number in range(60 * hours)
+    ]
+    (folder / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in told))
+    (folder / "policy.yaml").write_text(json.dumps(policy))
+    run_stream(folder / "policy.yaml", Running(once=True))
+    return measured_over_time(load(folder / "policy.yaml"))
+
+
+def test_a_stream_that_is_replayed_has_points_by_its_own_time(tmp_path: Path) -> None:
+    points = ran(tmp_path, 5)["events"]
+    assert len(points) > 3
+    assert [point["time"] for point in points] == sorted(BEGIN + 60 * (point["records"] - 1) for point in points)
+    assert points[-1]["time"] == BEGIN + 5 * HOUR - 60
+    assert {"shares.0", "by_level.0", "silent", "people", "p_kanon", "entropy_before", "entropy_after", "residual_information"} <= points[-1].keys()
+
+
+def test_a_view_that_looks_at_no_time_has_that_of_the_others(tmp_path: Path) -> None:
+    views = ran(tmp_path, 3)
+    assert all(BEGIN <= point["time"] <= BEGIN + 3 * HOUR for point in views["plain"])
+    assert views["plain"][-1]["time"] == views["events"][-1]["time"]
+
+
+def test_people_of_whom_nothing_is_published_are_not_told_where_they_are_fewer_than_z(tmp_path: Path) -> None:
+    silent = [point["silent"] for point in ran(tmp_path, 3)["events"]]
+    assert all(number is None or number == 0 or number >= 3 for number in silent)
