@@ -9,7 +9,7 @@ from html import escape
 
 WIDTH, HEIGHT = 400, 270
 LEFT, RIGHT, TOP, BOTTOM = 62, 16, 34, 44
-COLOURS = ("#2a78b8", "#d9742c", "#3f9b54", "#a254a8", "#8a7a1f", "#c0415a")
+COLOURS = ("#2a78b8", "#d9742c", "#3f9b54", "#a254a8", "#8a7a1f", "#c0415a", "#6b7480")
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 STYLE = """
 text { font: 12px sans-serif; fill: #222 } .title { font-weight: bold } .axis { stroke: #555 } .grid { stroke: #ddd }
@@ -20,13 +20,27 @@ path { fill: none; stroke-width: 2 }
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture: series by name, each a list of points; ``logarithmic`` says which axes grow by factors."""
+    """One picture: series by name, each a list of points; ``logarithmic`` says which axes grow by factors.
+
+    Where it is ``stacked`` series are bands, one upon the other; all have their points at the same places.
+    """
 
     title: str
     across: str
     series: dict[str, list[tuple[float, float]]]
     logarithmic: str = ""
     ticks: Sequence[float] = field(default_factory=tuple)
+    stacked: bool = False
+
+    def drawn(self) -> dict[str, list[tuple[float, float]]]:
+        """Return the series as they are drawn."""
+        if not self.stacked:
+            return self.series
+        found, below = {}, [0.0] * max(map(len, self.series.values()), default=0)
+        for name, series in self.series.items():
+            below = [under + y for under, (_, y) in zip(below, series, strict=True)]
+            found[name] = [(x, y) for (x, _), y in zip(series, below, strict=True)]
+        return found
 
 
 def draw(panels: Sequence[Panel], columns: int = 2) -> str:
@@ -48,7 +62,8 @@ def draw(panels: Sequence[Panel], columns: int = 2) -> str:
 
 
 def _panel(panel: Panel, names: Sequence[str]) -> str:
-    points = [point for series in panel.series.values() for point in series]
+    drawn = panel.drawn()
+    points = [point for series in drawn.values() for point in series]
     across = _Scale([x for x, _ in points], LEFT, WIDTH - RIGHT, "x" in panel.logarithmic, panel.ticks)
     up = _Scale([y for _, y in points], HEIGHT - BOTTOM, TOP, "y" in panel.logarithmic)
     parts = [f'<text class="title" x="{LEFT}" y="20">{escape(panel.title)}</text>']
@@ -62,8 +77,15 @@ def _panel(panel: Panel, names: Sequence[str]) -> str:
         parts.append(f'<text x="{x:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{_number(tick)}</text>')
     parts.append(f'<path class="axis" style="stroke-width: 1" d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}"/>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{escape(panel.across)}</text>')
-    for name, series in panel.series.items():
+    below: list[tuple[float, float]] = []
+    for name, series in drawn.items():
         place = names.index(name)
+        if panel.stacked:
+            edge = [*series, *reversed(below or [(x, 0.0) for x, _ in series])]
+            corners = "L".join(f"{across.at(x):.1f} {up.at(y):.1f}" for x, y in edge)
+            parts.append(f'<path d="M{corners}Z" style="fill: {COLOURS[place % len(COLOURS)]}; stroke: none"/>')
+            below = series
+            continue
         line = "L".join(f"{across.at(x):.1f} {up.at(y):.1f}" for x, y in series)
         if line:
             parts.append(f'<path d="M{line}" {_stroke(place)}/>')

@@ -244,7 +244,7 @@ def _by_level(stream: Stream, done: Run, title: str) -> Panel:
         for level in range(len(stream.levels)):
             series.setdefault(f"level {level}", []).append((hour, float(one.by_level.get(level, 0) - before.by_level.get(level, 0))))
         series.setdefault("not published", []).append((hour, float(one.suppressed - before.suppressed)))
-    return Panel(title, "hours", series)
+    return Panel(title, "hours", series, stacked=True)
 
 
 def main() -> None:
@@ -252,7 +252,11 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("--records", type=float, default=1.0, help="the share of each stream's records that is gone through")
     arguments.add_argument("--only-speed", action="store_true")
+    arguments.add_argument("--only-figures", action="store_true")
     given = arguments.parse_args()
+    if given.only_figures:
+        figures({stream: events_of(stream, int(stream.records * given.records)) for stream in STREAMS})
+        return
     lines = [*speed(1_000_000), peer(30_000)]
     print("\n".join(lines), flush=True)
     if given.only_speed:

@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 Tells = Callable[[str, str], bool | None]
 _ROOT = "*"
 _CLOCKS = ("%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
-_NETWORK_PARTS = 2
 
 
 def covers_text(published: str | None, original: str | None, tells: Tells | None = None) -> bool | None:

@@ -36,7 +36,7 @@ class RowCheck:
         self._wanted[numbers[(numbers >= 0) & (numbers < records)]] = True
         self._waiting: dict[int, _Record] = {}
         self._quasi = list(plan.plan.quasi_identifiers)
-        self._sensitive = Sensitive(plan, findings)
+        self._sensitive = Sensitive(plan)
         self._replay = ClusterReplay({name: partial(self._covers, name) for name in self._quasi}, self._sensitive.paths)
         self._tells = {name: _tells(plan, name) for name in self._quasi}
         identities, lasts = np.unique(links[::-1, 1], return_index=True)
@@ -205,8 +205,8 @@ class Values:
 class Sensitive:
     """The sensitive values of records as promises tell them apart, and how references that were written down are read."""
 
-    def __init__(self, plan: StreamPlan, findings: Findings) -> None:
-        self._plan, self._findings = plan, findings
+    def __init__(self, plan: StreamPlan) -> None:
+        self._plan = plan
         self.read = 0
         ordered = {name for promise in plan.resolved.promises for name, scale in promise.scales.items() if scale == "ordered"}
         self._missing = {name: set(plan.resolved.policy.columns[name].missing) for name in plan.plan.watched}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,12 +61,3 @@ class Findings:
             for each in self.broken.values()
         ]
         return {"broken": told, "not_checked": self.not_checked, "measured": self.measured}
-
-
-def accounts_of(told: Mapping[str, int]) -> str:
-    """Return accounts in words.
-
-    >>> accounts_of({"released": 3, "dead": 0, "late": 1})
-    '3 released, 1 late'
-    """
-    return ", ".join(f"{number:,} {name}" for name, number in told.items() if number or name == "released")
