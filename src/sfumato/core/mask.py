@@ -242,6 +242,31 @@ class OfDocuments(Protocol):
 
 
 @runtime_checkable
+class Unrepeatable(Protocol):
+    """A mask whose chance must not, or cannot, be made to come again."""
+
+    @property
+    def unrepeatable(self) -> str | None:
+        """Why, as a clause; None where settings make it a function of the row."""
+        ...
+
+
+@runtime_checkable
+class Decided(Mask, Protocol):
+    """A mask whose result is a function of other columns under a key, in place of the column's own value."""
+
+    @property
+    def domain(self) -> str | None:
+        """The pseudonym domain of the key."""
+        ...
+
+    @property
+    def decided_by(self) -> Sequence[str]:
+        """The columns whose values decide; none where the column's own does."""
+        ...
+
+
+@runtime_checkable
 class Cautious(Protocol):
     """A mask with settings that somebody who approves a release should know of."""
 

@@ -48,6 +48,11 @@ class DateShift(Operation):
     zero: Annotated[bool, Field(description="whether somebody's dates may stay where they are")] = False
 
     @property
+    def decided_by(self) -> Sequence[str]:
+        """What it reads decides."""
+        return self.reads
+
+    @property
     def reads(self) -> Sequence[str]:
         """The column that says whose date it is."""
         return (self.by,)

@@ -102,6 +102,11 @@ class Fake(ByChance):
         return None if self.kind in _MAYBE_NUMBERS else "text"
 
     @property
+    def decided_by(self) -> Sequence[str]:
+        """What it reads decides."""
+        return self.reads
+
+    @property
     def reads(self) -> Sequence[str]:
         """The columns whose values decide."""
         return tuple(self.by or ())

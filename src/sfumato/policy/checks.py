@@ -14,6 +14,7 @@ from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, suggestion
 from sfumato.policy.load import Loaded
 from sfumato.policy.mask_checks import mask_mistakes
+from sfumato.policy.mask_circles import mask_circles
 from sfumato.policy.model import Column
 from sfumato.policy.stream_checks import StreamChecks, is_stream
 
@@ -48,6 +49,7 @@ class Checks:
         self._keys()
         self._columns()
         self._mistakes += mask_mistakes(self._policy, self._masks, self._lines, self._unknown)
+        self._mistakes += mask_circles(self._masks, self._lines)
         self._promised_columns()
         self._roles()
         self._subject()
