@@ -56,15 +56,15 @@ def mistakes_of(
 ) -> list[Mistake]:
     """Return one mistake an error, with the key's name, and its line where the settings were written in a file.
 
-    ``hint_of`` says of a key and the value it was given what was probably meant. A key that is missing because it was misspelt is no second mistake,
-    nor is what is wrong with a whole because one of its parts, ``left_out``, was wrong before.
+    ``hint_of`` says of a key and the value it was given what was probably meant. A key that is missing because it was misspelt, or because it
+    was wrong before and ``left_out``, is no second mistake, nor is what is wrong with a whole because one of its parts was left out.
     """
     details = error.errors(include_url=False)
     misspelt = _misspelt(details, model)
     return [
         _mistake(detail, model, line_of, tuple(prefix), hint_of)
         for detail in details
-        if (detail["type"] != "missing" or tuple(detail["loc"]) not in misspelt) and not _holds(tuple(detail["loc"]), left_out)
+        if (detail["type"] != "missing" or tuple(detail["loc"]) not in {*misspelt, *left_out}) and not _holds(tuple(detail["loc"]), left_out)
     ]
 
 

@@ -20,6 +20,7 @@ from sfumato.engine.live_view import live_view_steps
 from sfumato.engine.plan import Plan, Plans
 from sfumato.engine.search_elsewhere import undivided
 from sfumato.errors import first_few
+from sfumato.policy.seed import FOR_TESTS
 from sfumato.sinks.live_view import LiveView
 from sfumato.sinks.sql import Sql
 
@@ -38,7 +39,8 @@ def explain(plan: Plan) -> list[str]:
         return live_view_steps(plan, plan.sink, [masked_step(plan, name) for name in plan.masked])
     policy, in_place = plan.resolved.policy, _in_place(plan)
     scan = plan.source.scan()
-    steps = [f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}."]
+    steps = [f"Mind that {FOR_TESTS}."] if policy.seed is not None else []
+    steps.append(f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}.")
     steps += [f"Mind that {words}." for words in plan.told]
     for name, form in policy.formats.items():
         written = form.form()

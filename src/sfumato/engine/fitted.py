@@ -32,6 +32,7 @@ from sfumato.engine.run import Timings, staged_views
 from sfumato.engine.verify import read_again, verify
 from sfumato.errors import DataError, PromiseError, UsageError
 from sfumato.policy.load import Loaded
+from sfumato.policy.seed import chance_of
 from sfumato.registry import find
 
 
@@ -83,8 +84,9 @@ def transform(fitted: Fitted, data: Any, suppress: bool) -> pa.Table:
     reading = read(plan.source, [*plan.quasi_identifiers, *plan.watched], _whose(plan), Quiet())
     if not reading.rows:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
-    class_of = Placing(fitted.masks.publications, fitted.recoding, fitted.combinations).classes_of(plan, reading, suppress)
-    table, given = _written(fitted, plan, class_of), class_of >= 0
+    with chance_of(plan.resolved.policy.seed, "transform"):
+        class_of = Placing(fitted.masks.publications, fitted.recoding, fitted.combinations).classes_of(plan, reading, suppress)
+        table, given = _written(fitted, plan, class_of), class_of >= 0
     ladders = sensitive_ladders(plan, lambda name: _dictionary(reading.columns[name]))
     while given.any():
         holds, broken = holding_rows(plan, ladders, reading, _text_classes(fitted, table, np.flatnonzero(given)), given)

@@ -29,8 +29,10 @@ from sfumato.engine.translated import missing_as_read, translated
 from sfumato.errors import Mistake, PolicyError, UsageError, suggestion
 from sfumato.policy.identity import own_domain
 from sfumato.policy.load import Loaded, load
+from sfumato.policy.mask_checks import WHICH_FIT
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
+from sfumato.policy.seed import seed_mistakes
 from sfumato.policy.stream_checks import is_stream
 from sfumato.policy.views import ResolvedViews, resolve_views
 from sfumato.registry import find
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from sfumato.core.rehearsal import Rehearsal
 
 _FEW = 50
-_TABLE = "sfumato components --kind masking --table says which operations fit which types, some of them with some settings only"
 _NESTED = "look at paths; others: remove, or others: keep, says what becomes of values that no path names"
 AnyPolicy = str | Path | Mapping[str, Any] | Policy | Loaded
 
@@ -195,6 +196,9 @@ def make_plans(policy: AnyPolicy, data: Any = None) -> Plans:
         return _plans_of_tables(resolved, data)
     first = next(iter(resolved.views.values()))
     origin = _source(first, data)
+    refused = list(seed_mistakes(origin, {}, False, first.lines, first.policy.seed is not None))
+    if refused:
+        raise PolicyError(refused, name=first.name)
     schema = origin.describe()
     source = translated(origin, schema, first)
     plans = {}
@@ -335,7 +339,7 @@ def refuse_misfits(plan: Plan) -> None:
         wrong = wrong or mask.window_misfit(types)
         if wrong is not None:
             path = ("columns", name, "mask")
-            hint = _TABLE if nested is None else _NESTED
+            hint = WHICH_FIT if nested is None else _NESTED
             mistakes.append(Mistake(key_text(path), wrong, "policy-mask-type", hint, plan.resolved.lines.at(path)))
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)

@@ -32,6 +32,7 @@ from sfumato.measures.information_loss import information_loss
 from sfumato.measures.reidentification import distinction, reidentification, separation
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.lint import SAYS_LITTLE
+from sfumato.policy.seed import FOR_TESTS
 from sfumato.sinks._in_place import NOTE as IN_PLACE
 from sfumato.sinks._in_place import InPlaceSink
 
@@ -212,7 +213,8 @@ def _nothing_left(plan: Plan, counted: Counted, name: str) -> str:
 
 
 def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
-    notes = [] if counted.rows else ["the source has no rows: an empty table was published"]
+    notes = [FOR_TESTS] if plan.resolved.policy.seed is not None else []
+    notes += [] if counted.rows else ["the source has no rows: an empty table was published"]
     notes += plan.told
     if not plan.resolved.promises:
         notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")

@@ -44,6 +44,7 @@ from sfumato.engine.verify import read_again, verify
 from sfumato.engine.verify_inside import verify_inside
 from sfumato.errors import Mistake, PolicyError, nothing_to_resume
 from sfumato.policy.load import load
+from sfumato.policy.seed import chance_of
 
 
 class Timings:
@@ -175,7 +176,7 @@ def staged_views(plans: Plans, workplace: Workplace, progress: Progress, timings
     finers: dict[str, Finer] = {}
     try:
         for name, plan in plans.views.items():
-            with in_view(name, plan.resolved.own, plan.resolved.part):
+            with in_view(name, plan.resolved.own, plan.resolved.part), chance_of(plan.resolved.policy.seed, f"view {name}"):
                 view = _stage_view(plan, attached, finers.get(plans.derived_from.get(name, "")), workplace, progress, Timings(timings.seconds))
             finers[name] = Finer(name, view.counted, view.recoding)
             yield view

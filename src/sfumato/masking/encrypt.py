@@ -32,6 +32,11 @@ class Encrypt(Sealed):
         reveals="The length of each value, and which key it needs.",
     )
 
+    @property
+    def unrepeatable(self) -> str:
+        """Two values under one nonce tell what they differ in, and let ciphertexts be forged."""
+        return "its nonces would come again for other values, which gives them away"
+
     def secret(self, key: bytes) -> bytes:
         """Return 256 bits."""
         return secret_of(key, "aes-256-gcm", 32)

@@ -64,6 +64,11 @@ class Expression(Operation):
         )
 
     @property
+    def unrepeatable(self) -> str | None:
+        """Chance and the clock within an expression are those of the database that computes it."""
+        return None if self.same_again else "what it gives may differ from run to run; say same_again: true where it does not"
+
+    @property
     def reads(self) -> Sequence[str]:
         """The other columns."""
         return self.columns

@@ -13,6 +13,7 @@ from sfumato.errors import Mistake
 from sfumato.policy.lint_together import averaged_out, beside_chance, is_noise, measured
 from sfumato.policy.model import Column
 from sfumato.policy.resolve import Resolved
+from sfumato.policy.seed import FOR_TESTS
 
 if TYPE_CHECKING:
     from sfumato.core.masked_column import MaskedColumn
@@ -73,8 +74,11 @@ SAYS_LITTLE = "distinct values are counted, most of which occur once: l of them 
 
 def lint(views: Mapping[str, Resolved], accepted: bool = True) -> list[Mistake]:
     """Return what to think about again, each once; on request without that of columns whose policy says that it is known, ``accept: warnings``."""
+    seeded = next((view for view in views.values() if view.policy.seed is not None), None)
+    told = [] if seeded is None else [Mistake("seed", FOR_TESTS, "lint-seed", "leave it out of what is published", seeded.lines.at(("seed",)))]
     found = [each for name, view in views.items() for each in _of_view(name, view)]
-    return list(dict.fromkeys(warning for columns, warning in (*found, *_between_views(views)) if accepted or not _accept(columns)))
+    told += [warning for columns, warning in (*found, *_between_views(views)) if accepted or not _accept(columns)]
+    return list(dict.fromkeys(told))
 
 
 def _accept(columns: Sequence[Column]) -> bool:

@@ -70,10 +70,13 @@ def validated(value: Any, lines: Lines, folder: Path | None, name: str) -> Loade
             return Loaded(Policy.model_validate(value), lines, folder, name, tuple(mistakes), frozenset(unknown))
         except ValidationError as error:
             mistakes += mistakes_of(error, Policy, lines.at, hint_of=meant, left_out=unknown)
+            wrong = [(tuple(detail["loc"]), detail["type"]) for detail in error.errors(include_input=False)]
+            # what needs a key that was wrong goes as a whole
+            gone = [place[:-1] if kind == "missing" and len(place) > 1 and place in unknown else place for place, kind in wrong]
             unknown |= spoilt(error, Policy)
             if () in unknown:
                 break
-            value = _without(value, [tuple(detail["loc"]) for detail in error.errors(include_input=False)])
+            value = _without(value, gone)
     raise PolicyError(mistakes, name=name)
 
 

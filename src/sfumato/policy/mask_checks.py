@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from sfumato.core.key_material import could_be_a_key, named
 from sfumato.core.keys import looks_like_a_key
 from sfumato.core.mask import Mask, Naming, Operation, Together
@@ -19,6 +21,7 @@ from sfumato.policy.model import Column, Policy
 if TYPE_CHECKING:
     from sfumato.core.masked_column import MaskedColumn
 
+WHICH_FIT = "sfumato components --kind masking --table says which operations fit which types, some of them with some settings only"
 _WITH_MASKS = ("when", "otherwise", "on_null", "on_invalid", "unique")
 
 
@@ -66,7 +69,7 @@ def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, Ma
         yield _Wrong(
             "mask", "drop removes the column, and nothing else can be asked of it", code="policy-mask-drop", hint="drop alone, or role: identifier"
         )
-    unfit = mask.misfit_of_made()
+    unfit = mask.misfit_of_made() or _misfit_of_declared(policy, name, mask)
     if unfit is not None:
         yield _Wrong("mask", unfit[0], code="policy-mask-type", hint=unfit[1])
     yield from _unreadable(mask)
@@ -109,6 +112,14 @@ def _of_column(policy: Policy, name: str, column: Column, masks: Mapping[str, Ma
             yield _Wrong("mask", words, code="policy-mask-promise", hint="another column, or none")
         yield from _telling(policy, name, mask, masks)
     yield from _promised(name, column, mask)
+
+
+def _misfit_of_declared(policy: Policy, name: str, mask: MaskedColumn) -> tuple[str, str] | None:
+    """Return why a mask does not fit the types that the policy itself declares, and what to try; of others only the source can tell."""
+    declared = policy.columns[name].type
+    wrong = None if declared is None else mask.misfit(pa.string(), declared)
+    wrong = wrong or mask.window_misfit({other: column.type for other, column in policy.columns.items()})
+    return None if wrong is None else (wrong, WHICH_FIT)
 
 
 def _telling(policy: Policy, name: str, mask: MaskedColumn, masks: Mapping[str, MaskedColumn | None]) -> Iterator[_Wrong]:

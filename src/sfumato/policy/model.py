@@ -16,6 +16,7 @@ from sfumato.core.publication import Style
 from sfumato.core.settings import Settings
 from sfumato.core.written_forms import WrittenForm
 from sfumato.databases.key_servers import PolicyKey
+from sfumato.policy.seed import Seed
 from sfumato.policy.windows import StreamSettings, Window
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "other"]
@@ -233,6 +234,7 @@ class Policy(Settings):
     tables: Annotated[dict[str, Table], Field(description="several tables of one database, published together; in place of columns")] = {}
     window: Annotated[Window | None, Field(description="the stretch of a stream that is anonymised together")] = None
     stream: Annotated[StreamSettings | None, Field(description="how a stream is taken; a policy that has it is one of a stream")] = None
+    seed: Annotated[Seed | None, Field(description="what all chance comes from, for tests alone: two runs give the same bytes")] = None
 
     @model_validator(mode="before")
     @classmethod

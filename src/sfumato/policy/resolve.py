@@ -24,7 +24,9 @@ from sfumato.policy.lines import Lines
 from sfumato.policy.load import Loaded
 from sfumato.policy.model import Column, Component, Policy
 from sfumato.policy.own_files import own_files
+from sfumato.policy.seed import seed_mistakes
 from sfumato.policy.slips import meant_by
+from sfumato.policy.stream_checks import is_stream
 from sfumato.registry import find
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ def resolve(loaded: Loaded, needs: Sequence[str] = ()) -> Resolved:
     ladders, broken = read_ladders(loaded, hierarchies)
     finder.mistakes += broken
     finder.mistakes += own_files(loaded, source, sink, hierarchies, masks)
+    finder.mistakes += seed_mistakes(source, masks, is_stream(policy), loaded.lines, policy.seed is not None)
     Checks(loaded, promises, masks, finder.mistakes, algorithm).run(needs)
     if finder.mistakes:
         raise PolicyError(finder.mistakes, name=loaded.name)

@@ -47,6 +47,8 @@ def meant(path: Place, given: Any) -> str | None:
     key = next((step for step in reversed(path) if isinstance(step, str)), "")
     if key == "level":
         return f"level: {{minimum: {given}}}" if type(given) is int else None
+    if path == ("seed",):
+        return f"seed: {{for_tests: {given}}}, where the release is for tests and may protect nobody" if type(given) is int else None
     if key == "suppression_limit":
         return _limit(given)
     if path[-1:] == ("promises",):

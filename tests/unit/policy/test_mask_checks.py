@@ -141,3 +141,26 @@ def test_numbers_of_a_constant_that_is_none_are_refused_with_the_policy(mask: An
 @pytest.mark.parametrize("first", [{"hash": {"key": "main", "output": "integer"}}, {"constant": {"value": "5"}}, {"shorten": {"length": 2}}])
 def test_a_mask_of_numbers_may_follow_one_that_could_make_them(first: Any) -> None:
     assert told({"pay": {"role": "other", "mask": [first, {"round_number": {"base": 10}}]}}, keys={"main": {"environment": "KEY"}}, **PROMISED) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"type": "text", "mask": {"round_number": {"base": 5}}}, "round_number takes integer or decimal, and the column is of type text"),
+        ({"type": "date", "mask": ["keep", {"noise": {"amount": 5}}]}, "noise takes integer or decimal, and the column is of type date"),
+        ({"type": "integer", "mask": {"date_jitter": {"days": 5}}}, "date_jitter takes date or timestamp, and the column is of type integer"),
+    ],
+)
+def test_a_mask_that_does_not_fit_the_declared_type_is_refused_with_the_policy(entry: Any, words: str) -> None:
+    assert told({"pay": {"role": "other", **entry}}, **PROMISED) == [
+        f"columns.pay.mask: {words} [policy-mask-type]\n"
+        "  try: sfumato components --kind masking --table says which operations fit which types, some of them with some settings only"
+    ]
+
+
+def test_a_mask_of_a_column_whose_type_nobody_declares_is_for_the_plan_to_refuse() -> None:
+    assert told({"pay": {"role": "other", "mask": {"round_number": {"base": 5}}}}, **PROMISED) == []
+
+
+def test_a_key_that_is_wrong_is_one_mistake() -> None:
+    assert told({}, formats={"age": {"pattern": 5}}, **PROMISED) == ["formats.age.pattern: must be text [policy-value]"]
