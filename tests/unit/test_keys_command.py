@@ -149,7 +149,7 @@ def test_a_damaged_or_open_key_file_is_not_added_to_and_not_told(say: Say, tmp_p
     path.write_text(content)
     path.chmod(mode)
     status, printed, error = say("keys", "add", path)
-    assert (status, printed) == (2, "")
+    assert (status, printed) == (5, "")
     assert f"[{code}]" in error
     assert "canary" not in error
     assert "AAAA" not in error
@@ -175,11 +175,11 @@ def test_the_name_of_a_file_that_could_be_a_key_is_not_printed(say: Say, tmp_pat
     ("content", "mode", "status", "error"),
     [
         (None, 0o600, 5, "main.key is not there [file-missing]"),
-        ("k1:AAAAcanaryAA\n", 0o600, 2, "key main: the key on line 1 has 9 bytes, and 32 are needed [key-short]"),
-        ("canary\n", 0o600, 2, "key main: line 1 is not of the form id:base64 [key-unreadable]"),
-        (f"k1:{'A' * 43}=\n", 0o604, 2, "key main: others may read "),
-        (f"k1:{'A' * 43}=\n", 0o620, 2, "key main: others may write "),
-        (f"k1:{'A' * 43}=\n", 0o666, 2, "key main: others may read and write "),
+        ("k1:AAAAcanaryAA\n", 0o600, 5, "key main: the key on line 1 has 9 bytes, and 32 are needed [key-short]"),
+        ("canary\n", 0o600, 5, "key main: line 1 is not of the form id:base64 [key-unreadable]"),
+        (f"k1:{'A' * 43}=\n", 0o604, 5, "key main: others may read "),
+        (f"k1:{'A' * 43}=\n", 0o620, 5, "key main: others may write "),
+        (f"k1:{'A' * 43}=\n", 0o666, 5, "key main: others may read and write "),
     ],
 )
 def test_a_run_without_a_good_key_publishes_nothing(

@@ -28,7 +28,7 @@ from pydantic import Field, field_validator, model_validator
 from sfumato.core.files import file_errors, others_may
 from sfumato.core.key_material import could_be_a_key, named
 from sfumato.core.settings import Settings
-from sfumato.errors import UnreachableError, UsageError, number_of, suggestion
+from sfumato.errors import UnreachableError, number_of, suggestion
 
 BYTES = 32
 _LARGEST = 1 << 16
@@ -131,7 +131,7 @@ class Keys:
             if key.id == wanted:
                 return key
         known = ", ".join(key.id for key in self.every(name))
-        raise UsageError(
+        raise UnreachableError(
             f"key {name}: there is none with the id {named(wanted, 'that is asked for')}, only {known}",
             code="key-id",
             hint="add the older key below the current one",
@@ -188,13 +188,13 @@ def parse_keys(text: str, name: str) -> tuple[Key, ...]:
         if found is None or secret is None:
             raise _unreadable(name, f"line {number} is not of the form id:base64")
         if len(secret) < BYTES:
-            raise UsageError(
+            raise UnreachableError(
                 f"key {name}: the key on line {number} has {number_of(len(secret), 'byte')}, and {BYTES} are needed",
                 code="key-short",
                 hint="make one with: sfumato keys new",
             )
         if len(set(secret)) == 1:
-            raise UsageError(
+            raise UnreachableError(
                 f"key {name}: the key on line {number} is one byte again and again, which anybody could guess",
                 code="key-weak",
                 hint="make one with: sfumato keys new",
@@ -223,10 +223,14 @@ def _private_text(path: str, name: str) -> str:
     with file_errors(shown), os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise UsageError(f"key {name}: {shown} is no regular file", code="key-file", hint="a file, or command: [cat, ...] where it is a pipe")
+            raise UnreachableError(
+                f"key {name}: {shown} is no regular file", code="key-file", hint="a file, or command: [cat, ...] where it is a pipe"
+            )
         others = others_may(status)
         if others is not None:
-            raise UsageError(f"key {name}: others may {others} {shown}", code="key-permission", hint=f"chmod 600 {path if shown == path else '...'}")
+            raise UnreachableError(
+                f"key {name}: others may {others} {shown}", code="key-permission", hint=f"chmod 600 {path if shown == path else '...'}"
+            )
         return _short_enough(file.read(_READ), name)
 
 
@@ -301,5 +305,5 @@ def _missing(name: str, words: str, hint: str) -> UnreachableError:
     return UnreachableError(f"key {name}: {words}", code="key-missing", hint=hint)
 
 
-def _unreadable(name: str, words: str) -> UsageError:
-    return UsageError(f"key {name}: {words}", code="key-unreadable", hint="make one with: sfumato keys new")
+def _unreadable(name: str, words: str) -> UnreachableError:
+    return UnreachableError(f"key {name}: {words}", code="key-unreadable", hint="make one with: sfumato keys new")

@@ -58,6 +58,7 @@ OnInvalid = Literal["error", "remove"]
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
 _LOOKED_AT = 4096
+_ALIKE = ("constant", "drop", "empty", "entity_tag")
 _Watch = Callable[[Sequence[Mask], int, pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
 
 
@@ -166,6 +167,11 @@ class MaskedColumn:
         hidden = all(any(step.card.of_groups and self.column not in step.reads for step in steps) for steps in self.branches)
         asked = self.when is not None and self.column in self.when.reads
         return frozenset([*self.reads, *([self.column] if asked or not hidden else [])])
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether all rows become alike: a prefix of somebody's number would still show which rows are theirs."""
+        return any(step.component_name() in _ALIKE for step in self.steps) and self.when is None
 
     @property
     def added_up(self) -> frozenset[str]:

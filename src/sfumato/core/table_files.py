@@ -63,7 +63,9 @@ class TableFiles(Settings):
         first, *others = self.parts()
         expected = first.file_schema()
         for part in others:
-            part.refuse_other_columns(first, expected, part.file_schema())
+            found = part.file_schema()
+            part.refuse_other_columns(first, expected, found)
+            expected = pa.schema([found.field(field.name) if pa.types.is_string(field.type) else field for field in expected])
         return expected
 
     def state(self) -> str:
@@ -95,16 +97,29 @@ class TableFiles(Settings):
         """Read some columns, file by file in the order of their names."""
         before = self.state()
         # looked at before the first row: a file that does not fit must not be met in the middle
-        if is_several(self.path):
-            self.describe()
+        schema = self.describe() if is_several(self.path) else None
         for part in self.parts():
-            yield from part.file_batches(columns, coded)
+            for batch in part.file_batches(columns, coded):
+                yield batch if schema is None else _widened(batch, schema)
         if self.state() != before:
             raise source_changed(self.path)
 
 
 def _type_of(field: pa.Field) -> pa.DataType:
-    return nested_type(field) or field.type
+    """Return the type by which files are compared: texts of both widths are texts."""
+    return nested_type(field) or (pa.string() if pa.types.is_large_string(field.type) else field.type)
+
+
+def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows of one file with their texts as wide as those of all files together."""
+    columns = [_wide(batch.column(name)) if pa.types.is_large_string(schema.field(name).type) else batch.column(name) for name in batch.schema.names]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names) if columns else batch
+
+
+def _wide(column: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
+    return column.cast(pa.large_string())
 
 
 def refuse_other_names(path: str, first: str, expected: pa.Schema, found: pa.Schema) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sfumato.core.files import file_errors, others_may
 from sfumato.core.rehearsal import Rehearsal, RehearsedNamespace
 from sfumato.core.vault_namespace import Namespace, Numbering, OpenVault, TokenRange, VaultKey, damaged, shown_path
-from sfumato.errors import UnreachableError, UsageError
+from sfumato.errors import UnreachableError
 
 _MARK = 0x5346554D
 _VERSION = 3
@@ -121,12 +121,12 @@ class Vault:
         status = self._path.stat()
         # a folder has other permissions than files, and a pipe would be waited for
         if not stat.S_ISREG(status.st_mode):
-            raise UsageError(
+            raise UnreachableError(
                 f"the vault {self._shown} is no regular file", code="vault-file", hint="name a file: a new one is made where there is none"
             )
         others = others_may(status)
         if others is not None:
-            raise UsageError(f"others may {others} the vault {self._shown}", code="vault-permission", hint=f"chmod 600 {self._shown}")
+            raise UnreachableError(f"others may {others} the vault {self._shown}", code="vault-permission", hint=f"chmod 600 {self._shown}")
 
     def _refuse_damage(self, connection: sqlite3.Connection) -> None:
         (mark,), (version,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version"))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sfumato.core.ff1 import FF1
 from sfumato.core.key_material import named
 from sfumato.core.vault_marks import RowMarks
-from sfumato.errors import DataError, UnreachableError, UsageError
+from sfumato.errors import DataError, UnreachableError
 
 _FEWEST_BITS = 8
 _SECRET_BYTES = 32
@@ -157,13 +157,13 @@ class Namespace(Numbering):
             raise other_range(path, name, TokenRange(start, step, size, secret is None))
         if begun_under != (key.id if key is not None else None):
             was = f"under the key {begun_under}" if begun_under else "without a key"
-            raise UsageError(
+            raise UnreachableError(
                 f"the vault {shown_path(path)} was begun for {_shown_name(name)} {was}",
                 code="vault-key",
                 hint="the same key as before, or another namespace",
             )
         if key is not None and check != key.check:
-            raise UsageError(
+            raise UnreachableError(
                 f"the vault {shown_path(path)} was begun for {_shown_name(name)} under another key of the id {key.id}",
                 code="vault-key",
                 hint="the very key as before; keys of one id must be one key",
@@ -249,9 +249,9 @@ def damaged(path: Path) -> UnreachableError:
     return UnreachableError(f"{shown_path(path)} is damaged or no vault", code="vault-damaged", hint="put the last good copy in its place")
 
 
-def other_range(path: Path, name: str, begun: TokenRange) -> UsageError:
+def other_range(path: Path, name: str, begun: TokenRange) -> UnreachableError:
     """Return the error for a namespace that was begun with other tokens."""
-    return UsageError(
+    return UnreachableError(
         f"the vault {shown_path(path)} has other tokens for {_shown_name(name)}: "
         f"{begun.size} from {begun.start} on, {'in order' if begun.ordered else 'at random'}",
         code="vault-range",

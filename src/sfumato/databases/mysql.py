@@ -337,7 +337,7 @@ class MysqlConnection:
             self.do("SET SESSION sql_log_bin = 0")
         except SfumatoError:
             words = f"{self._address.shown} would write the key to its binary log, whose format is {text_of(form)}"
-            raise UsageError(words, code="key-logged", hint="binlog_format = ROW on the server, or no servers: beside the key") from None
+            raise UnreachableError(words, code="key-logged", hint="binlog_format = ROW on the server, or no servers: beside the key") from None
         try:
             yield
         finally:

@@ -15,8 +15,9 @@ from sfumato.core.entities import Kind, entities_in
 from sfumato.core.interfaces import BegunSource, Source
 from sfumato.core.nested_types import is_readable, nested_type
 from sfumato.engine.plan import Plan
-from sfumato.errors import DataError
+from sfumato.errors import DataError, first_few
 
+_ROWS = "as it is, promises count rows and not people"
 _LOOKED_AT = 20_000
 _DISTINCT = 500
 _MANY, _DIFFERENT = 1 / 3, 1 / 10
@@ -51,10 +52,10 @@ def first_rows_notes(plans: Sequence[Plan]) -> dict[str, list[str]]:
     unsaid = {plan.view: _unsaid(plan) for plan in plans if plan.resolved.promises}
     shown = {plan.view: _shown(plan) for plan in plans if plan.resolved.promises}
     looked_at = _Looked(plans[0].source, [name for names in unsaid.values() for name in names], [name for names in shown.values() for name in names])
-    return {
-        view: [*(_several(name) for name in unsaid[view] if looked_at.are_several(name)), *filter(None, map(looked_at.says_who, shown[view]))]
-        for view in unsaid
+    several = {
+        plan.view: _several(plan, [name for name in unsaid[plan.view] if looked_at.are_several(name)]) for plan in plans if plan.view in unsaid
     }
+    return {view: [*notes, *filter(None, map(looked_at.says_who, shown[view]))] for view, notes in several.items()}
 
 
 def _unsaid(plan: Plan) -> list[str]:
@@ -72,11 +73,18 @@ def _plain(plan: Plan) -> set[str]:
     return {field.name for field in plan.schema if is_readable(field) and nested_type(field) is None}
 
 
-def _several(name: str) -> str:
-    return (
-        f"many values of the identifier {name} stand in several rows: if it says whose they are, say subject: {name}; "
-        "as it is, promises count rows and not people"
-    )
+def _several(plan: Plan, found: Sequence[str]) -> list[str]:
+    """Return a note on each identifier that may say whose rows they are, and one on all of those together that the policy never named."""
+    unnamed = [name for name in found if name in plan.unnamed]
+    notes = [
+        f"many values of the identifier {name} stand in several rows: if it says whose they are, say subject: {name}; {_ROWS}"
+        for name in found
+        if name not in unnamed or len(unnamed) == 1
+    ]
+    if len(unnamed) > 1:
+        words = f"of {len(unnamed)} columns that the policy does not name many values stand in several rows ({first_few(unnamed)})"
+        notes.append(f"{words}: if one of them says whose they are, name it and say subject; {_ROWS}")
+    return notes
 
 
 class _Looked:

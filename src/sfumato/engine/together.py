@@ -294,7 +294,14 @@ def _learns_more(views: Sequence[Seen], readers: Sequence[str], found: Mapping[s
     )
 
 
+def _is_told(plan: Plan, name: str) -> bool:
+    """Return whether a published column tells of its own values, as it is or as anybody could follow: not a constant, nor a pseudonym."""
+    mask = plan.resolved.masks.get(name)
+    followed = mask is None or (not mask.says_nothing and (mask.is_plain_to_see or mask.moves or mask.when is not None))
+    return followed and name not in plan.quasi_identifiers
+
+
 def _plainly(views: Sequence[Seen], known: Set[str]) -> str:
     """Return what to do about columns by which people can be known and that a view shows as they are."""
-    shown = [f"{name} in views.{view.plan.view}" for view in views for name in view.plan.published if name in known - {*view.plan.quasi_identifiers}]
+    shown = [f"{name} in views.{view.plan.view}" for view in views for name in view.plan.published if name in known and _is_told(view.plan, name)]
     return f"generalise or remove {' and '.join(shown)}, or " if shown else ""

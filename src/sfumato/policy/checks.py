@@ -214,7 +214,7 @@ class Checks:
         mask = self._masks.get(subject)
         if self._role(subject) is None:
             return
-        if self._policy.promises and (self._role(subject) != "identifier" or (mask is not None and not _says_nothing(mask))):
+        if self._policy.promises and (self._role(subject) != "identifier" or (mask is not None and not mask.says_nothing)):
             self._say(
                 ("subject",),
                 f"the column {subject} would be published and show which rows are one person's",
@@ -239,11 +239,6 @@ class Checks:
             self._say(("source",), "the policy names no source", "policy-no-source", "source: data.csv")
         if "sink" in lacking:
             self._say(("sink",), "the policy names no sink", "policy-no-sink", "sink: release.csv")
-
-
-def _says_nothing(mask: MaskedColumn) -> bool:
-    """Return whether all rows become alike: a prefix of somebody's number would still show which rows are theirs."""
-    return any(step.component_name() in ("constant", "drop", "empty", "entity_tag") for step in mask.steps) and mask.when is None
 
 
 def _with_role(name: str, role: str) -> str:

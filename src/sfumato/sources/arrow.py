@@ -57,12 +57,7 @@ class Arrow(TableFiles):
                         yield stream.schema, iter(stream)
 
     def _schema(self, schema: pa.Schema) -> pa.Schema:
-        plain = plain_schema(schema, self.path)
-        return pa.schema([field.with_type(_narrow(field.type)) for field in plain])
+        return plain_schema(schema, self.path)
 
     def _damaged(self) -> DataError:
         return DataError(f"{self.path} is damaged or no Arrow file", code="arrow-damaged", hint="write the file again")
-
-
-def _narrow(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_large_string(kind) else kind

@@ -123,12 +123,11 @@ class Parquet(TableFiles):
 
 
 def _field(field: pa.Field, coded: bool = False) -> pa.Field:
-    kind = pa.string() if pa.types.is_large_string(field.type) else field.type
-    return field.with_type(pa.dictionary(pa.int32(), kind) if coded else kind)
+    return field.with_type(pa.dictionary(pa.int32(), field.type)) if coded else field
 
 
 def _is_text(field: pa.Field) -> bool:
-    return bool(pa.types.is_string(field.type)) and nested_type(field) is None
+    return bool(pa.types.is_string(field.type) or pa.types.is_large_string(field.type)) and nested_type(field) is None
 
 
 def _batch_rows(file: parquet.ParquetFile) -> int:

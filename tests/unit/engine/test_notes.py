@@ -123,3 +123,16 @@ def test_of_many_columns_that_are_not_named_the_first_are_told_and_the_others_co
     notes = sfumato.run({"columns": {"age": {"role": "other", "mask": "constant"}}, "unnamed": "remove"}, data).record.notes
     (note,) = [each for each in notes if "does not name" in each]
     assert note.endswith("c017, c018, c019 and 480 more")
+
+
+def test_columns_that_nobody_named_and_that_may_say_whose_rows_they_are_make_one_note() -> None:
+    people = [str(place // 2) for place in range(200)]
+    table = pa.table({"age": ["1", "2"] * 100, "pid": people, "card": people, "room": people})
+    policy = {"columns": {"age": {"role": "quasi_identifier"}, "pid": {"role": "identifier"}}, "unnamed": "remove"}
+    notes = sfumato.run(policy | {"promises": [{"k_anonymity": {"k": 2}}]}, data=table).record.notes
+    assert [note for note in notes if "stand in several rows" in note] == [
+        "many values of the identifier pid stand in several rows: if it says whose they are, say subject: pid; "
+        "as it is, promises count rows and not people",
+        "of 2 columns that the policy does not name many values stand in several rows (card, room): if one of them says whose they are, "
+        "name it and say subject; as it is, promises count rows and not people",
+    ]

@@ -344,3 +344,18 @@ def test_the_summary_says_what_views_tell_together(told: dict[str, Any], words: 
     record = sfumato.run(POLICY, data=TABLE).record.model_copy(update={"together": [Together(views=["a", "b"], **told)]})
 
     assert list(told_together({"a": record, "b": record})) == [words.format(hold="the promises hold of what these views tell together")]
+
+
+def test_what_says_the_same_of_everybody_need_not_be_removed() -> None:
+    data = pa.table({"age": [row % 6 for row in range(24)], "zip": [str(row % 4) for row in range(24)], "name": [f"n{row}" for row in range(24)]})
+    columns = {"age": {"role": "quasi_identifier"}, "zip": {"role": "quasi_identifier"}, "name": {"role": "identifier", "mask": "constant"}}
+    views = {
+        "a": {"columns": {"zip": {"role": "identifier"}}, "promises": [{"k_anonymity": {"k": 3}}]},
+        "b": {"columns": {"age": {"role": "identifier"}, "zip": {"role": "other"}}, "promises": []},
+    }
+
+    with pytest.raises(PromiseError) as refused:
+        sfumato.run({"columns": columns, "views": views, "readers": {"r": ["a", "b"]}}, data=data)
+
+    assert "generalise or remove zip in views.b, or " in (refused.value.hint or "")
+    assert "name in" not in (refused.value.hint or "")

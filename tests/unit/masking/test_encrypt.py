@@ -13,7 +13,7 @@ from sfumato.core import envelope
 from sfumato.core.keys import Key, Keys
 from sfumato.core.mask import MaskContext
 from sfumato.core.masked_column import MaskedColumn
-from sfumato.errors import DataError, UnreachableError, UsageError
+from sfumato.errors import DataError, UnreachableError
 from sfumato.masking.deterministic_encrypt import DeterministicEncrypt
 from sfumato.masking.encrypt import Encrypt
 
@@ -77,7 +77,7 @@ def test_after_a_new_key_both_old_and_new_values_are_revealed(kind: Any) -> None
 @BOTH
 def test_a_key_that_is_no_longer_given_is_named(kind: Any) -> None:
     made = kind(key="main").apply(batch("Ann"), context(OLD))
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         kind(key="main").reveal(made, context(NEW))
     assert str(caught.value) == "key main: there is none with the id k1, only 2026.01-b_c [key-id]\n  try: add the older key below the current one"
 

@@ -17,7 +17,7 @@ import pytest
 from sfumato.core import vault
 from sfumato.core.keys import Key, Keys
 from sfumato.core.mask import MaskContext
-from sfumato.errors import DataError, PolicyError, SfumatoError, UnreachableError, UsageError
+from sfumato.errors import DataError, PolicyError, SfumatoError, UnreachableError
 from sfumato.masking.tokenise import Tokenise
 
 OLD, NEW = Key("k1", bytes(range(32))), Key("k2", bytes(32))
@@ -132,7 +132,7 @@ def test_another_key_of_the_right_id_is_refused(context: Any, tmp_path: Path) ->
         "  try: the very key as before; keys of one id must be one key"
     )
     assert str(refused(["canary"], another, key="main", namespace="n")) == words
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         Tokenise(key="main", namespace="n").reveal(pa.array(found), another)
     assert str(caught.value) == words
     assert tokens(["Ann"], context(), key="main", namespace="n") == found
@@ -149,7 +149,7 @@ def test_other_settings_than_those_a_namespace_was_begun_with_are_refused(contex
     tokens(["Ann"], context(), namespace="n")
     path = tmp_path / "tokens.vault"
     error = refused(["Ann"], context(), namespace="n", size=100)
-    assert isinstance(error, UsageError)
+    assert isinstance(error, UnreachableError)
     assert str(error) == (
         f"the vault {path} has other tokens for namespace:n: 9000000000 from 1000000000 on, at random [vault-range]\n"
         "  try: the same start, size, step and order as before, or another namespace"

@@ -26,7 +26,7 @@ def written(path: Path, stream: bool) -> Path:
 def test_files_and_streams_are_read_alike(stream: bool, tmp_path: Path) -> None:
     source = Arrow(path=str(written(tmp_path / "data.arrow", stream)))
 
-    assert source.describe().types == [pa.int64(), pa.string(), pa.string()]
+    assert source.describe().types == [pa.int64(), pa.string(), pa.large_string()]
     assert pa.Table.from_batches(source.batches(["name", "age"])).to_pylist() == TABLE.select(["name", "age"]).to_pylist()
 
 
