@@ -11,6 +11,7 @@ import pytest
 
 import sfumato
 from sfumato.core.mask import MaskContext
+from sfumato.errors import PolicyError
 from sfumato.masking.tokenise import Tokenise
 
 
@@ -65,16 +66,17 @@ def test_ten_million_values_get_ten_million_tokens(tmp_path: Path) -> None:
     assert again.to_pylist() == [str(tokens[7])]
 
 
-def test_dates_shifted_by_a_name_and_names_made_up_by_the_date_both_see_what_was_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dates_shifted_by_a_name_and_names_made_up_by_the_date_are_refused_before_the_first_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CYCLE_KEY", "one:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=")
     keys = {"main": {"environment": "CYCLE_KEY"}}
     born = {"role": "other", "mask": {"date_shift": {"by": "name", "days": 30, "key": "main", "domain": "people"}}}
     name = {"role": "other", "mask": {"fake": {"kind": "name", "by": ["born"], "key": "main", "domain": "people"}}}
     data = {"born": ["1990-01-01"], "name": ["Ada"]}
 
-    shifted = run({"born": born, "name": {"role": "other"}}, data, keys=keys).to_pylist()[0]["born"]
-    faked = run({"born": {"role": "other"}, "name": name}, data, keys=keys).to_pylist()[0]["name"]
-    assert run({"born": born, "name": name}, data, keys=keys).to_pylist() == [{"born": shifted, "name": faked}]
+    with pytest.raises(PolicyError) as refused:
+        run({"born": born, "name": name}, data, keys=keys)
+
+    assert [(mistake.key, mistake.code) for mistake in refused.value.mistakes] == [("columns.born.mask", "policy-mask-cycle")]
 
 
 def test_a_structure_is_shuffled_as_a_whole() -> None:
