@@ -90,7 +90,7 @@ def _lines(settings: Mapping[str, Any]) -> Iterator[str]:
             yield f"  {'; '.join(told)}"
     for promise in settings["promises"]:
         yield f"promise: {_short(promise)}"
-    for key in ("subject", "unnamed", "formats", "window", "stream", "algorithm", "suppression_limit", "accept", "sink"):
+    for key in ("seed", "subject", "unnamed", "formats", "window", "stream", "algorithm", "suppression_limit", "accept", "sink"):
         if key in settings:
             yield f"{key}: {_short(settings[key])}"
 

@@ -19,7 +19,8 @@ _NAMES = ("key", "domain", "namespace", "vault", "together")
 def outline(plan: Plan) -> dict[str, Any]:
     """Return source, columns, promises, search and sink with their settings, as a policy would write them."""
     policy = plan.resolved.policy
-    return {
+    seeded = {} if policy.seed is None else {"seed": policy.seed.model_dump()}
+    return seeded | {
         "source": _component(plan.source.source if isinstance(plan.source, Translated) else plan.source),
         "subject": policy.subject,
         "columns": {name: _column(plan, name, column) for name, column in policy.columns.items()},

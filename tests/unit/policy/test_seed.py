@@ -82,7 +82,9 @@ def test_check_and_plan_say_what_it_means() -> None:
     assert lint(resolve_views(load(relaxed(1))).views, accepted=False)[0] == Mistake(
         "seed", FOR_TESTS, "lint-seed", "leave it out of what is published"
     )
-    assert sfumato.plan(relaxed(1), data=PEOPLE).steps[0] == f"Mind that {FOR_TESTS}."
+    plan = sfumato.plan(relaxed(1), data=PEOPLE)
+    assert plan.steps[0] == f"Mind that {FOR_TESTS}."
+    assert plan.settings["seed"] == {"for_tests": 1}
 
 
 def test_a_table_of_a_database_has_no_seed(tmp_path: Path) -> None:
