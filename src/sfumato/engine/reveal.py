@@ -195,7 +195,10 @@ def _chosen(request: Request, keys: Keys) -> dict[str, str]:
             raise UsageError(
                 f"column {request.column}: its mask needs no key {shown_as(name, 'of that name')}", code="key-id", hint=suggestion(name, keys.known)
             )
-        keys.of_id(name, key_id)
+        known = [key.id for key in keys.every(name)]
+        if key_id not in known:
+            words = f"key {name}: there is none with the id {shown_as(key_id, 'that is asked for')}, only {', '.join(known)}"
+            raise UsageError(words, code="key-id", hint=suggestion(key_id, known))
     bare = [(name, key_id) for before, _, key_id in asked if not before for name in _names_with(key_id, request.column, keys)]
     for pairs in (bare, named):
         if len(dict(pairs)) < len(set(pairs)):
