@@ -1,8 +1,8 @@
 """Circles of masks: columns each of which becomes what another one decides, round and round.
 
 Every mask reads the source as it is, so a circle can be computed; but nobody can say what such pseudonyms belong to, and each of them is an
-answer about a column that another mask was to hide. Only columns that are masked together, all by the same columns under one key and domain, are of
-one thing.
+answer about a column that another mask was to hide. Only columns that are masked together, all by the same columns in the same order under one key
+and domain, are of one thing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class _Domain:
     """What an operation's results belong to: columns, and a key with its domain."""
 
-    columns: frozenset[str]
+    columns: tuple[str, ...]
     keys: frozenset[str]
     domain: str | None
 
@@ -32,7 +32,7 @@ class _Domain:
 def mask_circles(masks: Mapping[str, MaskedColumn | None], lines: Lines) -> Iterator[Mistake]:
     """Yield one mistake for each set of columns whose masks are decided by each other, unless all of them are masked together."""
     domains = {name: _domains(mask) for name, mask in masks.items() if mask is not None}
-    decided = {name: [column for domain in found for column in sorted(domain.columns) if column != name] for name, found in domains.items() if found}
+    decided = {name: [column for domain in found for column in domain.columns if column != name] for name, found in domains.items() if found}
     seen: set[str] = set()
     for name in decided:
         circle = _circle(name, decided) if name not in seen else []
@@ -40,17 +40,17 @@ def mask_circles(masks: Mapping[str, MaskedColumn | None], lines: Lines) -> Iter
             continue
         whole = [other for other in decided if other == name or (_way(name, other, decided) and _way(other, name, decided))]
         seen.update(whole)
-        if len({domain for other in whole for domain in domains[other] if domain.columns & set(whole)}) == 1:
+        if len({domain for other in whole for domain in domains[other] if set(domain.columns) & set(whole)}) == 1:
             continue
         path: Place = ("columns", name, "mask")
         steps = ", ".join(f"{one} by {other}" for one, other in zip(circle, [*circle[1:], name], strict=True))
-        hint = "by a column outside the circle, or by the same columns under one key and domain at all of them"
+        hint = "by a column outside the circle, or by the same columns in the same order under one key and domain at all of them"
         yield Mistake(key_text(path), f"masks decide each other in a circle: {steps}", "policy-mask-cycle", hint, lines.at(path))
 
 
 def _domains(mask: MaskedColumn) -> list[_Domain]:
     steps = [step for step in (*mask.steps, *mask.otherwise) if isinstance(step, Decided)]
-    return [_Domain(frozenset(step.decided_by), frozenset(step.keys), step.domain) for step in steps if step.decided_by]
+    return [_Domain(tuple(step.decided_by), frozenset(step.keys), step.domain) for step in steps if step.decided_by]
 
 
 def _circle(name: str, decided: Mapping[str, list[str]]) -> list[str]:
