@@ -86,6 +86,21 @@ def test_nothing_is_kept_of_what_has_left_the_window() -> None:
     assert session.people().tolist() == [1]
 
 
+def test_memory_and_state_shrink_when_a_burst_has_left_the_window() -> None:
+    session = search().start()
+    few = events(*[(place / 100, place, f"usual.{place % 9}") for place in range(300)])
+    session.push(few)
+    usual = session.window.size, len(session.snapshot())
+    session.push(events(*[(10 + place / 4000, place, f"burst.{place}.x") for place in range(40_000)]))
+    burst = session.window.size, len(session.snapshot())
+    assert (burst[0] > 5 * usual[0], burst[1] > 50 * usual[1]) == (True, True)
+
+    decided = session.push(events(*[(600 + place / 100, place, f"usual.{place % 9}") for place in range(300)]))
+
+    assert (session.window.size, len(session.snapshot())) == usual
+    assert decided.levels.tolist() == search().start().push(few).levels.tolist()
+
+
 # --- time ---------------------------------------------------------------------------------------------------------------
 
 

@@ -103,7 +103,7 @@ class _Stream:
         self._views: dict[str, _View] = {}
         for name, each in resolved.items():
             session = stream(loaded, name or None, self._journal.secret)
-            output, links = written(each, name, self._journal), Links(self._journal.folder, name, self._journal)
+            output, links = written(each, name, self._journal, stop), Links(self._journal.folder, name, self._journal)
             stack.callback(output.close)
             stack.callback(links.close)
             self._views[name] = _View(session, output, links)
