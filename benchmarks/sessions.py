@@ -25,7 +25,9 @@ SECRET = bytes(32)
 def of_events(number: int) -> pa.Table:
     """Return events with paths of five parts, as texts and whole numbers."""
     events = five_levels(number)
-    return pa.table({"user": pa.array(events.people), "at": pa.array(1_700_000_000_000_000 + events.times, pa.timestamp("us")), "item": events.attributes})
+    return pa.table(
+        {"user": pa.array(events.people), "at": pa.array(1_700_000_000_000_000 + events.times, pa.timestamp("us")), "item": events.attributes}
+    )
 
 
 def of_people(number: int) -> pa.Table:

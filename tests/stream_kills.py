@@ -86,7 +86,7 @@ def killed_stream(folder: Path, number: int, kills: int, chance: random.Random) 
     source.touch()
     for trial in range(kills):
         before, process = _commits(folder), _started(folder)
-        goal, until, deadline = number * (trial + 1) // kills, chance.uniform(0.1, 3), time.monotonic() + 60
+        goal, until, deadline = number * (trial + 1) // kills, chance.uniform(0.1, 3), time.monotonic() + 600
         began = time.monotonic() if trial % 3 == 0 else None
         while began is None or time.monotonic() < began + until:
             written += _append(source, written, min(goal - written, chance.randrange(1, max(2, number // kills // 20))), chance)

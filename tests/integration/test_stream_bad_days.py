@@ -1,4 +1,4 @@
-"""A stream on bad days: disks that are full, readers who do not read, kills at the worst moments. Nothing is lost, and nothing is said that is a value."""
+"""A stream on bad days: full disks, readers who do not read, kills at the worst moments. Nothing is lost, and no value is told."""
 
 from __future__ import annotations
 
@@ -202,7 +202,9 @@ def killed_at(folder: Path, module: str, name: str, method: str, calls: int, std
         pytest.param(("journal", "Journal", "tell", 1), id="at the very beginning"),
     ],
 )
-def test_a_kill_at_the_worst_moment_loses_and_doubles_nothing(tmp_path: Path, moment: tuple[str, str, str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_at_the_worst_moment_loses_and_doubles_nothing(
+    tmp_path: Path, moment: tuple[str, str, str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "in").mkdir()
     for part in range(8):
         (tmp_path / "in" / f"{part}.jsonl").write_text(lines(part * 100, part * 100 + 100) + f"{CANARY}\n")

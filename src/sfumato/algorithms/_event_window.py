@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.chance import random_bytes
+from sfumato.core.kernels import await_compiled
 from sfumato.core.kernels import event_paths as paths
 from sfumato.core.kernels import z_anonymity as kernel
 
@@ -100,6 +101,7 @@ class Window:
         self, data: NDArray[np.uint8], offsets: NDArray[np.int64], valid: NDArray[np.bool_], separator: bytes, coarsest_first: bool
     ) -> NDArray[np.int32]:
         """Return the path of each text; each must be decided of."""
+        await_compiled()
         path_of = np.empty(len(valid), np.int32)
         self._make_room_for_paths(len(valid))
         cut = np.frombuffer(separator, np.uint8)
