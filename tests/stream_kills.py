@@ -18,9 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.events import SUPPRESSED, EventDecisions
-from sfumato.measures.event_replay import Asked, EventReplay, Seen
-
 from sfumato.engine.stream.check import check_stream
+from sfumato.measures.event_replay import Asked, EventReplay, Seen
 
 PEOPLE = 400
 K, L, Z, MADE_UP = 3, 2, 8, 3

@@ -197,9 +197,9 @@ def killed_at(folder: Path, module: str, name: str, method: str, calls: int, std
     "moment",
     [
         pytest.param(("growing", "Manifest", "list", 3), id="between commit and manifest"),
-        pytest.param(("journal", "Journal", "commit", 3), id="between files and commit"),
+        pytest.param(("run_journal", "Journal", "commit", 3), id="between files and commit"),
         pytest.param(("growing", "GrowingFile", "append", 7), id="among files"),
-        pytest.param(("journal", "Journal", "tell", 1), id="at the very beginning"),
+        pytest.param(("run_journal", "Journal", "tell", 1), id="at the very beginning"),
     ],
 )
 def test_a_kill_at_the_worst_moment_loses_and_doubles_nothing(

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from sfumato.core.files import file_errors
 from sfumato.core.standard_streams import refuse_closed_output
 from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
-from sfumato.engine.stream.journal import Journal, Segment
 from sfumato.engine.stream.release import StreamRelease
+from sfumato.engine.stream.run_journal import Journal, Segment
 from sfumato.errors import Mistake, PolicyError, UnreachableError
 from sfumato.policy.resolve import Resolved
 

@@ -19,13 +19,13 @@ import pyarrow as pa
 from sfumato.core.chance import derived_chance
 from sfumato.core.stream import Accounts
 from sfumato.engine.plan import AnyPolicy
-from sfumato.engine.stream import state as written_state
+from sfumato.engine.stream import session_state
 from sfumato.engine.stream.closing import Learnt
+from sfumato.engine.stream.cluster_ledger import Ledger
 from sfumato.engine.stream.cluster_work import ClusterWork
 from sfumato.engine.stream.event_work import EventWork
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import schema_of, take
-from sfumato.engine.stream.ledger import Ledger
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.names import Names
 from sfumato.engine.stream.people import People
@@ -129,12 +129,12 @@ class Session:
             "policy": self._fingerprint(),
             "view": self.view,
             "secret": self._mark(),
-            "schema": written_state.schema_as_text(None if self._plan is None else self._plan.plan.schema),
+            "schema": session_state.schema_as_text(None if self._plan is None else self._plan.plan.schema),
             "loose": self._plan is not None and self._plan.loose,
             "next_number": state.next_number,
             "accounts": state.accounts.as_mapping(),
             "clock": [state.clock.latest, state.clock.over],
-            "scales": {name: written_state.scale_as_json(scale) for name, scale in state.learnt.scales.items()},
+            "scales": {name: session_state.scale_as_json(scale) for name, scale in state.learnt.scales.items()},
             "kinds": dict(state.learnt.kinds),
             "looked": state.learnt.looked,
             "known": {name: list(values) for name, values in state.known.values.items()},
@@ -144,27 +144,27 @@ class Session:
             "measures": state.measures.as_state(),
             "searches": self._search is not None,
         }
-        parts = {"waiting": written_state.rows_as_bytes(state.waiting), "carried": written_state.rows_as_bytes(state.carried)}
+        parts = {"waiting": session_state.rows_as_bytes(state.waiting), "carried": session_state.rows_as_bytes(state.carried)}
         parts["ledger"] = state.ledger.as_bytes()
         parts["search"] = self._search.search.snapshot() if self._search is not None else b""
-        return written_state.written(head, parts)
+        return session_state.written(head, parts)
 
     def restore(self, state: bytes) -> None:
         """Go on from a state. Raises an error, and changes nothing, where it is of another policy, view, secret or version, or damaged."""
-        head, parts = written_state.read(state, self._fingerprint(), self.view)
+        head, parts = session_state.read(state, self._fingerprint(), self.view)
         if not hmac.compare_digest(head["secret"], self._mark()):
             words, hint = "what was given to be restored was written under another secret", "the secret with which the session began"
             raise DataError(words, code="stream-state", hint=hint)
-        schema = written_state.schema_of_text(head["schema"])
+        schema = session_state.schema_of_text(head["schema"])
         plan = None if schema is None else plan_stream(self._resolved, self.view, schema, head["loose"])
         ladders = self._resolved.ladders
-        scales = {name: written_state.scale_of_json(told, ladders.get(name)) for name, told in head["scales"].items()}
+        scales = {name: session_state.scale_of_json(told, ladders.get(name)) for name, told in head["scales"].items()}
         restored = State(
             next_number=head["next_number"],
             accounts=Accounts(**head["accounts"]),
             clock=Clock(*head["clock"]),
-            waiting=written_state.rows_of_bytes(parts["waiting"]),
-            carried=written_state.rows_of_bytes(parts["carried"]),
+            waiting=session_state.rows_of_bytes(parts["waiting"]),
+            carried=session_state.rows_of_bytes(parts["carried"]),
             learnt=Learnt(scales, head["kinds"], head["looked"]),
             known=Known({name: {text: code for code, text in enumerate(values, start=1)} for name, values in head["known"].items()}),
             time_kind=head["time_kind"],

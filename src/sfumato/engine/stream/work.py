@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from sfumato.core.canonical import ValueType
 from sfumato.core.stream import Accounts
 from sfumato.engine.stream.closing import Learnt, release_of
+from sfumato.engine.stream.cluster_ledger import Ledger
 from sfumato.engine.stream.dead_letters import DeadLetter, Unfit
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import Taken, fitted
-from sfumato.engine.stream.ledger import Ledger
 from sfumato.engine.stream.masking import mask_as_they_come
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.names import Names
