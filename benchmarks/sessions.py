@@ -37,7 +37,7 @@ def of_people(number: int) -> pa.Table:
     for place, name in enumerate(NAMES):
         values = points.coordinates[:, place].astype(np.int64)
         columns[name] = pa.array(values) if place < 2 else pa.array([str(leaf) for leaf in range(TREES[place - 2].size)]).take(pa.array(values))
-    illness = pa.array([f"illness {code}" for code in range(14)]).take(pa.array(points.codes["illness"]))
+    illness = pa.array([f"illness {code}" for code in range(14)]).take(pa.array(points.sensitive["illness"]))
     return pa.table(columns | {"illness": illness})
 
 
