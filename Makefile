@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo demo-stream test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean benchmark-stream-json benchmark-clusters benchmark-events
+.PHONY: demo demo-stream test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean benchmark-stream-json benchmark-clusters benchmark-events benchmark-sessions benchmark-stream-kills
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -63,6 +63,12 @@ benchmark-events: $(VENV)/.dev
 
 benchmark-masks: $(VENV)/.dev
 	$(BIN)/python benchmarks/masks.py
+
+benchmark-sessions: $(VENV)/.dev
+	$(BIN)/python benchmarks/sessions.py
+
+benchmark-stream-kills: $(VENV)/.dev
+	$(BIN)/python benchmarks/stream_kills.py
 
 benchmark-stream-json: $(VENV)/.dev
 	$(BIN)/python benchmarks/stream_json.py

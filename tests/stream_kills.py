@@ -15,11 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from sfumato.core.events import SUPPRESSED, EventDecisions
 from sfumato.engine.stream.check import check_stream
+from sfumato.measures.event_replay import Asked, EventReplay, Seen
 
 PEOPLE = 400
-K = 3
+K, L, Z, MADE_UP = 3, 2, 8, 3
+BEGIN = 1_800_000_000
+MINUTE = 60_000_000
 POLICY: dict[str, Any] = {
     "source": "events.jsonl",
     "subject": "pid",
@@ -32,7 +37,7 @@ POLICY: dict[str, Any] = {
         "item": {"role": "identifier"},
         "illness": {"role": "sensitive"},
     },
-    "promises": [{"k_anonymity": {"k": K}}],
+    "promises": [{"k_anonymity": {"k": K}}, {"l_diversity": {"column": "illness", "l": L}}],
     "stream": {"state": "state", "batch": 500},
     "views": {
         "plain": {
@@ -43,9 +48,15 @@ POLICY: dict[str, Any] = {
         "windows": {"window": {"time": "10s", "column": "at", "lateness": "1s"}, "sink": "windows.jsonl"},
         "clusters": {"algorithm": {"castle": {"delta": 300}}, "sink": "clusters.jsonl"},
         "events": {
-            "algorithm": {"z_anonymity": {"z": 5, "window": "1m", "time": "at", "path": "item", "separator": "*"}},
+            "algorithm": {"z_anonymity": {"z": Z, "window": "1m", "time": "at", "path": "item", "separator": "*", "noise": {"diffmax": MADE_UP}}},
             "promises": [],
-            "columns": {"item": {"role": "other"}, "zip": {"role": "identifier"}, "age": {"role": "identifier"}},
+            "columns": {
+                "pid": {"role": "other", "accept": "singling_out"},
+                "number": {"role": "other", "accept": "singling_out"},
+                "item": {"role": "other"},
+                "zip": {"role": "identifier"},
+                "age": {"role": "identifier"},
+            },
             "sink": "events.csv",
         },
     },
@@ -60,8 +71,8 @@ def records(start: int, number: int) -> str:
         if place % 50 == 17:
             lines.append("no record\n")
             continue
-        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(1_800_000_000 + place // 40))
-        item = f"shop*{chance.choice('abc')}*{chance.randrange(8)}"
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGIN + place // 40))
+        item = f"shop*{chance.choice('abc')}*{min(int(chance.paretovariate(0.7)), 500)}"
         told = {"pid": chance.randrange(PEOPLE), "number": place, "at": at, "zip": 10_000 + chance.randrange(900), "age": chance.randrange(90)}
         lines.append(json.dumps(told | {"item": item, "illness": chance.choice(["flu", "asthma", "gout"])}) + "\n")
     return "".join(lines)
@@ -74,7 +85,7 @@ def killed_stream(folder: Path, number: int, kills: int, chance: random.Random) 
     source.touch()
     for trial in range(kills):
         before, process = _commits(folder), _started(folder)
-        goal, until, deadline = number * (trial + 1) // kills, chance.uniform(0.1, 3), time.monotonic() + 60
+        goal, until, deadline = number * (trial + 1) // kills, chance.uniform(0.1, 3), time.monotonic() + 600
         began = time.monotonic() if trial % 3 == 0 else None
         while began is None or time.monotonic() < began + until:
             written += _append(source, written, min(goal - written, chance.randrange(1, max(2, number // kills // 20))), chance)
@@ -118,6 +129,7 @@ def check(folder: Path, number: int) -> None:
     _check_plain(folder, number)
     for view in ("windows", "clusters"):
         _check_clusters(folder, view, status["views"][view]["accounts"])
+    _check_events(folder, status["views"]["events"]["accounts"])
     _check_manifests(folder)
     assert check_stream(folder / "policy.yaml").sentences() == []
 
@@ -134,7 +146,7 @@ def _check_clusters(folder: Path, view: str, accounts: dict[str, int]) -> None:
     assert len(rows) == len(links) == accounts["released"]
     assert len(np.unique(links[:, 0])) == len(links), "a record is released twice"
     lines = (folder / "events.jsonl").read_text().splitlines()
-    people, shown = defaultdict(set), defaultdict(set)
+    people, shown, illnesses = defaultdict(set), defaultdict(set), defaultdict(set)
     for row, (place, cluster) in zip(rows, links.tolist(), strict=True):
         original = json.loads(lines[place])
         assert row["illness"] == original["illness"]
@@ -143,7 +155,9 @@ def _check_clusters(folder: Path, view: str, accounts: dict[str, int]) -> None:
             assert low <= original[name] <= high, "a value does not cover its original"
         people[cluster].add(original["pid"])
         shown[cluster].add((row["zip"], row["age"]))
+        illnesses[cluster].add(row["illness"])
     assert min(map(len, people.values())) >= K, "a promise is broken"
+    assert min(map(len, illnesses.values())) >= L, "a promise is broken"
     assert {len(boxes) for boxes in shown.values()} == {1}
 
 
@@ -152,6 +166,41 @@ def _ends(text: str) -> tuple[float, float]:
         return -np.inf, np.inf
     first, _, last = text.strip("[]").partition(", ")
     return float(first), float(last or first)
+
+
+def _check_events(folder: Path, accounts: dict[str, int]) -> None:
+    """Replay what came beside what left: enough people share, or seem to share, whatever was published."""
+    left = defaultdict(list)
+    with (folder / "events.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    links = np.fromfile(folder / "state" / "links" / "events.rows", "<i8").reshape(-1, 2)[:, 0].tolist()
+    for row, record in zip(rows, links, strict=True):
+        assert record in (-1, int(row["number"]))
+        left[int(row["number"])].append((int(row["pid"]), record == -1, row["item"]))
+    assert sum(not is_fake for each in left.values() for _, is_fake, _ in each) == accounts["released"]
+    assert len(rows) > accounts["released"], "nothing was made up: this trial shows too little"
+    replay = EventReplay(Asked(MINUTE, rest=True, diffmax=MADE_UP))
+    with (folder / "events.jsonl").open() as file:
+        came = [_seen(number, json.loads(text)) for number, text in enumerate(file) if number % 50 != 17]
+    for start in range(0, len(came), 5_000):
+        piece = came[start : start + 5_000]
+        assert list(replay.breaches(piece, _decided(piece, left))) == []
+
+
+def _seen(number: int, told: dict[str, Any]) -> Seen:
+    parts = told["item"].split("*")
+    labels = [("*".join(parts[:end]),) for end in range(len(parts), 0, -1)]
+    return Seen(number, (BEGIN + number // 40) * 1_000_000, told["pid"], labels)
+
+
+def _decided(piece: list[Seen], left: dict[int, list[tuple[int, bool, str]]]) -> EventDecisions:
+    """Return what must have been decided of records, by what left of them."""
+    texts = [left[record.number][0][2] if record.number in left else None for record in piece]
+    levels = [SUPPRESSED if text is None else record.labels.index((text,)) for record, text in zip(piece, texts, strict=True)]
+    leaving = [(place, *row[:2]) for place, record in enumerate(piece) for row in left.get(record.number, [])]
+    places, shown, is_fake = (np.array(column) for column in zip(*leaving, strict=True)) if leaving else (np.empty(0, np.int64),) * 3
+    numbers = np.array([record.number for record in piece])
+    return EventDecisions(numbers, np.array(levels, np.int8), np.full(len(piece), Z), {"item": pa.array(texts)}, places, shown, is_fake)
 
 
 def _check_manifests(folder: Path) -> None:

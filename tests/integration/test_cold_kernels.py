@@ -48,7 +48,7 @@ def test_nothing_is_compiled_for_a_policy_that_cannot_run(tmp_path: Path, write_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["partition_by_size", "partition_by_promises", "partition_relaxed"])
+@pytest.mark.parametrize("name", ["partition_by_size", "partition_by_promises", "partition_relaxed", "partition_points", "push", "decide"])
 def test_the_helper_compiles_the_kernel_that_a_run_needs(name: str, tmp_path: Path) -> None:
     environment = {**os.environ, "SFUMATO_KERNELS": str(tmp_path)}
 

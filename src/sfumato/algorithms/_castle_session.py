@@ -59,22 +59,10 @@ class CompiledCastle:
             np.ascontiguousarray(points.people, np.int64),
             np.ascontiguousarray(points.coordinates, np.float64),
             sensitive,
-            self._limits(),
-            self._slots,
-            self._waiting,
-            self._published,
-            self._table,
             self._ring,
             self._compared,
             self._shown,
-            self._losses,
-            self._scale(),
-            self._tests,
-            self._scratch,
-            self._room,
-            out,
-            np.array([seed()], np.uint64),
-            self._state,
+            self._own(out),
         )
         return self._decided(out)
 
@@ -82,23 +70,7 @@ class CompiledCastle:
         """Return what can still be published at the end; who fits nowhere even now is left out."""
         out = self._out(self.held)
         await_compiled()
-        kernel.flush(
-            self._limits(),
-            self._slots,
-            self._waiting,
-            self._published,
-            self._table,
-            self._ring,
-            self._shown,
-            self._losses,
-            self._scale(),
-            self._tests,
-            self._scratch,
-            self._room,
-            out,
-            np.array([seed()], np.uint64),
-            self._state,
-        )
+        kernel.flush(self._ring, self._shown, self._own(out))
         return self._decided(out)
 
     def snapshot(self) -> bytes:
@@ -124,6 +96,11 @@ class CompiledCastle:
         for group in ("slots", "waiting", "published", "table", "ring", "compared", "shown"):
             kept |= {f"{group}_{place}": array for place, array in enumerate(getattr(self, f"_{group}"))}
         return kept
+
+    def _own(self, out: _Arrays) -> tuple[Any, ...]:
+        """Return what the kernel hands on from function to function, in its order."""
+        kept = (self._slots, self._waiting, self._published, self._table, self._losses, self._scale(), self._tests)
+        return (*kept, self._scratch, self._room, out, self._limits(), np.array([seed()], np.uint64), self._state)
 
     def _limits(self) -> NDArray[np.int64]:
         rules = self._rules

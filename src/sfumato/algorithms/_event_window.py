@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.chance import random_bytes
+from sfumato.core.kernels import await_compiled
 from sfumato.core.kernels import event_paths as paths
 from sfumato.core.kernels import z_anonymity as kernel
 
 _SMALLEST = 4096
+_ROOMY = 32
 PIECE = 4096
 """So many records are decided in one go: room is made for all of them."""
 
@@ -82,12 +84,24 @@ class Window:
         free = {"paths": len(self._paths[1]) - int(self._sizes[0]), "nodes": len(self._nodes[1]) - int(self._sizes[1])}
         return {"records": records, "pairs": int(self._counts[kernel.PAIRS]), **free}
 
+    @property
+    def is_mostly_empty(self) -> bool:
+        """Whether its tables have far more room than what is in it needs: a burst has left it."""
+        return len(self._ring) > 2 * _SMALLEST and _ROOMY * int(self._counts[kernel.PAIRS]) < len(self._ring)
+
+    def moved_to(self, smaller: Window) -> Window:
+        """Return another, empty window with all that is in this one."""
+        self._renew(0, 2 * _SMALLEST, _SMALLEST)
+        smaller.take_up(self.arrays())
+        return smaller
+
     # --- numbers of paths ---
 
     def number_texts(
         self, data: NDArray[np.uint8], offsets: NDArray[np.int64], valid: NDArray[np.bool_], separator: bytes, coarsest_first: bool
     ) -> NDArray[np.int32]:
         """Return the path of each text; each must be decided of."""
+        await_compiled()
         path_of = np.empty(len(valid), np.int32)
         self._make_room_for_paths(len(valid))
         cut = np.frombuffer(separator, np.uint8)
@@ -151,9 +165,9 @@ class Window:
             kernel.place_pairs(self._pairs, larger, self._secret)
             self._pairs = larger
         if counts[kernel.TAIL] - counts[kernel.HEAD] + further > len(self._ring) or counts[kernel.WAITING] + further > len(self._heap):
-            self._renew(further)
+            self._renew(further, len(self._ring), len(self._heap))
 
-    def _renew(self, further: int) -> None:
+    def _renew(self, further: int, least_ring: int, least_heap: int) -> None:
         """Leave out records that repeat later ones, whoever floods the stream; and make room where that is not enough."""
         entries = self._in_ring()
         order = np.lexsort((entries[:, 0], entries[:, 2], entries[:, 1]))
@@ -161,8 +175,8 @@ class Window:
         is_dropped = np.zeros(len(entries), np.bool_)
         is_dropped[order[:-1]] = (ordered[1:, 1:] == ordered[:-1, 1:]).all(axis=1)
         left = len(entries) - int((is_dropped | (entries[:, 2] & kernel.GONE > 0)).sum())
-        ring = np.empty((max(len(self._ring), _power(2 * (left + further))), self._ring.shape[1]), np.int64)
-        heap = np.empty((max(len(self._heap), _power(2 * (min(left, int(self._counts[kernel.WAITING])) + further))), 2), np.int64)
+        ring = np.empty((max(least_ring, _power(2 * (left + further))), self._ring.shape[1]), np.int64)
+        heap = np.empty((max(least_heap, _power(2 * (min(left, int(self._counts[kernel.WAITING])) + further))), 2), np.int64)
         kernel.renew(self._ring, is_dropped, self._tables, self._pairs, ring, heap, self._counts, self._secret)
         self._ring, self._heap = ring, heap
 
@@ -176,13 +190,25 @@ class Window:
         left: NDArray[np.int64] = entries[entries[:, 2] & kernel.GONE == 0]
         return left
 
+    def _numbered(self, entries: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the paths of records in the order in which they first appear, and which of these each record has."""
+        path_of = entries[:, 2] >> 24
+        firsts = np.full(len(self._paths[1]), len(entries))
+        # of several the last one stays
+        firsts[path_of[::-1]] = np.arange(len(entries) - 1, -1, -1)
+        numbers = np.flatnonzero(firsts < len(entries))
+        numbers = numbers[np.argsort(firsts[numbers])]
+        place = np.empty(len(firsts), np.int64)
+        place[numbers] = np.arange(len(numbers))
+        return numbers, place[path_of]
+
     # --- what is in it ---
 
     def kept(self, now: int) -> Kept:
         """Return the records that are in the window at a time."""
         entries = self._entries()
         entries = entries[entries[:, 0] >= now - self._length]
-        numbers, path = np.unique(entries[:, 2] >> 24, return_inverse=True)
+        numbers, path = self._numbered(entries)
         rows, heights = self._paths[2][numbers, : self._levels].copy(), self._paths[2][numbers, self._levels]
         beyond = np.arange(self._levels)[None, :] >= heights[:, None]
         nodes, dense = np.unique(rows[~beyond], return_inverse=True)
@@ -194,10 +220,8 @@ class Window:
         """Return all that a window is made of anew from: its records, and the digests of their paths."""
         rows, keys, node_keys = self._paths[2], self._paths[1], self._nodes[1]
         entries = self._entries()
-        numbers, firsts, path = np.unique(entries[:, 2] >> 24, return_index=True, return_inverse=True)
         # the numbers of paths are no part of the state: the same window gives the same bytes
-        appearance = np.argsort(firsts)
-        numbers, path = numbers[appearance], np.argsort(appearance)[path]
+        numbers, path = self._numbered(entries)
         heights = rows[numbers, self._levels]
         used = np.where(np.arange(self._levels)[None, :] < heights[:, None], rows[numbers, : self._levels], -1)
         names = np.where(used[:, :, None] >= 0, node_keys[used], np.uint64(0))

@@ -120,6 +120,8 @@ class ZSession:
         parts = [self._piece(events, read, first, min(first + PIECE, len(events)), chance) for first in range(0, len(events), PIECE)]
         levels, thresholds, begins, places, made_up = _joined(parts)
         self._count(levels, len(made_up))
+        if self._window.is_mostly_empty:
+            self._window = self._window.moved_to(self._new_window())
         published = dict(zip(self._columns, self._attribute.published(read, levels), strict=True))
         return EventDecisions(events.numbers, levels, thresholds, published, *_order(events.people, levels, begins, places, made_up))
 

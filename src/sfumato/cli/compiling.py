@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sfumato.policy.load import Loaded
 
+_WORDS = "compiling for this machine; this happens once and takes some seconds\n"
+
 
 def compile_if_needed(loaded: Loaded) -> None:
     """Begin to compile what a policy's search needs, and say so; nothing where it is compiled already, or the policy is wrong."""
@@ -18,4 +20,14 @@ def compile_if_needed(loaded: Loaded) -> None:
         return
     make_plans(loaded)
     compile_meanwhile(loaded)
-    sys.stderr.write("compiling for this machine; this happens once and takes some seconds\n")
+    sys.stderr.write(_WORDS)
+
+
+def compile_stream_if_needed(loaded: Loaded) -> None:
+    """The same for what the views of a stream need."""
+    from sfumato.engine.warm import compile_stream_meanwhile
+    from sfumato.policy.views import resolve_views
+
+    resolve_views(loaded)
+    if compile_stream_meanwhile(loaded):
+        sys.stderr.write(_WORDS)

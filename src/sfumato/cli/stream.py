@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.answers import answers, leave_output_to_the_release
+from sfumato.cli.compiling import compile_stream_if_needed
 from sfumato.errors import PromiseError, number_of
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None
         sink is not None and sink.name == "standard_output" for sink in [loaded.policy.sink, *(view.sink for view in loaded.policy.views.values())]
     ):
         leave_output_to_the_release()
+    compile_stream_if_needed(loaded)
     stop = threading.Event()
     with _Line(format) as line:
         _stopped_by_signals(stop)

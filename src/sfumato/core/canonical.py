@@ -332,6 +332,13 @@ def _within_calendar(values: pa.Array) -> pa.Array:
     """Return instants in UTC; what is not in the years 1 to 9999 is null."""
     units = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[values.type.unit]
     numbers = pc.cast(values, pa.int64())
+    ends = pc.min_max(numbers)
+    if (
+        values.type.unit == "us"
+        and ends["min"].is_valid
+        and _FIRST_SECOND * units <= ends["min"].as_py() <= ends["max"].as_py() < _LAST_SECOND * units
+    ):
+        return pc.cast(numbers, pa.timestamp("us", tz="UTC"))
     inside = pc.and_(pc.greater_equal(numbers, _FIRST_SECOND * units), pc.less(numbers, _LAST_SECOND * units)) if units < 1e9 else True
     kept = pc.if_else(inside, numbers, pa.scalar(None, pa.int64()))
     if values.type.unit != "ns":

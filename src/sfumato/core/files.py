@@ -111,7 +111,7 @@ def to_utf8(path: str | Path, encoding: str = "latin1") -> str:
 
 def unreachable(path: str | Path, error: OSError, doing: str, start: str = "the policy file") -> UnreachableError:
     """Return the error for a file that cannot be read or written."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return UnreachableError(
             f"there is no space left to write {path}; nothing has been published",
             code="disk-full",

@@ -79,7 +79,7 @@ class FollowedFiles:
     def again(self, place: str, start: int, end: int) -> bytes:
         """Return bytes that were read before."""
         begun = self._begun.get(place)
-        for path in self._where(begun) if begun is not None else ():
+        for path in self._where(begun, sorted(self._names())) if begun is not None else ():
             with file_errors(path), path.open("rb") as file:
                 if begun is None or not self._is(begun, file):
                     continue
@@ -92,14 +92,14 @@ class FollowedFiles:
         """Return the files to look at, renamed ones of which something is unread before those that are named."""
         names = sorted(self._names())
         seen = {_file(path.stat()) for path in names if path.exists()}
-        renamed = [path for begun in self._begun.values() if begun.file not in seen for path in self._where(begun) if path not in names]
+        renamed = [path for begun in self._begun.values() if begun.file not in seen for path in self._where(begun, []) if path not in names]
         return [*dict.fromkeys(renamed), *(path for path in names if path.is_file())]
 
-    def _where(self, begun: Begun) -> list[Path]:
-        """Return where a file is by now: under its name, or beside it under a name that begins alike."""
+    def _where(self, begun: Begun, named: list[Path]) -> list[Path]:
+        """Return where a file is by now: under its name, beside it under a name that begins alike, or under another one that is followed."""
         path = Path(begun.path)
         beside = sorted(path.parent.glob(f"{_escaped(path.name)}*")) if path.parent.is_dir() else []
-        return [each for each in dict.fromkeys([path, *beside]) if each.is_file() and _file(each.stat()) == begun.file]
+        return [each for each in dict.fromkeys([path, *beside, *named]) if each.is_file() and _file(each.stat()) == begun.file]
 
     def _known(self, path: Path, file: Any) -> str:
         """Return by which name a file is known here; that of a new one where it is not."""

@@ -1,12 +1,15 @@
 """Kernels that are not compiled yet: said before it is done, and done on another core while the source is read.
 
-``python -m sfumato.engine.warm partition_by_size`` compiles one search on a table of four rows; later processes find it in the cache.
+``python -m sfumato.engine.warm partition_by_size`` compiles one search on a table of four rows; later processes find it in the cache. Those of
+streams are compiled by a session that takes a few records.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +23,7 @@ from sfumato.policy.load import Loaded
 from sfumato.registry import find
 
 _SIZES, _PROMISES, _RELAXED, _GROUPS = "partition_by_size", "partition_by_promises", "partition_relaxed", "group"
+_STREAMED = {"mondrian": "partition_points", "castle": "push", "z_anonymity": "decide"}
 
 
 def is_warm(loaded: Loaded) -> bool:
@@ -31,10 +35,25 @@ def compile_meanwhile(loaded: Loaded) -> None:
     """Begin to compile what the policy's search needs, in a process of its own."""
     needed = _needed(loaded)
     if needed != _GROUPS:
-        process = subprocess.Popen(  # noqa: S603 - our own module, by our own interpreter
-            [sys.executable, "-m", "sfumato.engine.warm", needed], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        compiled_elsewhere(process)
+        _begin([needed])
+
+
+def compile_stream_meanwhile(loaded: Loaded) -> bool:
+    """Begin to compile what the searches of a stream need; return whether anything must be."""
+    policy = loaded.policy
+    searches = [policy.algorithm, *(view.algorithm for view in policy.views.values() if view.algorithm is not None)]
+    names = {search.name for search in searches} & set(_STREAMED) if _generalises(loaded) else {search.name for search in searches} & {"z_anonymity"}
+    missing = sorted(_STREAMED[name] for name in names if not is_compiled(_STREAMED[name]))
+    if missing:
+        _begin(missing)
+    return bool(missing)
+
+
+def _begin(kernels: Sequence[str]) -> None:
+    process = subprocess.Popen(  # noqa: S603 - our own module, by our own interpreter
+        [sys.executable, "-m", "sfumato.engine.warm", *kernels], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    compiled_elsewhere(process)
 
 
 def _generalises(loaded: Loaded) -> bool:
@@ -77,5 +96,27 @@ def compile_search(name: str) -> None:
     find("algorithms", "mondrian")(relaxed=name == _RELAXED).search(Problem([ladder], promises, [1.0]), frequencies, Quiet())
 
 
+def compile_stream(kernel: str) -> None:
+    """Let a session take a few records, so that the kernel of its search is compiled and kept."""
+    from sfumato.engine.stream.session import stream
+
+    ages = {"role": "quasi_identifier", "type": "integer"}
+    columns = {"who": {"role": "identifier"}, "at": {"role": "identifier", "type": "integer"}, "age": ages, "shown": {"role": "sensitive"}}
+    search = next(name for name, own in _STREAMED.items() if own == kernel)
+    policy: dict[str, Any] = {"subject": "who", "columns": columns, "promises": [{"k_anonymity": {"k": 2}}], "algorithm": search}
+    if search == "mondrian":
+        policy |= {"window": {"count": 4}}
+    if search == "z_anonymity":
+        policy |= {"algorithm": {"z_anonymity": {"z": 2, "time": "at", "path": "shown"}}, "promises": []}
+        columns["age"] = {"role": "identifier"}
+    session = stream(policy)
+    session.push([{"who": place, "at": place, "age": 20 + place, "shown": "ab"[place % 2]} for place in range(4)])
+    session.flush()
+
+
 if __name__ == "__main__":
-    compile_search(sys.argv[1])
+    for name in sys.argv[1:]:
+        if name in _STREAMED.values():
+            compile_stream(name)
+        else:
+            compile_search(name)

@@ -86,6 +86,22 @@ def test_nothing_is_kept_of_what_has_left_the_window() -> None:
     assert session.people().tolist() == [1]
 
 
+def test_memory_and_state_shrink_when_a_burst_has_left_the_window() -> None:
+    session = search().start()
+    few = events(*[(place / 100, place, f"usual.{place % 9}") for place in range(300)])
+    session.push(few)
+    usual = session.window.size, len(session.snapshot())
+    session.push(events(*[(10 + place / 4000, place, f"burst.{place}.x") for place in range(40_000)]))
+    burst = session.window.size, len(session.snapshot())
+    assert (burst[0] > 5 * usual[0], burst[1] > 50 * usual[1]) == (True, True)
+
+    decided = session.push(events(*[(600 + place / 100, place, f"usual.{place % 9}") for place in range(300)]))
+
+    assert session.window.size < 2 * usual[0]
+    assert len(session.snapshot()) < usual[1] + 100
+    assert decided.levels.tolist() == search().start().push(few).levels.tolist()
+
+
 # --- time ---------------------------------------------------------------------------------------------------------------
 
 
@@ -96,6 +112,10 @@ def test_a_record_that_comes_after_its_window_is_late_and_counts_for_nobody() ->
     assert answer.levels.tolist() == [SUPPRESSED, LATE, 0, SUPPRESSED, 0]
     assert session.measured().late == 1
     assert session.people().tolist() == [0, 3, 4]
+
+
+def test_records_of_one_instant_count_for_those_after_them() -> None:
+    assert left(search(3).start(), events(*[(5, person, "a.b") for person in (1, 2, 2, 3, 1)])) == [None, None, None, "a.b", "a.b"]
 
 
 def test_times_that_jump_back_count_at_their_time() -> None:

@@ -176,3 +176,67 @@ def test_a_session_over_events_can_be_moved() -> None:
 
     assert [release.batch for release in one.push(events[40:])] == [release.batch for release in other.push(events[40:])]
     assert one.snapshot() == other.snapshot()
+
+
+def with_search(columns: dict[str, Any] | None = None, **search: Any) -> dict[str, Any]:
+    settings = {"z": 3, "time": "at", "window": "1h", **search}
+    return EVENTS | {"columns": EVENTS["columns"] | (columns or {}), "algorithm": {"z_anonymity": settings}}
+
+
+def test_categories_may_be_those_of_a_taxonomy_of_the_policy() -> None:
+    tree = {"all": ["food", "tools"], "food": ["apple", "pear"], "tools": ["saw"]}
+    given = with_search({"item": {"role": "sensitive", "type": "text", "hierarchy": {"taxonomy": {"tree": tree}}}}, taxonomy="item")
+
+    pushed = sfumato.stream(given).push([event(user, item, 0) for user, item in zip("abcd", ["apple", "pear", "apple", "saw"], strict=True)])
+
+    # who showed food, which is published, does not hide who showed a saw
+    assert pushed[0].batch.column("item").to_pylist() == ["food"]
+    assert pushed.suppressed.tolist() == [0, 1, 3]
+
+
+def test_places_leave_as_cells_of_a_map() -> None:
+    place = {"role": "sensitive", "type": "decimal"}
+    given = with_search(latitude="north", longitude="east", cells=[1, 10])
+    given["columns"] = {name: column for name, column in given["columns"].items() if name != "item"} | {"north": place, "east": place}
+
+    pushed = sfumato.stream(given).push([{"user": user, "at": 0, "north": 45.07, "east": 7.68} for user in "abc"])
+
+    ((row,),) = [release.batch.to_pylist() for release in pushed]
+    low, high = (float(edge) for edge in row["north"].strip("[]").split(", "))
+    assert low <= 45.07 <= high
+    assert high - low < 0.01
+
+
+def test_nothing_is_made_up_in_the_name_of_whom_the_policy_lists(tmp_path: Any) -> None:
+    (tmp_path / "out.txt").write_text("u0\nu4\nu6\n")
+    events = [event(f"u{number % 7}", f"shoes.{number % 5}", number) for number in range(60)]
+
+    def made_up(**noise: Any) -> set[str]:
+        told = sfumato.stream(with_search(path="item", noise={"diffmax": 0.5} | noise), secret=SECRET).push(events)
+        return {row["user"] for release in told for row, number in zip(release.batch.to_pylist(), release.numbers, strict=True) if number < 0}
+
+    assert made_up() & {"xu0", "xu4", "xu6"}
+    listed = made_up(opted_out_file=str(tmp_path / "out.txt"))
+    assert listed
+    assert not listed & {"xu0", "xu4", "xu6"}
+
+
+def test_a_push_over_events_that_raises_leaves_the_search_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [event(f"u{number % 7}", f"shoes.{number % 5}", number) for number in range(90)]
+    given = with_search(path="item", noise={"diffmax": 1})
+    one, other = (sfumato.stream(given, secret=SECRET) for _ in range(2))
+    for session in (one, other):
+        session.push(events[:30])
+        session.push(events[30:60])
+    before = one.snapshot()
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise PromiseError("found out", code="verify-rows")
+
+    monkeypatch.setattr("sfumato.engine.stream.event_work.verify", fails)
+    with pytest.raises(PromiseError):
+        one.push(events[60:])
+    monkeypatch.undo()
+
+    assert one.snapshot() == before
+    assert [release.batch for release in one.push(events[60:])] == [release.batch for release in other.push(events[60:])]

@@ -525,7 +525,7 @@ def test_a_state_of_something_else_is_refused() -> None:
 def test_a_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     session = sfumato.stream(policy(), secret=SECRET)
     with monkeypatch.context() as changed:
-        changed.setattr("sfumato.engine.stream.state.VERSION", 7)
+        changed.setattr("sfumato.engine.stream.session_state.VERSION", 7)
         state = session.snapshot()
 
     with pytest.raises(DataError) as caught:

@@ -38,30 +38,9 @@ VALUE_TAG = 1 << 40
 
 
 @kernel
-def push(
-    numbers: Any,
-    people: Any,
-    coordinates: Any,
-    sensitive: Any,
-    rules: Any,
-    slots: Any,
-    waiting: Any,
-    published: Any,
-    table: Any,
-    ring: Any,
-    compared: Any,
-    shown: Any,
-    losses: Any,
-    scale: Any,
-    tests: Any,
-    scratch: Any,
-    room: Any,
-    out: Any,
-    chance: Any,
-    state: Any,
-) -> None:
+def push(numbers: Any, people: Any, coordinates: Any, sensitive: Any, ring: Any, compared: Any, shown: Any, own: Any) -> None:
     """Take records one by one; whoever has waited for delta others leaves."""
-    own = (slots, waiting, published, table, losses, scale, tests, scratch, room, out, rules, chance, state)
+    slots, waiting, published, table, scale, tests, state = own[0], own[1], own[2], own[3], own[5], own[6], own[12]
     _begin(published, state)
     for row in range(len(numbers)):
         _compare(people[row], sensitive[row], table, compared, shown, state, tests)
@@ -79,25 +58,9 @@ def push(
 
 
 @kernel
-def flush(
-    rules: Any,
-    slots: Any,
-    waiting: Any,
-    published: Any,
-    table: Any,
-    ring: Any,
-    shown: Any,
-    losses: Any,
-    scale: Any,
-    tests: Any,
-    scratch: Any,
-    room: Any,
-    out: Any,
-    chance: Any,
-    state: Any,
-) -> None:
+def flush(ring: Any, shown: Any, own: Any) -> None:
     """Let everybody leave who waits; who fits nowhere even now is left out."""
-    own = (slots, waiting, published, table, losses, scale, tests, scratch, room, out, rules, chance, state)
+    slots, waiting, published, table, tests, out, state = own[0], own[1], own[2], own[3], own[6], own[9], own[12]
     _begin(published, state)
     _shares(shown, tests)
     delta = len(ring[0])

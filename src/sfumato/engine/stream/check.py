@@ -21,12 +21,12 @@ from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream.check_events import EventCheck
 from sfumato.engine.stream.check_rows import RowCheck
 from sfumato.engine.stream.findings import Findings
-from sfumato.engine.stream.journal import Segment
 from sfumato.engine.stream.kept_state import KeptState, told_status
 from sfumato.engine.stream.letters import NAME as LETTERS
 from sfumato.engine.stream.plan import way_of_view
 from sfumato.engine.stream.read_again import RecordsAgain
 from sfumato.engine.stream.released_rows import NotAsWrittenError, ReleasedRows, Row
+from sfumato.engine.stream.run_journal import Segment
 from sfumato.engine.stream.running import state_folder
 from sfumato.engine.stream.taken_log import NAME as TAKEN
 from sfumato.errors import SfumatoError, UnreachableError

@@ -24,8 +24,7 @@ class ClusterWork(Work):
     Types and ladders that the policy leaves open are made from the first records, which wait for each other until there are enough of them.
     """
 
-    def started(self) -> Any:
-        """Return a session of the search, as yet without records."""
+    def _start(self) -> Any:
         search: Any = self._plan.resolved.algorithm
         return search.start(problem_of(self._plan, self._nowhere(), self._ladders()))
 
@@ -66,6 +65,8 @@ class ClusterWork(Work):
         self.state = replace(self.state, waiting=joined(self.state.waiting, rows))
         taken = [replace(each, places=each.places[kept], unknown=each.unknown[kept]) for each in placed]
         points = points_of(rows, taken, {name: codes[kept] for name, codes in coded.codes.items()})
+        if self.search is None:
+            raise AssertionError("records are given to a search that has begun")
         self._let_go(self.search.push(points))
 
     def _let_go(self, clusters: Clusters) -> None:

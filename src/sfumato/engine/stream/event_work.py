@@ -14,6 +14,7 @@ from sfumato.core.encoding import encode
 from sfumato.core.events import LATE, SUPPRESSED, EventDecisions, Events
 from sfumato.core.number_columns import numbers_of
 from sfumato.engine.broken_release import broken
+from sfumato.engine.stream.names import Names
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.engine.stream.rows import Rows
 from sfumato.engine.stream.verify import Promised, verify
@@ -29,8 +30,7 @@ class EventWork(Work):
     order by chance, for records leave as they come.
     """
 
-    def started(self) -> Any:
-        """Return a session of the search, as yet without records."""
+    def _start(self) -> Any:
         search: Any = self._plan.resolved.algorithm
         taxonomy = getattr(search, "taxonomy", None)
         return search.start(None if taxonomy is None else self._plan.resolved.ladders[taxonomy])
@@ -48,8 +48,7 @@ class EventWork(Work):
         names = self._names(rows)
         if len(decisions.places):
             self._hand_out(self._released(rows, decisions, names), [])
-        living = set(self.search.people().tolist())
-        self.state = replace(self.state, names={person: name for person, name in names.items() if person in living})
+        self.state = replace(self.state, names=names.without_the_gone(self.search.search.people))
 
     def _events(self, rows: Rows) -> Events:
         search: Any = self._plan.resolved.algorithm
@@ -77,45 +76,45 @@ class EventWork(Work):
             found = listed if found is None else found | listed
         return found
 
-    def _names(self, rows: Rows) -> dict[int, Any]:
+    def _names(self, rows: Rows) -> Names:
         """Return under which name each person is published, of those lately seen and these; the latest where it is another every time."""
         subject = self._plan.subject
-        if subject is None or subject not in self._plan.plan.published:
-            return {}
-        return {**self.state.names, **dict(zip(rows.people.tolist(), rows.made(subject).to_pylist(), strict=True))}
+        makes_up = getattr(self._plan.resolved.algorithm, "noise", True) is not None
+        if subject is None or subject not in self._plan.plan.published or not makes_up:
+            return self.state.names
+        return self.state.names.later(dict(zip(rows.people.tolist(), rows.made(subject).to_pylist(), strict=True)))
 
-    def _released(self, rows: Rows, decisions: EventDecisions, names: dict[int, Any]) -> StreamRelease:
-        places = pa.array(decisions.places)
-        leaving, plan = rows.taken(decisions.places), self._plan.plan
+    def _released(self, rows: Rows, decisions: EventDecisions, names: Names) -> StreamRelease:
+        true, places = ~decisions.is_fake, decisions.places
+        is_all = bool(true.all()) and np.array_equal(places, np.arange(len(rows)))
+        leaving, plan = rows if is_all else rows.taken(places), self._plan.plan
         columns = {}
         for name in plan.published:
             if name in decisions.published:
-                columns[name] = decisions.published[name].take(places)
+                published = decisions.published[name]
+                columns[name] = published if is_all else published.take(pa.array(places))
             elif name == self._plan.subject:
-                own = leaving.made(name)
-                others = pa.array([names.get(person) for person in decisions.shown.tolist()], own.type)
-                columns[name] = pc.if_else(pa.array(decisions.is_fake), others, own)
+                columns[name] = _with_others(leaving.made(name), decisions, names)
             else:
                 columns[name] = leaving.made(name)
         public = pa.RecordBatch.from_pydict(columns)
-        true = ~decisions.is_fake
-        verify(self._plan, public.filter(pa.array(true)), leaving.where(true), [], Promised({}, {}, {}), whole=True)
-        self._as_they_came(public, rows, decisions)
+        real = public if true.all() else public.filter(pa.array(true))
+        verify(self._plan, real, leaving.where(true), [], Promised({}, {}, {}), whole=True)
+        self._as_they_came(public, leaving, decisions.levels[places])
         numbers = np.where(decisions.is_fake, -1, leaving.numbers)
         return StreamRelease(public, numbers, leaving.numbers, {"z": _changes(decisions)})
 
-    def _as_they_came(self, public: pa.RecordBatch, rows: Rows, decisions: EventDecisions) -> None:
+    def _as_they_came(self, public: pa.RecordBatch, leaving: Rows, levels: NDArray[np.int8]) -> None:
         """Check that an attribute that was not generalised is what it was, and that nothing else has left."""
-        if (decisions.levels[decisions.places] < 0).any():
+        if (levels < 0).any():
             raise broken("holds a record that was not to be published", code="verify-rows")
         if len(self._plan.event_columns) > 1:
             # a place is always published as a cell
             return
         (name,) = self._plan.event_columns
         if name in public.schema.names:
-            plain = pa.array(decisions.levels[decisions.places] == 0)
-            before, after = rows.came(name).cast(pa.string()).take(pa.array(decisions.places)), public.column(name)
-            if not pc.all(pc.or_(pc.invert(plain), pc.equal(before, after))).as_py():
+            before, after = leaving.came(name).cast(pa.string()), public.column(name)
+            if not pc.all(pc.or_(pa.array(levels != 0), pc.equal(before, after))).as_py():
                 raise broken("holds a kept value that differs from its original", code="verify-kept")
 
 
@@ -123,3 +122,11 @@ def _changes(decisions: EventDecisions) -> NDArray[np.int64]:
     """Return from which record on how many people were asked for, a row for each change."""
     firsts = np.flatnonzero(np.diff(decisions.thresholds, prepend=-1))
     return np.stack([decisions.numbers[firsts], decisions.thresholds[firsts]], axis=1)
+
+
+def _with_others(own: pa.Array, decisions: EventDecisions, names: Names) -> pa.Array:
+    """Return the names that rows are published under: those of others where they are made up."""
+    if not decisions.is_fake.any():
+        return own
+    others = [names.of(person) for person in decisions.shown[decisions.is_fake].tolist()]
+    return pc.replace_with_mask(own, pa.array(decisions.is_fake), pa.array(others, own.type))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.core.files import file_errors
-from sfumato.engine.stream.journal import Segment
+from sfumato.engine.stream.run_journal import Segment
 from sfumato.errors import DataError
 
 _PRIVATE, _SHARED = 0o600, 0o666

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.engine.stream.journal import Point
+from sfumato.engine.stream.run_journal import Point
 from sfumato.engine.stream.session import Session
 
 _EVERY = 600 * 1_000_000

@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.core.files import file_errors
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.journal import Segment
+from sfumato.engine.stream.run_journal import Segment
 from sfumato.errors import UnreachableError, UsageError
 
 STATE, STATUS = "state.sqlite", "status.json"

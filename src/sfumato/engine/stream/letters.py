@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.core.decoded import Decoded
 from sfumato.engine.stream.dead_letters import DeadLetter
 from sfumato.engine.stream.growing import GrowingFile
-from sfumato.engine.stream.journal import Journal
+from sfumato.engine.stream.run_journal import Journal
 
 NAME = "dead_letters.jsonl"
 

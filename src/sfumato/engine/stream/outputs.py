@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import stat
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,12 +19,14 @@ import pyarrow.parquet as pq
 from sfumato.core.files import file_errors
 from sfumato.core.standard_streams import refuse_closed_output
 from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
-from sfumato.engine.stream.journal import Journal, Segment
 from sfumato.engine.stream.release import StreamRelease
-from sfumato.errors import Mistake, PolicyError
+from sfumato.engine.stream.run_journal import Journal, Segment
+from sfumato.errors import Mistake, PolicyError, UnreachableError
 from sfumato.policy.resolve import Resolved
 
 _MANIFEST = "manifest.jsonl"
+_PATIENCE = 1000
+"""Milliseconds after which it is looked whether a reader who does not read is still to be waited for."""
 _GROWING = ("json_lines", "delimited")
 
 
@@ -45,8 +50,8 @@ class Written(Protocol):
         ...
 
 
-def written(resolved: Resolved, view: str, journal: Journal) -> Written:
-    """Return where the releases of a view are written, cut back to what was committed."""
+def written(resolved: Resolved, view: str, journal: Journal, stop: threading.Event) -> Written:
+    """Return where the releases of a view are written, cut back to what was committed; ``stop`` ends waiting for a reader who does not read."""
     sink: Any = resolved.sink
     name = sink.component_name() if sink is not None else ""
     committed = journal.segments(view)
@@ -57,7 +62,7 @@ def written(resolved: Resolved, view: str, journal: Journal) -> Written:
     if name in ("arrow", "parquet"):
         return OneFolder(Path(sink.path), committed, f".{name}", _WRITERS[name])
     if name == "standard_output":
-        return StandardOutput(bool(committed), sink.encoded)
+        return StandardOutput(bool(committed), sink.encoded, stop)
     words = "a stream needs a sink" if sink is None else f"a stream cannot be written to {name}"
     raise _refused(resolved, words, "release.jsonl, release.csv, a folder release.arrow or release.parquet, or - for standard output")
 
@@ -128,18 +133,37 @@ class OneFolder:
 
 
 class StandardOutput:
-    """Standard output: rows leave when they are written; after a crash those since the last commit leave again."""
+    """Standard output: rows leave when they are written; after a crash those since the last commit leave again.
 
-    def __init__(self, begun: bool, encode: Callable[[pa.RecordBatch, bool], bytes]) -> None:
+    A reader who does not read is waited for: nothing further is taken from the source meanwhile.
+    """
+
+    def __init__(self, begun: bool, encode: Callable[[pa.RecordBatch, bool], bytes], stop: threading.Event) -> None:
         refuse_closed_output()
-        self._begun, self._encode, self._rows = begun, encode, 0
+        self._begun, self._encode, self._stop, self._rows = begun, encode, stop, 0
+        # so much a pipe that is ready takes without letting anybody wait
+        self._piece = select.PIPE_BUF if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode) else 1 << 20
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Write further rows."""
         left = memoryview(self._encode(rows, not self._begun))
         while left:
-            left = left[os.write(sys.stdout.fileno(), left) :]
+            self._await_reader()
+            left = left[os.write(sys.stdout.fileno(), left[: self._piece]) :]
         self._begun, self._rows = True, self._rows + rows.num_rows
+
+    def _await_reader(self) -> None:
+        ready, asked = select.poll(), False
+        ready.register(sys.stdout.fileno(), select.POLLOUT)
+        while not ready.poll(_PATIENCE):
+            if asked:
+                raise UnreachableError(
+                    "the stream was stopped while nobody read from standard output",
+                    code="output-unread",
+                    hint="run again: what has left since the last commit leaves once more, and nothing is lost",
+                )
+            # whoever reads slowly has a little time still
+            asked = self._stop.is_set()
 
     def sync(self) -> Sequence[Segment]:
         """Return what has left."""

@@ -20,8 +20,8 @@ from sfumato.core.formats import is_of
 from sfumato.core.json_blocks import shape_of
 from sfumato.core.json_records import Kind, NotARecordError, Shape, record
 from sfumato.engine.stream.arrow_stretches import ArrowStretches
-from sfumato.engine.stream.journal import Journal
 from sfumato.engine.stream.kept_state import KeptState
+from sfumato.engine.stream.run_journal import Journal
 from sfumato.engine.stream.spool import Spool, SpoolAgain
 from sfumato.errors import Mistake, PolicyError, UnreachableError
 from sfumato.policy.model import Policy

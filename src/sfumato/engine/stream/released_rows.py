@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from sfumato.core import canonical
 from sfumato.core.files import file_errors
-from sfumato.engine.stream.journal import Segment
+from sfumato.engine.stream.run_journal import Segment
 
 Row = dict[str, str | None]
 

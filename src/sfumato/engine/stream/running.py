@@ -24,12 +24,12 @@ from sfumato.core.followed_files import Stretch
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream.endpoint import served
 from sfumato.engine.stream.history import History, told_of
-from sfumato.engine.stream.journal import Commit, Journal, Piece, Point
 from sfumato.engine.stream.letters import Letters
 from sfumato.engine.stream.outputs import Links, written
 from sfumato.engine.stream.progress import StreamProgress, ViewProgress
 from sfumato.engine.stream.reading import Reading
 from sfumato.engine.stream.release import Pushed
+from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Point
 from sfumato.engine.stream.session import Session, stream
 from sfumato.engine.stream.taken_log import TakenLog
 from sfumato.errors import SfumatoError
@@ -103,7 +103,7 @@ class _Stream:
         self._views: dict[str, _View] = {}
         for name, each in resolved.items():
             session = stream(loaded, name or None, self._journal.secret)
-            output, links = written(each, name, self._journal), Links(self._journal.folder, name, self._journal)
+            output, links = written(each, name, self._journal, stop), Links(self._journal.folder, name, self._journal)
             stack.callback(output.close)
             stack.callback(links.close)
             self._views[name] = _View(session, output, links)

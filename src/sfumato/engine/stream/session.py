@@ -19,17 +19,19 @@ import pyarrow as pa
 from sfumato.core.chance import derived_chance
 from sfumato.core.stream import Accounts
 from sfumato.engine.plan import AnyPolicy
-from sfumato.engine.stream import state as written_state
+from sfumato.engine.stream import session_state
 from sfumato.engine.stream.closing import Learnt
+from sfumato.engine.stream.cluster_ledger import Ledger
 from sfumato.engine.stream.cluster_work import ClusterWork
 from sfumato.engine.stream.event_work import EventWork
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import schema_of, take
-from sfumato.engine.stream.ledger import Ledger
 from sfumato.engine.stream.measures import Measures
+from sfumato.engine.stream.names import Names
 from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan, plan_stream, resolve_stream
 from sfumato.engine.stream.release import Pushed
+from sfumato.engine.stream.retracing import Retraced
 from sfumato.engine.stream.sensitive import Known
 from sfumato.engine.stream.window_work import WindowWork
 from sfumato.engine.stream.work import State, Work
@@ -56,7 +58,7 @@ class Session:
         self._secret = os.urandom(32) if secret is None else secret
         self._people = People(self._secret)
         self._state = State()
-        self._search: Any = None
+        self._search: Retraced | None = None
         self._plan: StreamPlan | None = None if schema is None else plan_stream(self._resolved, self.view, schema, False)
 
     @property
@@ -114,8 +116,8 @@ class Session:
     def measured(self) -> dict[str, Any]:
         """Return how the stream is doing: delays in records, loss, and what the search itself measures, such as z and p_kanon."""
         found = self._state.measures.as_mapping() | {"accounts": self.accounts.as_mapping()}
-        if self._search is not None and hasattr(self._search, "measured"):
-            measures = self._search.measured()
+        if self._search is not None and hasattr(self._search.search, "measured"):
+            measures = self._search.search.measured()
             told = {name: getattr(measures, name) for name in measures.__dataclass_fields__}
             found["search"] = told | {"residual_information": measures.residual_information, "shares": measures.shares()}
         return found
@@ -127,67 +129,73 @@ class Session:
             "policy": self._fingerprint(),
             "view": self.view,
             "secret": self._mark(),
-            "schema": written_state.schema_as_text(None if self._plan is None else self._plan.plan.schema),
+            "schema": session_state.schema_as_text(None if self._plan is None else self._plan.plan.schema),
             "loose": self._plan is not None and self._plan.loose,
             "next_number": state.next_number,
             "accounts": state.accounts.as_mapping(),
             "clock": [state.clock.latest, state.clock.over],
-            "scales": {name: written_state.scale_as_json(scale) for name, scale in state.learnt.scales.items()},
+            "scales": {name: session_state.scale_as_json(scale) for name, scale in state.learnt.scales.items()},
             "kinds": dict(state.learnt.kinds),
             "looked": state.learnt.looked,
             "known": {name: list(values) for name, values in state.known.values.items()},
             "time_kind": state.time_kind,
             "next_cluster": state.next_cluster,
-            "names": {str(person): name for person, name in state.names.items()},
+            "names": {str(person): name for person, name in self._names().items()},
             "measures": state.measures.as_state(),
             "searches": self._search is not None,
         }
-        parts = {"waiting": written_state.rows_as_bytes(state.waiting), "carried": written_state.rows_as_bytes(state.carried)}
+        parts = {"waiting": session_state.rows_as_bytes(state.waiting), "carried": session_state.rows_as_bytes(state.carried)}
         parts["ledger"] = state.ledger.as_bytes()
-        parts["search"] = self._search.snapshot() if self._search is not None else b""
-        return written_state.written(head, parts)
+        parts["search"] = self._search.search.snapshot() if self._search is not None else b""
+        return session_state.written(head, parts)
 
     def restore(self, state: bytes) -> None:
         """Go on from a state. Raises an error, and changes nothing, where it is of another policy, view, secret or version, or damaged."""
-        head, parts = written_state.read(state, self._fingerprint(), self.view)
+        head, parts = session_state.read(state, self._fingerprint(), self.view)
         if not hmac.compare_digest(head["secret"], self._mark()):
             words, hint = "what was given to be restored was written under another secret", "the secret with which the session began"
             raise DataError(words, code="stream-state", hint=hint)
-        schema = written_state.schema_of_text(head["schema"])
+        schema = session_state.schema_of_text(head["schema"])
         plan = None if schema is None else plan_stream(self._resolved, self.view, schema, head["loose"])
         ladders = self._resolved.ladders
-        scales = {name: written_state.scale_of_json(told, ladders.get(name)) for name, told in head["scales"].items()}
+        scales = {name: session_state.scale_of_json(told, ladders.get(name)) for name, told in head["scales"].items()}
         restored = State(
             next_number=head["next_number"],
             accounts=Accounts(**head["accounts"]),
             clock=Clock(*head["clock"]),
-            waiting=written_state.rows_of_bytes(parts["waiting"]),
-            carried=written_state.rows_of_bytes(parts["carried"]),
+            waiting=session_state.rows_of_bytes(parts["waiting"]),
+            carried=session_state.rows_of_bytes(parts["carried"]),
             learnt=Learnt(scales, head["kinds"], head["looked"]),
             known=Known({name: {text: code for code, text in enumerate(values, start=1)} for name, values in head["known"].items()}),
             time_kind=head["time_kind"],
             next_cluster=head["next_cluster"],
-            names={int(person): name for person, name in head["names"].items()},
+            names=Names().later({int(person): name for person, name in head["names"].items()}),
             measures=Measures.of_state(head["measures"]),
             ledger=Ledger.of_bytes(parts["ledger"]),
         )
         search = None
         if head["searches"] and plan is not None:
-            search = _WORK[plan.way](plan, restored, None, self._people).started()
-            search.restore(parts["search"])
+            search = _WORK[plan.way](plan, restored, None, self._people).started(parts["search"])
+            # a state that does not fit is refused now, not with the next records
+            _ = search.search
         self._plan, self._state, self._search = plan, restored, search
 
     def _done(self, plan: StreamPlan, work: Work, purpose: str, what: Any) -> Pushed:
-        before = self._search.snapshot() if self._search is not None else None
+        before = 0 if self._search is None else self._search.steps
         try:
             with derived_chance(self._secret, f"{self.view}:{purpose}"):
                 pushed: Pushed = what()
         except BaseException:
-            if before is not None:
-                self._search.restore(before)
+            if self._search is not None:
+                self._search.put_back(before)
             raise
         self._plan, self._state, self._search = plan, work.state, work.search
+        if self._search is not None:
+            self._search.settle()
         return pushed
+
+    def _names(self) -> dict[int, Any]:
+        return {} if self._search is None or not self._state.names.layers else self._state.names.as_mapping(self._search.search.people())
 
     def _fingerprint(self) -> str:
         """Return what tells a policy, with the hierarchies that it has written down, from all others."""

@@ -21,6 +21,7 @@ from sfumato.errors import DataError
 READ = 1 << 18
 FILE = 64 << 20
 MOST_AHEAD = 256 << 20
+_PIPE = "pipe-"
 
 
 class Spool:
@@ -31,8 +32,11 @@ class Spool:
         with file_errors(folder, "made"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = self._written()
-        # where pipes begin, of which something may be unread
-        self._pipes = [*(int(begin) for begin in (position or {}).get("pipes", []) if int(begin) < written), written]
+        # where pipes begin, of which something may be unread: also one that a crash has ended before anything of it was committed
+        begun = {0, *self._marked(), *(int(begin) for begin in (position or {}).get("pipes", []))}
+        self._pipes = [*sorted(begin for begin in begun if begin < written), written]
+        with file_errors(folder, "written"):
+            self._mark(written).touch(mode=0o600)
         self._read = int((position or {}).get("read", 0))
         self._end = written
         self._changed = threading.Condition()
@@ -78,6 +82,9 @@ class Spool:
         for begin, following in pairwise(begins):
             if following <= int(place) + start:
                 self._file(begin).unlink(missing_ok=True)
+        for begin in self._marked():
+            if begin < int(place):
+                self._mark(begin).unlink(missing_ok=True)
 
     def stop(self) -> None:
         """Take nothing more from the pipe."""
@@ -163,6 +170,13 @@ class Spool:
     def _written(self) -> int:
         begins = self._begins()
         return begins[-1] + self._file(begins[-1]).stat().st_size if begins else 0
+
+    def _marked(self) -> list[int]:
+        return [int(path.name.removeprefix(_PIPE)) for path in self._folder.glob(f"{_PIPE}*")]
+
+    def _mark(self, begin: int) -> Path:
+        """Return the empty file that says that a pipe begins there."""
+        return self._folder / f"{_PIPE}{begin:020}"
 
     def _file(self, begin: int) -> Path:
         return self._folder / f"{begin:020}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sfumato.core.files import file_errors
 from sfumato.engine.stream.growing import GrowingFile
-from sfumato.engine.stream.journal import Journal, Piece
+from sfumato.engine.stream.run_journal import Journal, Piece
 
 NAME = "links/taken.jsonl"
 

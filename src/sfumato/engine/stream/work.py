@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 from sfumato.core.canonical import ValueType
 from sfumato.core.stream import Accounts
 from sfumato.engine.stream.closing import Learnt, release_of
+from sfumato.engine.stream.cluster_ledger import Ledger
 from sfumato.engine.stream.dead_letters import DeadLetter, Unfit
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import Taken, fitted
-from sfumato.engine.stream.ledger import Ledger
 from sfumato.engine.stream.masking import mask_as_they_come
 from sfumato.engine.stream.measures import Measures
+from sfumato.engine.stream.names import Names
 from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.release import Pushed, StreamRelease
+from sfumato.engine.stream.retracing import Retraced
 from sfumato.engine.stream.rows import Rows
 from sfumato.engine.stream.sensitive import Known
 from sfumato.engine.stream.times import kind_of_times, times_of
@@ -46,7 +48,7 @@ class State:
     known: Known = field(default_factory=Known)
     time_kind: ValueType | None = None
     next_cluster: int = 0
-    names: Mapping[int, Any] = field(default_factory=dict)
+    names: Names = field(default_factory=Names)
     ledger: Ledger = field(default_factory=Ledger)
     measures: Measures = field(default_factory=Measures)
 
@@ -54,7 +56,7 @@ class State:
 class Work:
     """One push, or the flush of a session, of records that wait for nobody; others begin and end in the same way."""
 
-    def __init__(self, plan: StreamPlan, state: State, search: Any, people: People) -> None:
+    def __init__(self, plan: StreamPlan, state: State, search: Retraced | None, people: People) -> None:
         self._plan, self.state, self.search, self._people = plan, state, search, people
         self._releases: list[StreamRelease] = []
         self._dead: list[DeadLetter] = []
@@ -66,7 +68,8 @@ class Work:
         """Take records; ``unreadable`` are the places of those among them that are no rows."""
         before, records = self.state.accounts, taken.rows + len(unreadable)
         self._unreadable = len(unreadable)
-        self._take(self._arrived(taken, np.setdiff1d(np.arange(records), unreadable)))
+        places = np.arange(records)
+        self._take(self._arrived(taken, np.delete(places, unreadable) if len(unreadable) else places))
         return self._pushed(records, before)
 
     def flush(self) -> Pushed:
@@ -75,8 +78,11 @@ class Work:
         self._end()
         return self._pushed(0, before)
 
-    def started(self) -> Any:
-        """Return a session of the search, as yet without records."""
+    def started(self, state: bytes | None = None) -> Retraced:
+        """Return a session of the search, as yet without records, or with those of a state."""
+        return Retraced(self._start, state)
+
+    def _start(self) -> Any:
         raise AssertionError("this search has no session of its own")
 
     def _arrived(self, taken: Taken, places: NDArray[np.int64]) -> Rows:

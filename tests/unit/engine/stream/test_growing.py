@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
-from sfumato.engine.stream.journal import Segment
+from sfumato.engine.stream.run_journal import Segment
 from sfumato.errors import DataError
 
 FIRST, SECOND = Segment("a.jsonl", 0, 4, 2), Segment("a.jsonl", 4, 6, 1)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.journal import Commit, Journal, Piece, Point, Segment
+from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Point, Segment
 from sfumato.errors import SfumatoError
 
 
