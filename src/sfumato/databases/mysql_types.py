@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,6 +56,22 @@ def column_of(name: str, called: str, kind: str, digits: int | None, scale: int 
         # it may be longer than a day, or less than nothing
         return TableColumn(text_of(name), called, pa.string(), as_text=True)
     return TableColumn(text_of(name), called, _WORDS.get(kind))
+
+
+def is_whole(column: TableColumn) -> bool:
+    """Say whether a column holds whole numbers."""
+    return column.kind is not None and pa.types.is_integer(column.kind)
+
+
+def is_plain_text(column: TableColumn) -> bool:
+    """Say whether a column holds nothing but text, which takes any other in its place."""
+    return re.fullmatch(r"(var)?char\(\d+\)|(tiny|medium|long)?text", column.called) is not None
+
+
+def is_short(column: TableColumn, characters: int) -> bool:
+    """Say whether a column holds texts that have no more than so many characters."""
+    found = re.fullmatch(r"(?:var)?char\((\d+)\)", column.called)
+    return found is not None and int(found[1]) <= characters
 
 
 def selected(column: TableColumn, name: str | None = None) -> str:

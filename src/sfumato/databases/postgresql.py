@@ -6,6 +6,7 @@ Nobody sees anything of it before, and a process that dies leaves nothing behind
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ import pyarrow as pa
 from sfumato.databases.address import Address
 from sfumato.databases.failures import busy
 from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
+from sfumato.databases.postgresql_order import keeps_order
 from sfumato.databases.postgresql_replacing import replacing
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_session import while_reading, working_session
@@ -266,6 +268,14 @@ class PostgresqlConnection(PostgresqlCatalogue):
         """Let what was done last."""
         with self._errors():
             self._connection.commit()
+
+    def leaves_order(self, statement: str, table: TableName, memory: int) -> bool:
+        """Say whether the server would hand the rows of a table on in their order, with so much memory for what it joins to them."""
+        with self._errors(), self._connection.cursor() as cursor:
+            # a plan cannot be read by COPY, by which the driver reads all else
+            cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
+            cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}")
+            return keeps_order(json.loads(cursor.fetchone()[0])[0]["Plan"], table.name, memory)
 
     def do(self, statement: str) -> None:
         """Let the server do something."""

@@ -8,10 +8,11 @@ of that before.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
@@ -19,8 +20,9 @@ from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName, numbered
 
+_MEMORY = 128 << 20
 _SETTINGS = (
-    "work_mem = '128MB'",
+    f"work_mem = '{_MEMORY >> 20}MB'",
     # the server cannot guess how many cells there are, and would rather sort all rows than group them, or leave all to one process
     "enable_sort = off",
     "parallel_tuple_cost = 0.001",
@@ -28,6 +30,10 @@ _SETTINGS = (
     # compiling takes longer than what it makes faster
     "jit = off",
 )
+_OVERHEAD, _TEXT = 100, 8
+"""The bytes that a row of a hash table takes at most beside its texts, and that a text takes beside its characters."""
+_MIXED = "mixed"
+"""What is written beside a copy whose rows are in an order by chance."""
 _PLACE = "sfumato_place"
 """The column by which rows that are alike are numbered."""
 _DRAWN = "(SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint))"
@@ -46,7 +52,7 @@ class PostgresqlInside:
         self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
         self._target, self._beginning = target, beginning_of(connection.identity(layout.table), layout.identity, target)
         self._rows = TableName(new_name(self._beginning), self._labels.schema)
-        self._is_taken = False
+        self._is_taken, self._is_mixed, self._is_small = False, not layout.numbered, False
         self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
         for setting in _SETTINGS:
             connection.do(f"SET {setting}")
@@ -64,12 +70,12 @@ class PostgresqlInside:
         self._rows = left[0]
         self._connection.claim(self._rows.name)
         self._is_taken = True
-        seed, self._missing = self._connection.comment_of(self._rows).split()
-        self._seed = int(seed)
+        seed, self._missing, *order = self._connection.comment_of(self._rows).split()
+        self._seed, self._is_mixed = int(seed), order == [_MIXED]
         return True
 
     def take(self) -> None:
-        """Copy what is published as it is, with the key of each row's cell, and count the cells."""
+        """Copy what is published as it is, in an order by chance, with the key of each row's cell, and count the cells."""
         for left in self._connection.left_behind(BEGINNING, self._target):
             self._connection.remove_left(left)
         self._connection.claim(self._rows.name)
@@ -78,12 +84,16 @@ class PostgresqlInside:
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
         chance = [f"{self._by_chance()} AS {_PLACE}"] if self._layout.numbered else []
         inner = f"SELECT {listed([f'{key} AS {KEY}', *chance, *kept])} FROM {quoted(self._source)}"
-        if self._layout.numbered:
+        if self._is_mixed:
+            inner = f"{inner} ORDER BY {self._by_chance()}"
+        else:
             inner = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {_PLACE}) AS {NUMBER} FROM ({inner}) i"
-        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} AS {inner}")
+        with self._set("enable_sort = on", "parallel_leader_participation = off"):
+            # nobody else may look at it, so that a plan is carried out as it was explained
+            self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} WITH (autovacuum_enabled = off) AS {inner}")
         self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
         self._count()
-        self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}'")
+        self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}{f' {_MIXED}' if self._is_mixed else ''}'")
         for table in (self._rows, self._cells):
             self._connection.keep_private(table)
         self._connection.commit()
@@ -104,7 +114,7 @@ class PostgresqlInside:
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
 
     def _by_chance(self) -> str:
-        """Return what rows that are alike are numbered by: a hash of their places under a seed that nobody learns."""
+        """Return what rows are mixed, and those that are alike numbered by: a hash of their places under a seed that nobody learns."""
         return f"hashtidextended(ctid, {_DRAWN})" if self._connection.has_places(self._source) else "random()"
 
     def _sums(self, refer: Callable[[str], str]) -> str:
@@ -114,11 +124,14 @@ class PostgresqlInside:
         return f"count(*) AS {ROWS}, {self._print(prints)} AS {PRINT}"
 
     @contextmanager
-    def _going_to_places(self) -> Iterator[None]:
-        # a server that does not know how few groups there are would rather read all rows once more than go to the places of some
-        self._connection.do("SET enable_hashjoin = off")
+    def _set(self, *settings: str) -> Iterator[None]:
+        """Let settings hold for a while, and then those that were before."""
+        for setting in settings:
+            self._connection.do(f"SET {setting}")
         yield
-        self._connection.do("SET enable_hashjoin = on")
+        usual = dict(setting.split(" = ") for setting in _SETTINGS)
+        for name in (setting.split(" = ")[0] for setting in settings):
+            self._connection.do(f"SET {name} = {usual.get(name, 'DEFAULT')}")
 
     def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Return what was counted."""
@@ -147,6 +160,8 @@ class PostgresqlInside:
 
     def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables, and let the server look at them."""
+        widest = sum(pc.max(pc.binary_length(column)).as_py() or 0 for column in labels.columns)
+        self._is_small = classes.rows * (widest + _OVERHEAD + _TEXT * labels.num_columns) <= _MEMORY
         for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels_named(labels)))):
             self._brought(table, decided)
 
@@ -208,23 +223,37 @@ class PostgresqlInside:
         return self._connection.select(query, columns)
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
-        """Join the copy with the decision; rows are put into an order by chance when the keys of their cells have been looked at for the last time.
+        """Join the copy with the decision, in the order of the copy where the server's plan is one that leaves it, else in one by chance."""
+        staged = self._connection.staged_name(target)
+        # whoever writes is busy enough
+        with self._set("parallel_leader_participation = off", "enable_mergejoin = off", "enable_nestloop = off"):
+            made = f"CREATE TABLE {quoted(staged)} AS {self._as_copied(columns)}"
+            if not (self._is_mixed and self._is_small and self._connection.leaves_order(made, self._rows, _MEMORY)):
+                made = f"CREATE TABLE {quoted(staged)} AS {self._mixed(columns)}"
+            self._connection.do(made)
+        return staged
+
+    def _as_copied(self, columns: Sequence[tuple[str, int | None]]) -> str:
+        """Select the release without a word on its order."""
+        places = {name: self._made_of_copy(name) for name, text in columns if text is None}
+        joined = self._layout.beside(f"{self._published} JOIN {quoted(self._labels)} l ON l.class = c.class")
+        return f"SELECT {_chosen(columns, places)} FROM {joined}"
+
+    def _mixed(self, columns: Sequence[tuple[str, int | None]]) -> str:
+        """Select the release; rows are put into an order by chance when the keys of their cells have been looked at for the last time.
 
         A join may bring rows of one key together, and those of a class could be told apart by that. What the texts of classes do is seen anyway.
         """
-        staged = self._connection.staged_name(target)
         shown = [name for name, text in columns if text is None]
-        computed = {each.column.name: _typed(each.column, each.sql(self._of_copy)) for each in self._layout.computed}
-        inner = listed(["c.class", *(f"{computed.get(name) or self._of_copy(name)} AS p{place}" for place, name in enumerate(shown))])
+        inner = listed(["c.class", *(f"{self._made_of_copy(name)} AS p{place}" for place, name in enumerate(shown))])
         ordered = f"SELECT {inner} FROM {self._layout.beside(self._published)} ORDER BY {_BY_CHANCE}"
         places = {name: f"s.p{place}" for place, name in enumerate(shown)}
-        chosen = listed(f"{places[name] if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
-        joined = f"({ordered}) s JOIN {quoted(self._labels)} l USING (class)"
-        # whoever writes is busy enough
-        self._connection.do("SET parallel_leader_participation = off")
-        self._connection.do(f"CREATE TABLE {quoted(staged)} AS SELECT {chosen} FROM {joined}")
-        self._connection.do("SET parallel_leader_participation = on")
-        return staged
+        return f"SELECT {_chosen(columns, places)} FROM ({ordered}) s JOIN {quoted(self._labels)} l USING (class)"
+
+    def _made_of_copy(self, name: str) -> str:
+        """Return what is published of a column that is not recoded."""
+        found = [_typed(each.column, each.sql(self._of_copy)) for each in self._layout.computed if each.column.name == name]
+        return found[0] if found else self._of_copy(name)
 
     @property
     def _published(self) -> str:
@@ -251,7 +280,8 @@ class PostgresqlInside:
         )
         values = [bytewise(column, f"s.{name}") for column, name in columns]
         query = f"SELECT {listed([*values, f'g.{ROWS}', f'g.{PRINT}'])} FROM ({grouped}) g JOIN {quoted(staged)} s ON s.ctid = g.place"
-        with self._going_to_places():
+        # a server that does not know how few groups there are would rather read all rows once more than go to the places of some
+        with self._set("enable_hashjoin = off"):
             yield from self._connection.select(query, [*shown, _rows(), _text(PRINT)])
 
     def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
@@ -310,6 +340,11 @@ class PostgresqlInside:
     def _print(self, columns: Sequence[tuple[TableColumn, str]]) -> str:
         """Return the sum of fingerprints, which is the same in any order of the rows."""
         return f"sum({self._hash(columns)})::text" if columns else "'0'"
+
+
+def _chosen(columns: Sequence[tuple[str, int | None]], places: Mapping[str, str]) -> str:
+    """Return the columns of the release: the text of a class, or what is at a place."""
+    return listed(f"{places[name] if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
 
 
 def _of_source(name: str) -> str:

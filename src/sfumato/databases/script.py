@@ -96,6 +96,12 @@ class Script:
         del table
         return True
 
+    def leaves_order(self, statement: str, table: TableName, memory: int) -> bool:
+        """Return what is so of most plans, and note that it is asked."""
+        del statement, memory
+        self.statements.append(f"-- where the next statement would hand the rows of {table} on in another order they are sorted by chance in it")
+        return True
+
     def character_sets(self, table: TableName) -> set[str]:
         """Return what is so of most tables."""
         del table
