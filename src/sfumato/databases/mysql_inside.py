@@ -23,7 +23,8 @@ _DIGITS = 24
 _ASCII = f"CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
 _KEY = f"{KEY} {_ASCII}"
 _MEMORY = 128 << 20
-_SORTING = 64 << 20
+# what a processor keeps close: with eight times as much the server sorts a third longer
+_SORTING = 8 << 20
 _SHORT = 255
 _CHARACTER = 4
 _OVERHEAD = 64
