@@ -23,7 +23,7 @@ _DIGITS = 24
 _ASCII = f"CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
 _KEY = f"{KEY} {_ASCII}"
 _MEMORY = 128 << 20
-# what a processor keeps close: with eight times as much the server sorts a third longer
+# what a processor keeps close: with eight times as much sorting took twice as long
 _SORTING = 8 << 20
 _SHORT = 255
 _CHARACTER = 4

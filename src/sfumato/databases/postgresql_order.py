@@ -32,7 +32,7 @@ def keeps_order(plan: Mapping[str, Any], table: str, memory: int) -> bool:
         if len(first) != 1:
             return False
         node = first[0]
-    return node["Node Type"] == "Seq Scan" and node["Relation Name"] == table
+    return bool(node["Node Type"] == "Seq Scan" and node["Relation Name"] == table)
 
 
 def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
