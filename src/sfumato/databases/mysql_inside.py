@@ -263,19 +263,15 @@ class MysqlInside:
         """Return the sum of fingerprints, which is the same in any order of the rows."""
         if not columns:
             return "'0'"
-        parts = [self._part(column, name) for column, name in columns]
-        return f"CAST(SUM(CRC32({self._joined(parts)})) AS CHAR)"
+        texts = self._texts([self._part(column, name) for column, name in columns])
+        # a missing value has a sum that no text has
+        each = f"IFNULL(CRC32({texts[0]}), {1 << 32})" if len(texts) == 1 else f"CRC32({_joined(texts)})"
+        return f"CAST(SUM({each}) AS CHAR)"
 
     def _digest(self, parts: Sequence[str]) -> str:
         """Return the key of some values: what stands between them, and for a missing one, nobody can have written."""
         texts = listed(f"IFNULL({text}, '{self._missing}')" for text in self._texts(parts))
         return _told(f"CONCAT_WS('{self._between}', {texts})")
-
-    def _joined(self, parts: Sequence[str]) -> str:
-        """Return some values as one text, the same in every run: behind their lengths, so that no two rows of values are written alike."""
-        texts = self._texts(parts)
-        lengths = [f"IFNULL(LENGTH({text}), '-')" for text in texts]
-        return f"CONCAT_WS(',', {listed([*lengths, *texts])})"
 
     def _texts(self, parts: Sequence[str]) -> list[str]:
         return [f"CAST({part} AS CHAR CHARACTER SET utf8mb4)" if self._mixed else part for part in parts]
@@ -301,6 +297,12 @@ def _by_chance() -> str:
     """
     factor = 1 << _FACTOR - 1 | secrets.randbits(_FACTOR - 1) | 1
     return f"(CAST(RAND() * {1 << _DRAWN} AS UNSIGNED) * {factor} >> {_LEFT_OUT}) & {_TAKEN}"
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Return some texts as one, the same in every run: behind their lengths, so that no two rows of them are written alike."""
+    lengths = [f"IFNULL(LENGTH({text}), '-')" for text in texts]
+    return f"CONCAT_WS(',', {listed([*lengths, *texts])})"
 
 
 def _told(value: str) -> str:
