@@ -7,10 +7,11 @@ and counts, never a cell value; nor a key that somebody pasted where its name be
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+
+from sfumato.key_material import NOT_SHOWN, named, without_keys
 
 _CALLED_ELSEWHERE = {
     "aes": "encrypt",
@@ -56,8 +57,6 @@ _CALLED_ELSEWHERE = {
 """What other programs call components and choices, and what these are called here."""
 
 _MOST_NAMED = 20
-# 32 bytes of base64, with what fills them up at the end or an id before them
-_WRITTEN_KEY = re.compile(r"(?<![A-Za-z0-9+/_-])(?:[A-Za-z0-9._-]+:(?P<named>[A-Za-z0-9+_-][A-Za-z0-9+/_-]{39,}=*)|(?P<bare>[A-Za-z0-9+/_-]{43}=))")
 
 
 class SfumatoError(Exception):
@@ -79,20 +78,6 @@ class SfumatoError(Exception):
     def as_mapping(self) -> dict[str, object]:
         """Return the error as it is printed with ``--format json``."""
         return {"status": self.status, "code": self.code, "message": self.message, "hint": self.hint}
-
-
-def without_keys(text: str) -> str:
-    """Return a text in which nothing is left of a key as it is written to a file.
-
-    >>> without_keys("needs the key k1:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=, which is not there")
-    'needs the key (a key is not shown), which is not there'
-    """
-
-    def shown(found: re.Match[str]) -> str:
-        secret = found["named"] or found["bare"]
-        return "(a key is not shown)" if all(re.search(signs, secret) for signs in ("[A-Z]", "[a-z]", "[0-9]")) else found[0]
-
-    return _WRITTEN_KEY.sub(shown, text)
 
 
 class UsageError(SfumatoError):
@@ -213,7 +198,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     >>> suggestion("remove", ["drop", "empty", "noise"])
     'drop or empty'
     """
-    names = sorted(known)
+    # a policy's own names stand there too
+    names = sorted(named(each, NOT_SHOWN) for each in known)
     called = _called(name, names)
     if called:
         return " or ".join(called)

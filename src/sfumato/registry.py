@@ -12,8 +12,8 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from sfumato.core.key_material import named
 from sfumato.errors import UsageError, suggestion
+from sfumato.key_material import named
 
 KINDS = ("sources", "stores", "hierarchies", "promises", "algorithms", "masking", "sinks", "generators")
 

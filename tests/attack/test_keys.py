@@ -17,6 +17,7 @@ import sfumato
 from sfumato.core.keys import KeySource
 from sfumato.engine.reveal import Request, reveal
 from sfumato.errors import Mistake, PolicyError, SfumatoError, UsageError
+from sfumato.key_material import without_keys
 
 SECRET = "pepL0Z+Ql2V/F9fzQPhxG/iTBz7fUQEmTnIvGv5AOFg="
 WRITTEN = f"167c6012:{SECRET}"
@@ -221,3 +222,37 @@ def test_a_file_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "k.key").write_bytes(b"#" * 200_000)
     (tmp_path / "k.key").chmod(0o600)
     assert refused(file=str(tmp_path / "k.key")).code == "key-unreadable"
+
+
+PLACES: dict[str, Any] = {
+    "key": lambda pasted: {"keys": {pasted: {"environment": "K"}}, "columns": {"name": {"role": "identifier", "mask": {"hash": {"key": "k"}}}}},
+    "used": lambda pasted: {"keys": {"k": {"environment": "K"}}, "columns": {"name": {"role": "identifier", "mask": {"hash": {"key": pasted}}}}},
+    "top": lambda pasted: {pasted: 1, "columns": {"name": {"role": "identifier"}}},
+    "setting": lambda pasted: {"columns": {"name": {"role": "identifier", pasted: 1}}},
+    "column": lambda pasted: {"columns": {pasted: {"role": "identifier"}, "name": {"role": "identifier"}}},
+    "read": lambda pasted: {"columns": {"name": {"role": "other", "mask": {"shuffle": {"within": [pasted]}}}}},
+    "subject": lambda pasted: {"subject": pasted, "columns": {"name": {"role": "identifier"}}},
+    "role": lambda pasted: {"columns": {"name": {"role": pasted}}},
+    "view": lambda pasted: {
+        "columns": {"name": {"role": "other"}},
+        "views": {pasted: {}, "other": {"derived_from": "another"}},
+        "readers": {"r": [pasted, "another"]},
+    },
+    "algorithm": lambda pasted: {"algorithm": {pasted: {}}, "columns": {"name": {"role": "other"}}},
+    "promise": lambda pasted: {"promises": [{"l_diversity": {"l": 2, "column": pasted}}], "columns": {"name": {"role": "other"}}},
+}
+WITHOUT_ITS_END = [SECRET.rstrip("="), f"x{SECRET}", f"x{SECRET}".rstrip("="), base64.b32encode(RAW).decode()]
+
+
+@pytest.mark.parametrize("pasted", [*FORMS[:5], *WITHOUT_ITS_END], ids=str)
+@pytest.mark.parametrize("place", PLACES)
+def test_no_message_that_quotes_the_policy_shows_a_key(pasted: str, place: str) -> None:
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run(PLACES[place](pasted), data=pa.table({"name": ["Ann", "Ben"]}))
+    assert is_hidden(pasted, f"{caught.value} {json.dumps(caught.value.as_mapping())}")
+
+
+def test_long_names_and_paths_are_shown_as_they_are() -> None:
+    path = "/srv/research_2026/exports-of-the-ward/2026-11-17/patients_of_ward_12.csv"
+    told = f"columns.date_of_last_discharge_from_ward_12: {path} has no column PatientAdmissionNumberOfWard"
+    assert without_keys(told) == told

@@ -727,3 +727,47 @@ def test_conditions_of_two_views_are_brackets_of_what_a_third_adds_up() -> None:
     assert len(sfumato.run({**policy, "readers": {"reader": ["from100", "all"], "other": ["from102", "all"]}}, data)) == 3
     with pytest.raises(PromiseError, match="the view from100 and the view from102 show so much that less than a tenth is open of 1 person"):
         sfumato.run({**policy, "readers": {"reader": [*views]}}, data)
+
+
+@pytest.mark.parametrize("size", [8, 9, 11, 12, 20])
+def test_brackets_with_one_value_each_are_no_values(size: int) -> None:
+    data = pa.table({"region": ["X"] * 40, "pay": [2000 + 97 * place % 4001 for place in range(40)]})
+    released = read_by_one({"mask": {"generalise": {"size": size}}}, total(k=3), data)
+    assert {name: release.table.num_rows for name, release in released.items()} == {"one": 40, "other": 40}
+
+
+@pytest.mark.parametrize("function", ["sum", "average"])
+@pytest.mark.parametrize(
+    "pays", [[0, 0, 0, 0, 55, 150], [40, 40, 40, 40, 55, 150], [79, 79, 79, 79, 55, 150], [0] * 6, [0, 0, 1, 1, 55, 150]], ids=str
+)
+def test_a_total_at_the_edge_of_an_interval_is_refused_though_all_who_are_told_of_are_alike(pays: list[int], function: str) -> None:
+    data = pa.table({"region": ["X"] * 6, "ward": [*"AAAABB"], "pay": pays})
+    found = refused({"mask": {"generalise": {"size": 40}}}, {**total("ward", function, k=3), "on_invalid": "remove"}, data)
+    assert found == "pay in the view other tells a total of which the view one shows so much that less than a tenth is open of 1 person, fewer than 3"
+
+
+@pytest.mark.parametrize("function", ["max", "min"])
+def test_an_extreme_that_only_one_person_can_have_by_their_brackets_is_refused(function: str) -> None:
+    data = pa.table({"region": ["X"] * 6, "pay": [10, 50, 95, 130, 170, 210]})
+    found = refused({"mask": {"generalise": {"size": 40}}}, total("", function, k=3), data)
+    assert found == (
+        "pay in the view other tells one value of a group of which the view one shows so much that it can be only that of 1 person, fewer than 3"
+    )
+
+
+def test_a_mode_of_all_who_can_have_it_by_their_labels_is_refused() -> None:
+    data = pa.table({"region": ["X"] * 6, "pay": ["flu", "flu", "flu", "cold", "gout", "burn"]})
+    found = refused({"mask": {"generalise": {"prefix": 1}}}, total("", "mode", k=3), data)
+    assert "it can be only that of 3 people, so many share it that each of them has it" in found
+
+
+def test_cases_by_a_text_beside_totals_are_weighed_without_it() -> None:
+    data = pa.table(
+        {"ward": [*"AABBCCAABBCD"], "town": [*"XYXYXYXYXYXY"], "pay": list(range(1000, 2200, 100)), "p": [1] * 12, "q": [1] * 12, "r": [1] * 12}
+    )
+    hidden = {"expression": {"sql": "case when ward = 'D' then null else pay end", "columns": ["pay", "ward"]}}
+    sums = {by: {"aggregate": {"function": "sum", "by": [by], "k": 2, "dominance": 0.9}} for by in ("ward", "town")}
+    masks = {"p": [{"expression": {"sql": "pay", "columns": ["pay"]}}, sums["ward"]], "q": [hidden, sums["town"]], "r": hidden}
+    columns = {name: {"role": "other"} for name in ("ward", "town")} | {"pay": {"role": "identifier"}}
+    columns |= {name: {"role": "other", "mask": mask, "on_invalid": "remove"} for name, mask in masks.items()}
+    assert sfumato.run({"columns": columns}, data).table.num_rows == 12

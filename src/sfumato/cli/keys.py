@@ -15,7 +15,7 @@ _NOT_SHOWN = "the file that is named"
 def new(identity: str | None, output: Path | None, format: str) -> None:
     """Print a new key, or write it to a file that only its owner may read."""
     from sfumato.core.files import file_errors
-    from sfumato.core.key_material import named
+    from sfumato.key_material import named
 
     line = _new_line(identity)
     found = line.partition(":")[0]
@@ -38,9 +38,9 @@ def new(identity: str | None, output: Path | None, format: str) -> None:
 
 def add(path: Path, identity: str | None, format: str) -> None:
     """Put a new key before those of a file: it is the one in use from now on, the others undo what was done under them."""
-    from sfumato.core.key_material import named
     from sfumato.core.keys import KeySource
     from sfumato.core.staging import StagedFile
+    from sfumato.key_material import named
 
     shown = named(str(path), _NOT_SHOWN)
     before = KeySource(file=str(path)).read(named(str(path), "(its file is not shown)"))

@@ -26,9 +26,9 @@ from typing import Annotated
 from pydantic import Field, field_validator, model_validator
 
 from sfumato.core.files import file_errors, others_may
-from sfumato.core.key_material import could_be_a_key, named
 from sfumato.core.settings import Settings
 from sfumato.errors import UnreachableError, number_of, suggestion
+from sfumato.key_material import could_be_a_key, named
 
 BYTES = 32
 _LARGEST = 1 << 16

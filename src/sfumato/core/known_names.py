@@ -30,7 +30,12 @@ _FEW = 20
 _START = (0,)
 _LONGEST_GAP = 3
 _SHORTEST_WITH_GENITIVE = 3
-_APOSTROPHES, _HYPHENS = "'\u2018\u2019\u02bb\u02bc`\u00b4", "\u2010\u2011-"
+# typewriter and quotation marks, modifier letters, primes, accents that stand alone, and those of full width
+_APOSTROPHES = (
+    "'`\u00b4\u02b9\u02bb-\u02bf\u02c8\u02ca\u02cb\u02ee\u0374\u0384\u055a\u05f3\u07f4\u07f5\u1fbd\u1fbf"
+    "\u2018-\u201b\u2032\u2035\ua78b\ua78c\uff07\uff40"
+)
+_HYPHENS = "\u2010\u2011-"
 # within a name, also one behind the other: some leave out all of them, some those of one kind
 _JOINERS = tuple(re.compile(rf"(?<=\w)[{signs}]{{1,2}}(?=\w)") for signs in (_APOSTROPHES + _HYPHENS, _APOSTROPHES, _HYPHENS))
 # but for the apostrophe of a genitive

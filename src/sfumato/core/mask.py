@@ -285,7 +285,8 @@ class Told:
     number below which nothing may be told. ``known`` are rows whose own value is told, though not whose it is. What is ``mixed`` shows all values of
     a group, in another order. ``one_of`` has the group of each row of which one value is told, an extreme or a mode, instead of a total. Nobody may
     make up more than ``dominance`` of a total, where one is held to that. What is ``weighed`` was made of values before it was
-    added up in any way that a reader may know, and not only rounded or cut off.
+    added up in any way that a reader may know, and not only rounded or cut off. The ``side`` of an extreme is 1 for the largest and -1 for the
+    smallest, 0 for a mode.
     """
 
     of: frozenset[str]
@@ -297,6 +298,7 @@ class Told:
     one_of: NDArray[np.int64] | None = None
     dominance: float | None = None
     weighed: bool = False
+    side: int = 0
 
     @property
     def about(self) -> NDArray[np.int64]:

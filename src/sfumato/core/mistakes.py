@@ -10,16 +10,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from sfumato.core.key_material import named
 from sfumato.errors import Mistake, nearest, number_of, suggestion
+from sfumato.key_material import NOT_SHOWN, named
 
 Step = str | int
 Place = tuple[Step, ...]
 LineOf = Callable[[Place], int | None]
 HintOf = Callable[[Place, Any], str | None]
 
-# below these a key may have been pasted where a name belongs
-_BESIDE_KEYS = ("keys", "mask", "otherwise", "password")
 _TYPES = {
     "int_type": "a whole number",
     "float_type": "a number",
@@ -102,12 +100,9 @@ def key_text(path: Iterable[Step]) -> str:
     >>> key_text(("keys", "00112233445566778899aabbccddeeff", "file"))
     'keys.(not shown).file'
     """
-    text, secret = "", False
+    text = ""
     for step in path:
-        if secret and isinstance(step, str):
-            step = named(step, "(not shown)")
-        secret = secret or step in _BESIDE_KEYS
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+        text += f"[{step}]" if isinstance(step, int) else ("." if text else "") + named(str(step), NOT_SHOWN)
     return text
 
 

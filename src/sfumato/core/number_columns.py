@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +14,12 @@ from sfumato.core import canonical
 from sfumato.core.kernels.fingerprint import fingerprints
 
 _MOST = 15
+# of a float, which has as many as its digits need
+_ANY = 400
 _MONEY = 6
+_MOST_PLAIN = 30
+# with these bits a float is no number, whatever the 52 others say
+_NOT_A_NUMBER = np.uint64(0x7FF8_0000_0000_0000)
 
 
 def numbers_of(column: pa.Array) -> NDArray[np.float64]:
@@ -49,16 +57,26 @@ def added_prints(column: pa.Array, shares: NDArray[np.float64] | float = 1.0) ->
     # adding zero takes the sign of minus zero away
     numbers = numbers_of(column) * shares + 0.0
     gone = np.isnan(numbers)
-    return np.where(gone, fingerprints([column], len(column)), numbers.view(np.uint64)) if gone.any() else numbers.view(np.uint64)
+    return np.where(gone, fingerprints([column], len(column)) | _NOT_A_NUMBER, numbers.view(np.uint64)) if gone.any() else numbers.view(np.uint64)
 
 
 def numbers_printed(prints: NDArray[np.uint64], rows: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return the numbers of which these are fingerprints, in some rows, NaN in the others; that of a text is any number.
+    """Return the numbers of which these are fingerprints, in some rows, NaN in the others; that of a text is NaN too.
 
-    >>> numbers_printed(added_prints(pa.array(["1.5", "2"])), np.array([True, False])).tolist()
-    [1.5, nan]
+    >>> numbers_printed(added_prints(pa.array(["1.5", "2", "x"])), np.array([True, False, True])).tolist()
+    [1.5, nan, nan]
     """
     return np.where(rows, prints.view(np.float64), np.nan)
+
+
+def with_decimals(original: pa.DataType, decimals: int | None) -> pa.DataType:
+    """Return a type that holds numbers of that type with as many decimals as are asked for: whole numbers become floats.
+
+    >>> with_decimals(pa.int32(), 2), with_decimals(pa.int32(), None)
+    (DataType(double), DataType(int32))
+    """
+    kind = original.value_type if pa.types.is_dictionary(original) else original
+    return pa.float64() if decimals and pa.types.is_integer(kind) else original
 
 
 def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None = None) -> pa.Array:
@@ -70,9 +88,9 @@ def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None
     kind = like.type.value_type if pa.types.is_dictionary(like.type) else like.type
     kept = decimals if decimals is not None else _decimals(like, kind)
     if pa.types.is_decimal(kind):
-        kept = max(0, min(kept, kind.scale))
+        kept = max(0, min(kept, kind.scale, _MOST))
     with np.errstate(over="ignore", invalid="ignore"):
-        rounded = np.round(numbers, kept)
+        rounded = np.round(numbers, kept) if kept <= _MOST else _of_digits(numbers)
         # a large number has no decimals, and rounding may not find it again
         rounded = np.where(np.isfinite(rounded), rounded, numbers)
     # what no float holds is no number that could be published
@@ -88,10 +106,30 @@ def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None
         return pc.if_else(pc.is_finite(told), told, pa.scalar(None, kind))
     # adding zero takes the sign of minus zero away
     distinct, places = np.unique(np.where(gone, 0.0, rounded) + 0.0, return_inverse=True)
-    texts = pa.array([f"{number:.{kept}f}" for number in distinct.tolist()], pa.string())
+    texts = pa.array([f"{number:.{kept}f}" if kept <= _MOST else _digits(number) for number in distinct.tolist()], pa.string())
     if pa.types.is_decimal(kind):
         texts = _that_fit(texts, kind)
     return texts.take(pa.array(places, mask=gone)).cast(kind)
+
+
+def _of_digits(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers with as many digits as a float tells for certain, however small they are."""
+    found = np.round(numbers, _MOST)
+    small = np.flatnonzero((np.abs(numbers) < 1) & (numbers != 0))
+    distinct, places = np.unique(numbers[small], return_inverse=True)
+    found[small] = np.array([float(f"{number:.{_MOST}g}") for number in distinct.tolist()], np.float64)[places]
+    return found
+
+
+def _digits(number: float) -> str:
+    """Return a number as text, with as many digits as a float tells for certain.
+
+    >>> _digits(0.1 + 0.2), _digits(2.5e-17), _digits(2.5e-77)
+    ('0.3', '0.000000000000000025', '2.5e-77')
+    """
+    short = f"{number:.{_MOST}g}"
+    plain = f"{Decimal(short):f}"
+    return plain if len(plain.partition(".")[2]) <= _MOST_PLAIN else short
 
 
 def _that_fit(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -106,7 +144,15 @@ def _decimals(like: pa.Array, kind: pa.DataType) -> int:
     if pa.types.is_decimal(kind):
         return int(kind.scale)
     if pa.types.is_floating(kind):
-        return _MOST
+        return _ANY
     texts = like.dictionary if pa.types.is_dictionary(like.type) else like
-    fractions = pc.replace_substring_regex(pc.cast(texts, pa.string()), r"^[^.]*\.?", "")
-    return min(_MOST, pc.max(pc.utf8_length(fractions)).as_py() or 0)
+    texts = pc.cast(texts, pa.string()).drop_null()
+    whole = pc.match_substring_regex(texts, r"[0-9][eE][-+]?[0-9]+$")
+    fractions = pc.utf8_length(pc.replace_substring_regex(texts.filter(pc.invert(whole)), r"^[^.]*\.?", ""))
+    # 1.5e-7 has eight decimals
+    small = [-int(exponent) for number in texts.filter(whole).unique().to_pylist() if isinstance(exponent := _exponent(number), int)]
+    return max([0, pc.max(fractions).as_py() or 0, *small])
+
+
+def _exponent(number: str) -> int | str:
+    return Decimal(number).as_tuple().exponent if re.fullmatch(r"[-+]?[0-9.]+[eE][-+]?[0-9]{1,3}", number) and number.count(".") < 2 else ""

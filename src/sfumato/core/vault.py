@@ -3,6 +3,9 @@
 The file is 0600 and holds the values, as they are or as the mask that fills it has encrypted them, each with a mark by which damage is found. Every
 call is one transaction: what an aborted run has numbered stays so, which harms nobody. SQLite's own locks let one process write at a time. A
 rehearsal reads the file and leaves it as it is.
+
+Marks say of what is found that it is whole. Of what is not found, a value or a namespace, only the whole table can say that it was never there: it is
+looked through then, once for as long as nobody else writes the file.
 """
 
 from __future__ import annotations
@@ -21,20 +24,22 @@ from numpy.typing import NDArray
 
 from sfumato.core.files import file_errors, others_may
 from sfumato.core.rehearsal import Rehearsal, RehearsedNamespace
-from sfumato.core.vault_namespace import Namespace, Numbering, OpenVault, TokenRange, VaultKey, damaged, shown_path
+from sfumato.core.vault_namespace import Namespace, NamespaceRow, Numbering, OpenVault, TokenRange, VaultKey, damaged, shown_path
 from sfumato.errors import UnreachableError
 
 _MARK = 0x5346554D
-_VERSION = 3
+_VERSION = 4
 _SECONDS = 10.0
 _PIECE = 1 << 18
 _CACHE_KIB = 1 << 17
 _TABLES = """
 CREATE TABLE namespaces (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, start INTEGER NOT NULL, step INTEGER NOT NULL, size INTEGER NOT NULL,
-    secret BLOB, key_id TEXT, key_check BLOB, taken INTEGER NOT NULL DEFAULT 0
+    secret BLOB, key_id TEXT, key_check BLOB, mark BLOB NOT NULL, taken INTEGER NOT NULL DEFAULT 0
 )
 """
+# the tables that were looked through, by the file and how it was left
+_looked_through: dict[Path, tuple[tuple[int, ...], set[str]]] = {}
 
 
 class Vault:
@@ -50,8 +55,8 @@ class Vault:
         if not self._path.exists():
             return None
         with self._opened(writing=False) as opened:
-            found = opened.connection.execute("SELECT key_id FROM namespaces WHERE name = ?", (namespace,)).fetchone()
-        return found[0] if found else None
+            found = NamespaceRow.found(opened, namespace)
+        return found.key_id if found is not None else None
 
     def tokens(self, namespace: str, wanted: TokenRange, key: VaultKey | None, values: pa.Array) -> NDArray[np.int64]:
         """Return the token of each value; new values get new ones."""
@@ -109,13 +114,20 @@ class Vault:
                 connection.execute("PRAGMA temp_store = MEMORY")
                 connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
                 self._refuse_damage(connection)
-                yield OpenVault(connection, self._path)
+                opened = OpenVault(connection, self._path, self._whole())
+                yield opened
                 connection.execute("COMMIT")
+            _looked_through[self._path.absolute()] = _state(self._path), opened.whole
         except UnicodeDecodeError:
             # SQLite quotes the damaged name of a table
             raise damaged(self._path) from None
         except sqlite3.Error as error:
             raise self._told(error) from None
+
+    def _whole(self) -> set[str]:
+        """Return the tables that were looked through since somebody else has written the file."""
+        state, tables = _looked_through.get(self._path.absolute(), ((), set()))
+        return set(tables) if state == _state(self._path) else set()
 
     def _refuse_readers(self) -> None:
         status = self._path.stat()
@@ -157,3 +169,9 @@ class Vault:
                 f"the vault {self._shown} may not be written", code="file-permission", hint="ask for the permission, or name another vault"
             )
         return damaged(self._path)
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """Return what says whether somebody has written a file."""
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -8,11 +8,12 @@ value without an index of its own. Every row that is read is held against its ma
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.ff1 import FF1
-from sfumato.core.key_material import named
 from sfumato.core.vault_marks import RowMarks
 from sfumato.errors import DataError, UnreachableError
+from sfumato.key_material import named
 
 _FEWEST_BITS = 8
-_SECRET_BYTES = 32
+_SECRET_BYTES, _MARK_BYTES = 32, 16
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,51 @@ class VaultKey:
 
 @dataclass(frozen=True)
 class OpenVault:
-    """A file of namespaces that is open for one transaction."""
+    """A file of namespaces that is open for one transaction, and the tables that are known to be ``whole``."""
 
     connection: sqlite3.Connection
     path: Path
+    whole: set[str]
+
+    def refuse_lost_rows(self, table: str) -> None:
+        """Refuse a table unless it and its index say the same: what is not found in it was never there. Cost: all its rows, once."""
+        if table not in self.whole:
+            found = self.connection.execute(f"PRAGMA integrity_check({table})").fetchall()
+            if found != [("ok",)]:
+                raise damaged(self.path)
+            self.whole.add(table)
+
+
+@dataclass(frozen=True)
+class NamespaceRow:
+    """What the file says of a namespace, with a mark over all of it."""
+
+    id: int
+    name: str
+    start: int
+    step: int
+    size: int
+    secret: bytes | None
+    key_id: str | None
+    key_check: bytes | None
+
+    @classmethod
+    def found(cls, opened: OpenVault, name: str) -> NamespaceRow | None:
+        """Return the row of a namespace; None where there never was one. No index is asked: there are few, and each must be whole."""
+        rows = opened.connection.execute("SELECT id, name, start, step, size, secret, key_id, key_check, mark FROM namespaces NOT INDEXED")
+        every = {}
+        for *given, mark in rows.fetchall():
+            row = cls(*given)
+            if mark != row.mark():
+                raise damaged(opened.path)
+            every[row.name] = row
+        if name not in every:
+            opened.refuse_lost_rows("namespaces")
+        return every.get(name)
+
+    def mark(self) -> bytes:
+        """Return the mark of the row."""
+        return hashlib.sha256(repr(astuple(self)).encode()).digest()[:_MARK_BYTES]
 
 
 class Numbering(ABC):
@@ -124,9 +166,9 @@ class Namespace(Numbering):
 
     def __init__(self, opened: OpenVault, number: int, name: str, wanted: TokenRange, secret: bytes | None, key: VaultKey | None) -> None:
         super().__init__(name, wanted, secret)
-        self._connection, self._path = opened.connection, opened.path
+        self._opened, self._connection, self._path = opened, opened.connection, opened.path
         self._number, self._table = number, f"tokens_{number}"
-        begun = [name, wanted.start, wanted.step, wanted.size, secret]
+        begun = [number, name, wanted.start, wanted.step, wanted.size, secret]
         self._marks = RowMarks(begun, key.binding if key is not None else None)
 
     @classmethod
@@ -137,9 +179,10 @@ class Namespace(Numbering):
             return found
         secret = None if wanted.ordered else secrets.token_bytes(_SECRET_BYTES)
         under = (key.id, key.check) if key is not None else (None, None)
-        given = (name, wanted.start, wanted.step, wanted.size, secret, *under)
-        connection.execute("INSERT INTO namespaces (name, start, step, size, secret, key_id, key_check) VALUES (?, ?, ?, ?, ?, ?, ?)", given)
-        (number,) = connection.execute("SELECT id FROM namespaces WHERE name = ?", (name,)).fetchone()
+        (number,) = connection.execute("SELECT ifnull(max(id), 0) + 1 FROM namespaces").fetchone()
+        row = NamespaceRow(number, name, wanted.start, wanted.step, wanted.size, secret, *under)
+        query = "INSERT INTO namespaces (id, name, start, step, size, secret, key_id, key_check, mark) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        connection.execute(query, (*astuple(row), row.mark()))
         connection.execute(f"CREATE TABLE tokens_{number} (number INTEGER PRIMARY KEY, value BLOB NOT NULL UNIQUE, mark BLOB NOT NULL)")
         return cls(opened, number, name, wanted, secret, key)
 
@@ -147,28 +190,25 @@ class Namespace(Numbering):
     def found(cls, opened: OpenVault, name: str, wanted: TokenRange, key: VaultKey | None) -> Namespace | None:
         """Return a namespace, None where it is not there; refuse one that was begun otherwise."""
         path = opened.path
-        row = opened.connection.execute("SELECT id, start, step, size, secret, key_id, key_check FROM namespaces WHERE name = ?", (name,)).fetchone()
+        row = NamespaceRow.found(opened, name)
         if row is None:
             return None
-        number, start, step, size, secret, begun_under, check = row
-        if secret is not None and (not isinstance(secret, bytes) or len(secret) != _SECRET_BYTES):
-            raise damaged(path)
-        if (start, step, size, secret is None) != (wanted.start, wanted.step, wanted.size, wanted.ordered):
-            raise other_range(path, name, TokenRange(start, step, size, secret is None))
-        if begun_under != (key.id if key is not None else None):
-            was = f"under the key {begun_under}" if begun_under else "without a key"
+        if (begun := TokenRange(row.start, row.step, row.size, row.secret is None)) != wanted:
+            raise other_range(path, name, begun)
+        if row.key_id != (key.id if key is not None else None):
+            was = f"under the key {row.key_id}" if row.key_id else "without a key"
             raise UnreachableError(
                 f"the vault {shown_path(path)} was begun for {_shown_name(name)} {was}",
                 code="vault-key",
                 hint="the same key as before, or another namespace",
             )
-        if key is not None and check != key.check:
+        if key is not None and row.key_check != key.check:
             raise UnreachableError(
                 f"the vault {shown_path(path)} was begun for {_shown_name(name)} under another key of the id {key.id}",
                 code="vault-key",
                 hint="the very key as before; keys of one id must be one key",
             )
-        return cls(opened, number, name, wanted, secret, key)
+        return cls(opened, row.id, name, wanted, row.secret, key)
 
     def known(self, values: Sequence[bytes]) -> NDArray[np.int64]:
         """Return the numbers of values; -1 for those that have none yet."""
@@ -182,6 +222,8 @@ class Namespace(Numbering):
             if number is not None:
                 self._refuse_damage(number, values[place], mark)
                 found[place] = number - 1
+        if (found < 0).any():
+            self._refuse_lost_rows()
         return found
 
     def taken(self) -> int:
@@ -208,7 +250,16 @@ class Namespace(Numbering):
             if row is not None:
                 self._refuse_damage(number, *row)
             found.append(row[0] if row is not None else None)
+        if None in found:
+            self._refuse_lost_rows()
         return found
+
+    def _refuse_lost_rows(self) -> None:
+        if self._table not in self._opened.whole:
+            self._opened.refuse_lost_rows(self._table)
+            (rows,) = self._connection.execute(f"SELECT count(*) FROM {self._table}").fetchone()  # noqa: S608 - a name of our own
+            if rows != self.taken():
+                raise damaged(self._path)
 
     def _refuse_damage(self, number: int, value: bytes, mark: bytes) -> None:
         if not self._marks.hold(number, value, mark):

@@ -32,8 +32,8 @@ _INTERVAL = re.compile(rf"\[(?P<low>{_NUMBER}), (?P<high>{_NUMBER})[\])]|(?P<bel
 class Bracketed:
     """What a column of a view says of numbers, by rows of the source.
 
-    ``codes`` say who are shown alike, -1 where nothing is shown; ``low`` and ``high`` are the bounds between which ``stated`` rows are known to be.
-    Of rows ``by_chance`` nobody can say what is open.
+    ``codes`` say who are shown alike, -1 where nothing is shown; ``low`` and ``high`` are the bounds between which a label says that rows are, and
+    ``stated`` are those where it is the numbers themselves of which it says so. Of rows ``by_chance`` nobody can say what is open.
     """
 
     codes: NDArray[np.int64]
@@ -47,6 +47,16 @@ class Bracketed:
         """Return what a column says that shows nothing."""
         nobody = np.zeros(rows, bool)
         return cls(np.full(rows, -1, np.int64), np.full(rows, -np.inf), np.full(rows, np.inf), nobody, nobody.copy())
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """Numbers, and what is known of where they are: bounds, and elsewhere who have the same labels, -1 where nothing else is known."""
+
+    numbers: Numbers
+    low: Numbers
+    high: Numbers
+    labels: NDArray[np.int64]
 
 
 def stated_bounds(labels: pa.Array) -> tuple[Numbers, Numbers]:
@@ -67,12 +77,15 @@ def stated_bounds(labels: pa.Array) -> tuple[Numbers, Numbers]:
 def opened(shown: Sequence[Bracketed], added: Numbers, parts: Numbers | None) -> tuple[Numbers, Numbers]:
     """Return how much is open of what each row adds to a total, beside what columns show: at least, and at most.
 
-    ``parts`` say how often its number goes into what a row adds; None where that is made of it in another way, so that bounds say nothing of it.
+    ``added`` are the numbers of all rows: what a reader could believe has nothing to do with of which groups a total is told. ``parts`` say how often
+    its number goes into what a row adds; None where that is made of it in another way, so that bounds say nothing of it.
 
     >>> low, high, stated = np.array([1.0, 1, -np.inf]), np.array([9.0, 9, np.inf]), np.array([True, True, False])
     >>> interval = Bracketed(np.array([0, 0, -1]), low, high, stated, np.zeros(3, bool))
     >>> [each.tolist() for each in opened([interval], np.array([2.0, 3, 50]), np.ones(3))]
     [[8.0, 8.0, inf], [8.0, 8.0, 48.0]]
+    >>> [each.tolist() for each in opened([interval], np.array([1.0, 1, 1]), np.ones(3))]
+    [[8.0, 8.0, inf], [8.0, 8.0, 0.0]]
     """
     spread = float(np.ptp(added[np.isfinite(added)])) if np.isfinite(added).any() else 0.0
     low, high, there, stated = _bounds(shown)
@@ -82,7 +95,9 @@ def opened(shown: Sequence[Bracketed], added: Numbers, parts: Numbers | None) ->
         stated, widths = stated & known, np.where(known, 0.0, np.inf)
     apart = np.add(*_within_labels([each.codes for each in shown], added))
     least = np.where(there, np.where(stated & np.isfinite(widths), widths, apart), np.inf)
-    return least, np.where(there, np.minimum(widths, spread), spread)
+    # what looks like an interval and holds the numbers may be one of something else: then a reader could believe either
+    wide = np.where(np.isfinite(widths), widths, spread)
+    return least, np.where(there, np.where(stated, wide, np.maximum(wide, spread)), spread)
 
 
 def room(shown: Sequence[Bracketed], added: Numbers, numbers: Numbers, parts: Numbers | None) -> tuple[Numbers, Numbers]:
@@ -103,6 +118,21 @@ def room(shown: Sequence[Bracketed], added: Numbers, numbers: Numbers, parts: Nu
         below = np.where(stated & np.isfinite(stated_below), stated_below, below)
         above = np.where(stated & np.isfinite(stated_above), stated_above, above)
     return np.where(there, np.maximum(below, 0.0), np.inf), np.where(there, np.maximum(above, 0.0), np.inf)
+
+
+def within(shown: Sequence[Bracketed], numbers: Numbers, stating: bool) -> Within:
+    """Return what columns say of where the number of each row is; on request what intervals state counts for no more than that labels are alike.
+
+    >>> low, high, stated = np.array([0.0, 0, -np.inf]), np.array([9.0, 9, np.inf]), np.array([True, True, False])
+    >>> interval = Bracketed(np.array([0, 0, -1]), low, high, stated, np.zeros(3, bool))
+    >>> found = within([interval], np.array([1.0, 2, 50]), stating=True)
+    >>> found.low.tolist(), found.labels.tolist(), within([interval], np.array([1.0, 2, 50]), stating=False).labels.tolist()
+    ([0.0, 0.0, -inf], [-1, -1, -1], [0, 0, -1])
+    """
+    low, high, there, stated = _bounds(shown)
+    stated &= stating
+    labels, _ = _alike([each.codes for each in shown])
+    return Within(numbers, np.where(stated, low, -np.inf), np.where(stated, high, np.inf), np.where(there & ~stated, labels, -1))
 
 
 def is_at_an_edge(groups: NDArray[np.int64], rooms: Sequence[Numbers], open_before: Numbers, people: NDArray[np.int32]) -> bool:
@@ -159,7 +189,7 @@ def _bounds(shown: Sequence[Bracketed]) -> tuple[Numbers, Numbers, Rows, Rows]:
 
 def _within_labels(codes: Sequence[NDArray[np.int64]], added: Numbers) -> tuple[Numbers, Numbers]:
     """Return how far the number that each row adds is from the least and from the most of the rows which are shown alike in all columns."""
-    alike, firsts = group_columns([each + 1 for each in codes], [int(each.max(initial=-1)) + 2 for each in codes])
+    alike, firsts = _alike(codes)
     low, high = np.full(len(firsts), np.inf), np.full(len(firsts), -np.inf)
     there = np.isfinite(added)
     np.minimum.at(low, alike[there], added[there])
@@ -167,3 +197,8 @@ def _within_labels(codes: Sequence[NDArray[np.int64]], added: Numbers) -> tuple[
     below, above = np.zeros((2, len(added)))
     below[there], above[there] = (added - low[alike])[there], (high[alike] - added)[there]
     return below, above
+
+
+def _alike(codes: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return which rows are shown alike in all columns, and the first row of each kind."""
+    return group_columns([each + 1 for each in codes], [int(each.max(initial=-1)) + 2 for each in codes])

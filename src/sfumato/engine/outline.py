@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.core.key_material import named
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.engine.plan import Plan
 from sfumato.engine.translated import Translated
+from sfumato.key_material import named
 from sfumato.policy.ladders import order_of
 from sfumato.policy.model import Column
 

@@ -13,7 +13,6 @@ import pyarrow as pa
 from sfumato.core import audit
 from sfumato.core.canonical import as_text
 from sfumato.core.interfaces import Sink, Source
-from sfumato.core.key_material import named as shown_as
 from sfumato.core.keys import Keys, looks_like_a_key
 from sfumato.core.mask import MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
@@ -22,6 +21,7 @@ from sfumato.core.workplace import Workplace
 from sfumato.engine.plan import AnyPolicy, named_view
 from sfumato.engine.released_file import new_file, released_file
 from sfumato.errors import DataError, SfumatoError, UsageError, number_of, suggestion
+from sfumato.key_material import named as shown_as
 from sfumato.policy.identity import own_domain, policy_hash
 from sfumato.policy.load import load
 from sfumato.policy.resolve import Resolved

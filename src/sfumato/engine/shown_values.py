@@ -97,7 +97,11 @@ class MaskedView:
         written = self._written(column)
         prints[link] = _prints(written)
         originals = fingerprints([table.column(name) for name in sorted({column} & of or of)], rows)[link]
-        numbers[link] = np.append(_numbers_within(written.values), np.nan)[written.codes]
+        # an interval is no value, however few are in it
+        wide = np.append(np.less(*stated_bounds(written.values)), False)[written.codes]
+        generalised = [held for steps, held in branches if steps and steps[-1].component_name() == "generalise"]
+        wide &= np.logical_or.reduce([np.zeros_like(wide), *generalised])
+        numbers[link] = np.where(wide, np.nan, np.append(_numbers_within(written.values), np.nan)[written.codes])
         perhaps = []
         made = [(self._of_source(held, rows), not all(step.card.deterministic for step in steps)) for steps, held in branches if is_row_by_row(steps)]
         for steps, held in branches:
@@ -106,7 +110,7 @@ class MaskedView:
             elif leaves_some(steps):
                 plain[link] |= held
                 if may_be_undone(steps):
-                    told = held & np.append(_values_of(written.codes, originals) == 1, False)[written.codes]
+                    told = held & ~wide & np.append(_values_of(written.codes, originals) == 1, False)[written.codes]
                     changed = self._changed_before(column, steps, table)
                     perhaps += [told, told & ~changed] if (told & changed).any() else [told]
         return Shown(prints, plain, ends, [self._of_source(some, rows) for some in perhaps if some.any()], numbers, made)
@@ -159,10 +163,10 @@ class MaskedView:
             codes = np.where(np.array([label == "*" for label in written.values.to_pylist()] + [True])[codes], -1, codes)
         low, high = np.append(low, np.nan)[codes], np.append(high, np.nan)[codes]
         # a label may look like an interval, and be none
-        holds = states & (codes >= 0) & (low <= originals[rows]) & (originals[rows] <= high)
-        liars = np.isin(codes, codes[states & (codes >= 0) & ~holds & ~np.isnan(originals[rows])])
+        holds = (codes >= 0) & (low <= originals[rows]) & (originals[rows] <= high)
+        liars = np.isin(codes, codes[(codes >= 0) & ~holds & ~np.isnan(originals[rows])])
         holds &= ~liars
-        found.codes[rows], found.stated[rows] = codes, holds
+        found.codes[rows], found.stated[rows] = codes, holds & states
         found.low[rows], found.high[rows] = np.where(holds, low, -np.inf), np.where(holds, high, np.inf)
         return found
 

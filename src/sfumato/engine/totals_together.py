@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
 import numpy as np
@@ -14,7 +14,8 @@ from sfumato.core.mask import Told
 from sfumato.core.number_columns import added_prints, numbers_of, numbers_printed
 from sfumato.core.row_groups import parts_of_people
 from sfumato.core.straight_line import on_a_line
-from sfumato.engine.brackets import Bracketed, few_left, is_at_an_edge, opened, room
+from sfumato.engine.brackets import Bracketed, few_left, is_at_an_edge, opened, room, within
+from sfumato.engine.chosen_values import few_may_have, is_cut_off
 from sfumato.engine.differences import Groups, few_apart, few_in_common, few_people, smallest_group
 from sfumato.engine.dominated_differences import dominated_difference, dominated_group
 from sfumato.engine.shown_twice import few_who_may_have_it
@@ -154,6 +155,7 @@ class AllTold:
             known = self._known(family, seen, one_of=False)
             for surely in known.guesses():
                 yield from self._few_of_choices(family, surely, known.by)
+        yield from self._chosen_beside_brackets(family, seen)
 
     def _known(self, family: _Family, seen: Collection[str], one_of: bool = True) -> _Known:
         """Return the values that some views show, surely and perhaps, those told of groups too where ``one_of`` says so, and what shows them."""
@@ -309,13 +311,14 @@ class AllTold:
 
     def _left_by_brackets(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
         """Yield which totals leave little open of what few people have, beside coarse values of all others."""
-        for number, each in enumerate(family.totals):
+        for each in family.totals:
             if not each.adds_up or each.told.mixed or not each.told.of:
                 continue
             shown = list(self._bracketed(each, seen))
             if not shown:
                 continue
-            added = family.added(number)
+            # of all rows, those of groups of which nothing is told too
+            added = numbers_printed(each.told.added, np.ones(len(self._people), bool))
             told = self._told_beside(each, added, seen)
             brackets, parts = [one for _, one in shown], self._parts(each, added)
             numbers = self._own_of(min(each.told.of))[1]
@@ -330,6 +333,26 @@ class AllTold:
                 people = "1 person" if few == 1 else f"{few} people"
                 by = _showing(list(dict.fromkeys(f"the view {view}" if view else "the release" for view, _ in shown)))
                 yield f"{each.words} tells a total of which {by} so much that less than a tenth is open of {people}, fewer than {each.told.people}"
+
+    def _chosen_beside_brackets(self, family: _Family, seen: Collection[str]) -> Iterator[str]:
+        """Yield which extremes and modes can be those of few people, by what is shown of all of their group."""
+        for each in family.totals:
+            shown = list(self._bracketed(each, seen)) if each.chooses and each.told.people > 1 and len(each.told.of) == 1 else []
+            if not shown:
+                continue
+            added, about = numbers_printed(each.told.added, np.ones(len(self._people), bool)), each.told.about >= 0
+            told = self._told_beside(each, added, seen)
+            own = self._own_of(min(each.told.of))[1]
+            known = within([one for _, one in shown], added, stating=np.array_equal(own[about], added[about]))
+            known = replace(known, low=np.where(told, added, known.low), high=np.where(told, added, known.high))
+            by = _showing(list(dict.fromkeys(f"the view {view}" if view else "the release" for view, _ in shown)))
+            few = few_may_have(each.told, known, self._people)
+            if few is not None:
+                people = "1 person" if few == 1 else f"{few} people"
+                less = "so many share it that each of them has it" if each.told.side == 0 else f"fewer than {each.told.people}"
+                yield f"{each.words} tells one value of a group of which {by} so much that it can be only that of {people}, {less}"
+            elif is_cut_off(each.told, known, self._people):
+                yield f"{each.words} tells one value of a group of which {by} so much that less than a tenth is open of 1 person"
 
     def _told_beside(self, each: ToldInView, added: NDArray[np.float64], seen: Collection[str]) -> NDArray[np.bool_]:
         """Return the rows of which another column tells what they add to a total, in whatever unit."""
@@ -383,6 +406,8 @@ class AllTold:
         (column,) = each.told.of
         _, numbers = self._own_of(column)
         rows = np.flatnonzero((each.told.groups >= 0) & np.isfinite(numbers))
+        if not len(rows):
+            return None
         for parts in (np.ones(len(added)), parts_of_people(each.told.groups, self._people)):
             if np.allclose(numbers[rows] * parts[rows], added[rows], rtol=1e-9, atol=0):
                 return parts
@@ -436,16 +461,18 @@ class AllTold:
             weights = {name: np.where(known[name], 0.0, parts) for name in numbers}
         elif line is not None:
             weights = {name: np.where(known[name], 0.0, weight) for name, weight in line.items()}
-        elif len(hidden) == 1 and each.told.weighed and not self._is_mostly(numbers[hidden[0]], added, rows):
+        elif len(hidden) == 1 and each.told.weighed and self._is_multiplied(numbers[hidden[0]], added, rows):
             values = numbers[hidden[0]]
-            weights = {hidden[0]: np.where(known[hidden[0]], 0.0, np.divide(added, values, out=np.zeros_like(added), where=rows & (values != 0)))}
+            counts = rows & np.isfinite(values) & (values != 0)
+            weights = {hidden[0]: np.where(known[hidden[0]], 0.0, np.divide(added, values, out=np.zeros_like(added), where=counts))}
         else:
             return Weighted(np.where(rows, each.told.groups, -1), {f"\0{number}": np.ones(len(added))}), False
         return Weighted(np.where(rows, each.told.groups, -1), weights), len(weights) > 1 or (parts is None and line is None)
 
-    def _is_mostly(self, numbers: NDArray[np.float64], added: NDArray[np.float64], rows: NDArray[np.bool_]) -> bool:
-        """Return whether most of what is added up is the numbers themselves, so that only some were changed, as beyond a limit."""
-        return bool(on_a_line(np.where(rows, numbers, np.nan), np.where(rows, added, np.nan)).sum() * 2 > rows.sum())
+    def _is_multiplied(self, numbers: NDArray[np.float64], added: NDArray[np.float64], rows: NDArray[np.bool_]) -> bool:
+        """Return whether what is added up was made of numbers, most of which are no longer themselves: only some are changed beyond a limit."""
+        same = on_a_line(np.where(rows, numbers, np.nan), np.where(rows, added, np.nan))
+        return bool(np.isfinite(numbers[rows]).any()) and bool(same.sum() * 2 <= rows.sum())
 
     def _left_of_mixed(self, family: _Family, each: ToldInView, known: _Known) -> Iterator[str]:
         """Yield what is left of values that change places within groups of enough people, where other views show most of them."""

@@ -31,12 +31,14 @@ class Weighted:
 def straight(columns: Mapping[str, Numbers], made: Numbers) -> Mapping[str, float] | None:
     """Return how often each column goes into what was made of all of them; None where it is no sum of multiples of them.
 
+    Where a column has no number, such as a text by which cases are told apart, nothing of it is added.
+
     >>> pay, bonus = np.array([1.0, 2, 5, 4]), np.array([7.0, 1, 3, 2])
     >>> found = straight({"bonus": bonus, "pay": pay}, 2 * pay + bonus + 3)
     >>> {name: round(weight, 6) for name, weight in found.items()}
     {'bonus': 1.0, 'pay': 2.0}
     """
-    given = np.stack([*columns.values(), np.ones(len(made))], axis=1)
+    given = np.stack([*(np.where(np.isfinite(values), values, 0.0) for values in columns.values()), np.ones(len(made))], axis=1)
     if len(made) <= given.shape[1]:
         return None
     sizes = np.abs(given).max(axis=0)
@@ -72,6 +74,8 @@ def _leverage(totals: Sequence[Weighted]) -> Numbers | None:
     for number, each in enumerate(totals):
         for name, given in each.weights.items():
             weights[number, names.index(name)] = np.where(each.groups >= 0, given, 0.0)
+        # the unit of an equation does not change what follows from it, and squares of large numbers are more than a float holds
+        weights[number] /= np.abs(weights[number]).max(initial=0.0) or 1.0
     places = [np.where(each.groups >= 0, each.groups + start, 0) for each, start in zip(totals, starts, strict=False)]
     gram = np.zeros((int(starts[-1]), int(starts[-1])))
     for one, first in enumerate(places):

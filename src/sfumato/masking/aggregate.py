@@ -19,7 +19,7 @@ from sfumato.core.canonical import ValueType, as_text
 from sfumato.core.grouped_mask import GroupedMask, missing, told_apart
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Card, MaskContext, Told
-from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly
+from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly, with_decimals
 from sfumato.core.row_groups import parts_of_people, people_of
 
 Function = Literal["sum", "median", "average", "max", "min", "count", "mode"]
@@ -90,13 +90,15 @@ class Aggregate(GroupedMask):
         if self.function in ("sum", "average", "median"):
             few += f", or in which one person makes up more than {self.dominance:g} of it"
         reasons = [] if self.plain else [few]
-        reasons += ["no number that the column can hold"] if self.function not in _OF_ANYTHING else []
+        reasons += ["no number that the column can hold, or numbers of more than 15 digits together"] if self.function not in _OF_ANYTHING else []
         return f"of which aggregate tells nothing ({'; or '.join(reasons)})", "larger groups, by fewer columns"
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
-        """Return whole numbers for counts, decimals of more digits for sums of some, else the type that it was."""
+        """Return whole numbers for counts, decimals of more digits for sums of some, what holds decimals on request, else the type that it was."""
         if self.function == "count":
             return pa.int64()
+        if self.function != "mode":
+            original = with_decimals(original, self.decimals)
         # three times 999.99 has a digit more than each
         wider = self.function == "sum" and pa.types.is_decimal(original) and original.precision < _MOST_DIGITS
         return pa.decimal128(_MOST_DIGITS, original.scale) if wider else original
@@ -111,7 +113,7 @@ class Aggregate(GroupedMask):
         column = columns.column(context.column)
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        column = column.cast(self.output_type(column.type)) if self.function == "sum" else column
+        column = column.cast(self.output_type(column.type)) if self.function == "sum" and pa.types.is_decimal(column.type) else column
         groups, number = self.groups(columns)
         people = people_of(columns, context.subject)
         if self.function == "mode":
@@ -120,7 +122,7 @@ class Aggregate(GroupedMask):
         return (
             pa.array(np.nan_to_num(found).astype(np.int64), mask=np.isnan(found))
             if self.function == "count"
-            else as_column(found, column, self.decimals)
+            else as_column(found, pa.nulls(0, with_decimals(column.type, self.decimals)) if self.decimals else column, self.decimals)
         )
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
@@ -148,7 +150,8 @@ class Aggregate(GroupedMask):
             dominance = None if self.plain else self.dominance
             return Told(of, added_prints(column, shares), np.where(alone, -1, told), least, alone, dominance=dominance)
         extremes = np.where(np.isnan(found), -1, groups)
-        return Told(of, added_prints(column), np.full(len(groups), -1), least, numbers_of(column) == found, one_of=extremes)
+        side = 1 if self.function == "max" else -1
+        return Told(of, added_prints(column), np.full(len(groups), -1), least, numbers_of(column) == found, one_of=extremes, side=side)
 
     def _least(self, context: MaskContext) -> int:
         return 1 if self.plain else self.k or context.people
@@ -166,7 +169,8 @@ class Aggregate(GroupedMask):
             if len(known):
                 _, whose = np.unique(people[known], return_inverse=True)
                 with np.errstate(over="ignore", invalid="ignore"):
-                    if np.abs(numbers[known]).sum() >= most:
+                    sizes = np.abs(numbers[known])
+                    if (sizes.max() if self.function in ("min", "max") else sizes.sum()) >= most:
                         # the last digits would be others than those of the sum
                         continue
                     # what no float holds is nothing that could be told

@@ -16,7 +16,7 @@ from pydantic import Field
 from sfumato.core.grouped_mask import GroupedMask, told_apart
 from sfumato.core.kernels.microaggregation import shortest_path
 from sfumato.core.mask import Card, MaskContext, Told
-from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly
+from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly, with_decimals
 from sfumato.core.row_groups import parts_of_people, people_of
 from sfumato.masking._undominated import in_the_middle, undominated
 
@@ -63,7 +63,7 @@ class Microaggregate(GroupedMask):
     def refused(self, people: int) -> tuple[str, str]:
         """Return that it is the group that is refused, not the value."""
         few = f"groups of fewer than {self.k or people} people, or in which one person makes up more than {self.dominance:g}, however large"
-        why = f"{few}; or a number larger than can be added up"
+        why = f"{few}; or a number of more than 15 digits"
         return f"of which microaggregate tells nothing ({why})", "larger groups, within fewer columns, or top_bottom_code before it"
 
     def apply_and_locate(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, Mapping[str, NDArray[np.bool_]]]:
@@ -73,7 +73,13 @@ class Microaggregate(GroupedMask):
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the centre of each value's group."""
-        return as_column(self._found(columns, context)[0], columns.column(context.column), self.decimals)
+        column = columns.column(context.column)
+        like = pa.nulls(0, self.output_type(column.type)) if self.decimals else column
+        return as_column(self._found(columns, context)[0], like, self.decimals)
+
+    def output_type(self, original: pa.DataType) -> pa.DataType:
+        """Return what holds decimals that are asked for, else the type that it was."""
+        return with_decimals(original, self.decimals)
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups whose mean is told, or that of their middle; people's own means are added up."""

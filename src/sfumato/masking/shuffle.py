@@ -12,10 +12,10 @@ from pydantic import Field, model_validator
 
 from sfumato.core.dealt import dealt
 from sfumato.core.grouped_mask import GroupedMask
-from sfumato.core.key_material import named
 from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import added_prints
 from sfumato.core.row_groups import chance, permuted
+from sfumato.key_material import named
 
 _REVEALS = "All values and their frequencies; in a group of rows, which values these have; a rare value still says that somebody has it."
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.key_material import could_be_a_key
 from sfumato.core.keys import looks_like_a_key
 from sfumato.core.mistakes import key_text
 from sfumato.core.publication import IN_TWO_COLUMNS, published_names
 from sfumato.core.relaxed_search import deals_out
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, suggestion
+from sfumato.key_material import could_be_a_key
 from sfumato.policy.load import Loaded
 from sfumato.policy.mask_checks import mask_mistakes
 from sfumato.policy.mask_circles import mask_circles

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.key_material import named
 from sfumato.core.mask import Mask, Mixing, Totals
 from sfumato.core.mistakes import Place, key_text
 from sfumato.errors import Mistake
+from sfumato.key_material import NOT_SHOWN, named
 from sfumato.policy.lint_together import averaged_out, beside_chance, is_noise, measured
 from sfumato.policy.model import Column
 from sfumato.policy.resolve import Resolved
@@ -219,10 +219,10 @@ def _shared_by(step: Mask, view: Resolved) -> Iterator[tuple[tuple[str, str], st
     domain: Any = getattr(step, "domain", None)
     for key in step.keys if domain is not None else ():
         source = repr(view.policy.keys[key]) if key in view.policy.keys else key
-        yield (source, domain), f"the pseudonym domain {named(domain, '(not shown)')} of the key {key}"
+        yield (source, domain), f"the pseudonym domain {named(domain, NOT_SHOWN)} of the key {key}"
     namespace: Any = getattr(step, "namespace", None)
     if namespace is not None and hasattr(step, "vault"):
-        yield (f"vault {step.vault}", namespace), f"the tokens of the namespace {named(namespace, '(not shown)')}"
+        yield (f"vault {step.vault}", namespace), f"the tokens of the namespace {named(namespace, NOT_SHOWN)}"
 
 
 def _few_for_promises(view: Resolved) -> Iterator[tuple[str, str]]:

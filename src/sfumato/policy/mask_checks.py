@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sfumato.core.key_material import could_be_a_key, named
 from sfumato.core.keys import looks_like_a_key
-from sfumato.core.mask import Mask, Naming, Operation, Together
+from sfumato.core.mask import Mask, Mixing, Naming, Operation, Together, Totals
 from sfumato.core.masked_column import AS_PUBLISHED
 from sfumato.core.mistakes import Place, key_text
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import DataError, Mistake, UnreachableError, suggestion
+from sfumato.key_material import NOT_SHOWN, could_be_a_key, named
 from sfumato.policy.lines import Lines
 from sfumato.policy.model import Column, Policy
 
@@ -126,6 +126,8 @@ def _telling(policy: Policy, name: str, mask: MaskedColumn, masks: Mapping[str, 
     """Refuse what shows, beside a promise, something of a column that is not published as it is: which rows a condition held for is to be seen."""
     asked = mask.when.reads if mask.when is not None else ()
     computed = [other for step in (*mask.steps, *mask.otherwise) if step.component_name() == "expression" for other in step.reads]
+    # a mean by a column says who had the same value of it, and how many have which is to be seen where its values are in another order
+    computed += [other for step in (*mask.steps, *mask.otherwise) if _adds_up(step) for other in step.reads if _is_moved(masks.get(other))]
     for key, others in (("when", asked), ("mask", computed)):
         for other in dict.fromkeys(others):
             entry = policy.columns.get(other)
@@ -133,6 +135,16 @@ def _telling(policy: Policy, name: str, mask: MaskedColumn, masks: Mapping[str, 
                 continue
             words = f"what is published would depend on {other}, which is {'masked' if entry.mask else 'removed'}: who knows it finds the row"
             yield _Wrong(key, words, code="policy-mask-promise", hint="a column that is published as it is, or no promises")
+
+
+def _adds_up(step: Mask) -> bool:
+    """Return whether an operation shows one value for a group of rows."""
+    return isinstance(step, Totals) and not step.card.perturbs
+
+
+def _is_moved(mask: MaskedColumn | None) -> bool:
+    """Return whether rows exchange the values of a column."""
+    return mask is not None and any(isinstance(step, Mixing) and step.card.perturbs for step in (*mask.steps, *mask.otherwise))
 
 
 def _is_shown(column: Column, mask: MaskedColumn | None) -> bool:
@@ -158,7 +170,7 @@ def _moved_apart(policy: Policy, name: str, mask: MaskedColumn, masks: Mapping[s
     moved = mask.together
     if moved is None:
         return
-    first, shown = mask.steps[0], named(moved, "(not shown)")
+    first, shown = mask.steps[0], named(moved, NOT_SHOWN)
     if len(mask.steps) > 1 or not isinstance(first, Together) or len([step for step in mask.operations if _moves_with(step, moved)]) > 1:
         words = f"moves the column together with others ({shown}), and is not its only operation"
         yield _Wrong("mask", f"{first.component_name()} {words}", code="policy-mask-together", hint="leave the other operations out")

@@ -9,10 +9,10 @@ from typing import Any, get_args
 
 from sfumato.core.files import to_utf8
 from sfumato.core.formats import FORMATS
-from sfumato.core.key_material import named
 from sfumato.core.mistakes import HintOf, Place
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import nearest
+from sfumato.key_material import named
 from sfumato.policy.model import Component, Role
 from sfumato.registry import find, names
 

@@ -181,7 +181,8 @@ def test_a_run_stops_where_a_group_is_too_small_unless_it_is_removed() -> None:
         sfumato.run(policy, data=table)
     assert raised.value.message == (
         "column pay: 1 row of which aggregate tells nothing "
-        "(groups of fewer than 2 people, or in which one person makes up more than 0.5 of it; or no number that the column can hold), row 3"
+        "(groups of fewer than 2 people, or in which one person makes up more than 0.5 of it; "
+        "or no number that the column can hold, or numbers of more than 15 digits together), row 3"
     )
     assert raised.value.hint == "larger groups, by fewer columns, or say on_invalid: remove in columns.pay"
     policy["columns"]["pay"] = {**column, "on_invalid": "remove"}
@@ -194,8 +195,8 @@ def test_a_run_stops_where_a_group_is_too_small_unless_it_is_removed() -> None:
     [
         ({"function": "mode"}, "fewer than 3 people of the group share a value"),
         ({"function": "count"}, "groups of fewer than 3 people"),
-        ({"function": "max"}, "groups of fewer than 3 people; or no number that the column can hold"),
-        ({"function": "sum", "plain": True}, "no number that the column can hold"),
+        ({"function": "max"}, "groups of fewer than 3 people; or no number that the column can hold, or numbers of more than 15 digits together"),
+        ({"function": "sum", "plain": True}, "no number that the column can hold, or numbers of more than 15 digits together"),
     ],
 )
 def test_what_an_aggregate_refuses_is_said_of_its_groups(settings: dict[str, Any], why: str) -> None:
@@ -212,7 +213,7 @@ def test_what_an_aggregate_refuses_is_said_of_its_groups(settings: dict[str, Any
             {"microaggregate": {"k": 3}},
             ["1", "2"],
             "of which microaggregate tells nothing (groups of fewer than 3 people, or in which one person makes up more than 0.5, however large; "
-            "or a number larger than can be added up)",
+            "or a number of more than 15 digits)",
             "larger groups, within fewer columns, or top_bottom_code before it",
         ),
     ],
@@ -485,3 +486,28 @@ def test_a_sensitive_column_moves_together_with_sensitive_columns_only(role: str
     assert (mistake.key, mistake.code) == ("columns.country.mask", "policy-mask-together")
     assert "moves a sensitive column together with town, which would tell whose value it is" in mistake.message
     sfumato.plan({"columns": {**columns, "town": {"role": "sensitive", **unit}}}, data=PLACES)
+
+
+@pytest.mark.parametrize("mask", [{"aggregate": {"function": "average"}}, {"aggregate": {"function": "max"}}, {"microaggregate": {"k": 20}}], ids=str)
+@pytest.mark.parametrize("as_text", [False, True])
+def test_small_numbers_are_told_with_their_digits(mask: dict[str, Any], as_text: bool) -> None:
+    values = [(1.5 + place / 10) * 1e-17 for place in range(20)]
+    given = [str(value) for value in values] if as_text else values
+    (found,) = set(sfumato.run({"columns": {"v": {"role": "other", "mask": mask}}}, data=pa.table({"v": given})).table["v"].to_pylist())
+    wanted = sorted(values)[-2] if mask.get("aggregate", {}).get("function") == "max" else sum(values) / 20
+    assert float(found) == pytest.approx(wanted, rel=1e-12, abs=0)
+
+
+def test_large_numbers_are_told_or_refused_for_what_they_are() -> None:
+    table = pa.table({"v": [9 * 10**15 + place for place in range(20)]})
+    extreme = {"columns": {"v": {"role": "other", "mask": {"aggregate": {"function": "max", "k": 2}}}}}
+    assert set(sfumato.run(extreme, data=table).table["v"].to_pylist()) == {9 * 10**15 + 18}
+    total = {"columns": {"v": {"role": "other", "mask": {"aggregate": {"function": "sum", "k": 2}}}}}
+    with pytest.raises(DataError, match="numbers of more than 15 digits together"):
+        sfumato.run(total, data=table)
+
+
+@pytest.mark.parametrize("mask", [{"aggregate": {"function": "average", "decimals": 3}}, {"microaggregate": {"k": 4, "decimals": 3}}], ids=str)
+def test_whole_numbers_get_the_decimals_that_are_asked_for(mask: dict[str, Any]) -> None:
+    found = sfumato.run({"columns": {"v": {"role": "other", "mask": mask}}}, data=pa.table({"v": pa.array([1, 2, 2, 2], pa.int32())})).table["v"]
+    assert (found.type, found.to_pylist()) == (pa.float64(), [1.75] * 4)

@@ -242,7 +242,7 @@ def test_a_vault_of_another_format_is_told(context: Any, tmp_path: Path) -> None
         connection.execute("PRAGMA user_version = 2")
     connection.close()
     assert str(refused(["canary"], context())) == (
-        f"the vault {path} is of format 2, and this version of sfumato keeps format 3 [vault-version]\n"
+        f"the vault {path} is of format 2, and this version of sfumato keeps format 4 [vault-version]\n"
         "  try: reveal its tokens with the version that wrote it, or name another vault"
     )
 

@@ -31,6 +31,13 @@ JOB = {"role": "sensitive", "mask": {"shorten": {"length": 1}}}
     [
         ("when", {"mask": "empty", "when": {"column": "name", "equals": "Ada"}}, {"name": NAME}, "name, which is removed"),
         ("when", {"mask": "empty", "when": {"not": {"column": "job", "equals": "mayor"}}}, {"job": JOB}, "job, which is masked"),
+        (
+            "mask",
+            {"mask": {"aggregate": {"function": "average", "by": ["job"]}}},
+            {"job": {"role": "other", "mask": "shuffle"}},
+            "job, which is masked",
+        ),
+        ("mask", {"mask": {"microaggregate": {"within": ["job"]}}}, {"job": {"role": "other", "mask": "swap"}}, "job, which is masked"),
         ("mask", {"mask": {"expression": {"sql": "left(name, 1)", "columns": ["name"]}}}, {"name": NAME}, "name, which is removed"),
     ],
 )

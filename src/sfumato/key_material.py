@@ -2,16 +2,25 @@
 
 A key may be pasted where its name, file, variable or command belongs, in base64 or base85, in hexadecimal digits in one row or in blocks, of 16 bytes
 or more. Nobody can tell it for certain from the name of a folder that chance has made: so it is used as a name where there is such a thing, and shown
-nowhere.
+nowhere. All that errors and warnings say goes through ``without_keys``: they quote the policy in many places.
 """
 
 from __future__ import annotations
 
 import re
 
+NOT_SHOWN = "(not shown)"
+"""What stands in the place of what could be a key."""
+
 _STRANGE, _LONGEST_WORD = 8, 24
 _SIGNS = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 _BETWEEN = re.compile(r"[+/_=-]+")
+# an id before a key
+_WRITTEN_KEY = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9._-]+:(?P<secret>[A-Za-z0-9+_-][A-Za-z0-9+/_-]{19,}=*)")
+# what this program calls a policy or a record by
+_DIGEST = re.compile(r"(?<![0-9A-Za-z])(sha256:[0-9a-f]{64})(?![0-9A-Za-z])")
+# /srv/keys, keys/ward: a word before the first stroke, or nothing
+_PATH = re.compile(r"(?:[a-z]{3,24}(?:[_-][a-z]{3,24})*)?/")
 # 9f:3a:..., 9f3ac1d2 7be45586 ...
 _BLOCKS = re.compile(r"(?<![0-9A-Za-z])[0-9A-Fa-f]{2,}(?:[: ][0-9A-Fa-f]{2,})+(?![0-9A-Za-z])")
 _FEWEST_DIGITS = 32
@@ -21,6 +30,9 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9+/_=.,:'\"-]")
 _FEWEST_UNUSUAL = 2
 # sword, Sword, SWORD, sword12, 2026sword, WardKeys
 _WORD = re.compile(r"[0-9]{0,8}(?:[A-Z]?[a-z]+|[A-Z]+|(?:[A-Z]?[a-z]{2,}){2,5})[0-9]{0,8}|[0-9]{1,8}")
+
+# NumberOfTheWard
+_MANY_WORDS = re.compile(r"[a-z]*(?:[A-Z][a-z]+){3,}")
 
 
 def could_be_a_key(text: str) -> bool:
@@ -47,10 +59,30 @@ def named(text: str, otherwise: str) -> str:
     return otherwise if could_be_a_key(text) else text
 
 
+def without_keys(text: str) -> str:
+    """Return a text in which whatever could be a key is not shown; folders of a path are looked at one by one, since a path of words has strokes too.
+
+    >>> without_keys("needs the key k1:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=, which is not there")
+    'needs the key (not shown), which is not there'
+    >>> without_keys("there is no file /srv/9f3ac1d2/7be45586/ward.key")
+    'there is no file /srv/9f3ac1d2/7be45586/ward.key'
+    """
+    parts = _DIGEST.split(text)
+    for number, part in enumerate(parts[::2]):
+        part = _WRITTEN_KEY.sub(lambda found: NOT_SHOWN if could_be_a_key(found["secret"]) else found[0], part)
+        part = _SIGNS.sub(lambda found: _path_shown(found[0]) if _PATH.match(found[0]) else named(found[0], NOT_SHOWN), part)
+        parts[2 * number] = _BLOCKS.sub(lambda found: named(found[0], NOT_SHOWN), part)
+    return "".join(parts)
+
+
+def _path_shown(path: str) -> str:
+    return "/".join(named(folder, NOT_SHOWN) for folder in path.split("/"))
+
+
 def _strange(signs: str) -> int:
     """Return how many signs belong to no word."""
     parts = [part for part in _BETWEEN.split(signs) if part]
-    return sum(len(part) for part in parts if len(part) > _LONGEST_WORD or not _WORD.fullmatch(part))
+    return sum(len(part) for part in parts if not _MANY_WORDS.fullmatch(part) and (len(part) > _LONGEST_WORD or not _WORD.fullmatch(part)))
 
 
 def _is_long(blocks: str) -> bool:
