@@ -276,10 +276,20 @@ class MysqlConnection:
     def reserve(self, table: TableName, columns: Sequence[str]) -> None:
         """Hold the lock of a table that will be staged, so that nobody takes it for what a dead process left behind; such tables are removed."""
         _refuse_names(columns)
-        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        self._make_staging()
         self._clear_dead()
         self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
         self._staged.append(table)
+
+    def _make_staging(self) -> None:
+        """Make the database for what is staged, where there is none: also to find it there the statement would wait for all who write into it."""
+        if not self._rows("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", [STAGING]):
+            self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+
+    @cached_property
+    def user(self) -> str:
+        """As whom the server knows us."""
+        return text_of(self._rows("SELECT CURRENT_USER()", [])[0][0])
 
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Put further rows into a private file; the server takes them all at once."""
@@ -292,7 +302,7 @@ class MysqlConnection:
 
     def hold_secret(self, row: pa.RecordBatch) -> str:
         """Make a temporary table of one row of bytes in the server's memory; it comes through a pipe, and is in no file and no log."""
-        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        self._make_staging()
         table = quoted(TableName(f"sfumato_{secrets.token_hex(8)}", STAGING))
         with self._unlogged():
             self.do(
@@ -303,7 +313,7 @@ class MysqlConnection:
 
     def hold_texts(self, row: pa.RecordBatch) -> str:
         """Make a temporary table of one row of texts, in bulk."""
-        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        self._make_staging()
         table = TableName(f"sfumato_{secrets.token_hex(8)}", STAGING)
         widths = [max(1, len(column[0].as_py())) for column in row.columns]
         columns = ", ".join(f"{quoted_name(name)} varchar({width})" for name, width in zip(row.schema.names, widths, strict=True))
@@ -402,7 +412,7 @@ class MysqlConnection:
 
     def private_name(self, name: str, beside: TableName) -> TableName:
         """Return a name in the database for what is staged, which is made where it is not there."""
-        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        self._make_staging()
         return self.beside(name, beside)
 
     def beside(self, name: str, table: TableName) -> TableName:
