@@ -24,7 +24,7 @@ TOWNS = ("Bremen", "Ulm", "Köln", "Ulm am See")
 Made = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_url"))
 
