@@ -287,6 +287,10 @@ class MysqlConnection:
             self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
 
     @cached_property
+    def _is_mariadb(self) -> bool:
+        return "MariaDB" in text_of(self._rows("SELECT VERSION()", [])[0][0])
+
+    @cached_property
     def user(self) -> str:
         """As whom the server knows us."""
         return text_of(self._rows("SELECT CURRENT_USER()", [])[0][0])
@@ -301,15 +305,20 @@ class MysqlConnection:
             file.write(bulk_text(batch))
 
     def hold_secret(self, row: pa.RecordBatch) -> str:
-        """Make a temporary table of one row of bytes in the server's memory; it comes through a pipe, and is in no file and no log."""
+        """Make a temporary table of one row of bytes in the server's memory; it comes through a pipe, and is in no file and no log.
+
+        Of a table of one row MySQL, and not MariaDB, puts the values into its plans. So it has another one there, without any, that no query sees.
+        """
         self._make_staging()
         table = quoted(TableName(f"sfumato_{secrets.token_hex(8)}", STAGING))
         with self._unlogged():
-            self.do(
-                f"CREATE TEMPORARY TABLE {table} ({', '.join(f'{quoted_name(name)} VARBINARY(255)' for name in row.schema.names)}) ENGINE = MEMORY"
-            )
+            columns = ", ".join(f"{quoted_name(name)} VARBINARY(255)" for name in row.schema.names)
+            self.do(f"CREATE TEMPORARY TABLE {table} ({columns}, held INT DEFAULT 1) ENGINE = MEMORY")
             self._load_through_pipe(table, row)
-        return table
+            if self._is_mariadb:
+                return table
+            self.do(f"INSERT INTO {table} (held) VALUES (0)")
+        return f"(SELECT {', '.join(map(quoted_name, row.schema.names))} FROM {table} WHERE held = 1)"
 
     def hold_texts(self, row: pa.RecordBatch) -> str:
         """Make a temporary table of one row of texts, in bulk."""
@@ -332,7 +341,7 @@ class MysqlConnection:
             os.write(inlet, line + b"\n")
             os.close(inlet)
             load = f"LOAD DATA LOCAL INFILE '/dev/fd/{outlet}' INTO TABLE {table} CHARACTER SET binary FIELDS TERMINATED BY '\\t' ESCAPED BY ''"
-            self.do(f"{load} LINES TERMINATED BY '\\n'")
+            self.do(f"{load} LINES TERMINATED BY '\\n' ({', '.join(map(quoted_name, row.schema.names))})")
         finally:
             os.close(outlet)
 
