@@ -30,7 +30,7 @@ COLUMNS = {"age": {"role": "quasi_identifier"}, "ward": {"role": "quasi_identifi
 Named = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def url(request: pytest.FixtureRequest) -> str:
     """The address of a database of this module, with its password."""
     found: str = request.getfixturevalue(f"{request.param}_url")

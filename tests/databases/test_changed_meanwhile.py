@@ -16,7 +16,7 @@ from tests.databases.kills import NOW, Copy, Retention, marked
 from tests.servers import ask, component
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_url"))
 

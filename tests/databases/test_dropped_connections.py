@@ -84,7 +84,7 @@ RETENTION: list[Moment] = [
 MOMENTS = [(kind, moment) for kind, moments in ((Copy, COPY), (InPlace, IN_PLACE), (Retention, RETENTION)) for moment in moments]
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_url"))
 

@@ -172,7 +172,7 @@ def test_names_are_only_names(path: Path, name: str) -> None:
     columns = {"age": COLUMNS["age"], name: {"role": "quasi_identifier"}, "note": {"role": "other"}}
     given = policy(path, source=named(path, name, schema=name), sink=named(path, f"{name} 2", schema=name), columns=columns)
     assert not_inside(make_plan(given)) is None
-    for more in ({}, {"columns": {**columns, "note": {"role": "other", "mask": "empty"}}}):
+    for more in ({}, {"columns": {**columns, "note": {"role": "other", "mask": "shuffle"}}}):
         assert sfumato.run({**given, **more}).record.rows.out == ROWS
     assert len(rows_of(path, f"{name} 2", schema=name)) == len(rows_of(path, "people")) == ROWS
 
@@ -313,7 +313,7 @@ def test_a_sink_that_is_the_source_under_another_name_is_refused(path: Path, tmp
 
 
 def test_source_and_sink_of_one_file_share_it_when_the_work_is_done_here(path: Path) -> None:
-    given = policy(path, columns={**COLUMNS, "note": {"role": "other", "mask": "empty"}})
+    given = policy(path, columns={**COLUMNS, "note": {"role": "other", "mask": "shuffle"}})
     assert not_inside(make_plan(given)) == "note is masked in a way that is done here"
     for _ in range(2):
         assert sfumato.run(given).record.rows.out == ROWS
@@ -472,7 +472,7 @@ def _run(given: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mask", [None, "empty"])
+@pytest.mark.parametrize("mask", [None, "shuffle"])
 def test_a_run_that_is_killed_leaves_the_old_release_or_the_new_one(path: Path, mask: str | None) -> None:
     given = policy(path) if mask is None else policy(path, columns={**COLUMNS, "note": {"role": "other", "mask": mask}})
     ask(path, "INSERT INTO people SELECT p.* FROM people p, range(29)")

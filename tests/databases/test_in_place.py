@@ -24,7 +24,7 @@ TOWNS = ("Bremen", "Ulm", "Köln", "Ulm am See")
 Made = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_url"))
 
@@ -130,6 +130,7 @@ def test_a_composite_key_of_texts_tells_rows_apart(url: str) -> None:
     assert ask(url, "SELECT town FROM stays WHERE ward = 'w1' AND bed = 2") == [(TOWNS[7 % 4][:2],)]
 
 
+@pytest.mark.parametrize("url", ["postgresql", "mariadb"], indirect=True)  # MySQL has no such type
 def test_keys_that_are_uuids_find_their_rows(url: str) -> None:
     ask(url, "DROP TABLE IF EXISTS tokens", "CREATE TABLE tokens (id uuid PRIMARY KEY, town VARCHAR(40))")
     ask(url, "INSERT INTO tokens VALUES " + ", ".join(f"('0000000{n}-0000-4000-8000-000000000000', '{TOWNS[n % 4]}')" for n in range(9)))
@@ -403,10 +404,11 @@ def test_what_the_catalogue_says_stands_against_it_is_told_before_a_row_is_read(
     assert "no key, no in place" in words
     assert refused({"id": {"role": "identifier"}})[0] == "in-place-key"
     assert refused({"id": {"role": "other", "mask": {"round_number": {"base": 10}}}})[0] == "in-place-key"
-    assert refused({"age": {"role": "quasi_identifier"}}) == (
-        "in-place-column",
-        f"columns.age: is of type {'int(11)' if is_mysql(url) else 'integer'}, which cannot hold a generalised value such as an interval",
-    )
+    code, words = refused({"age": {"role": "quasi_identifier"}})
+    assert code == "in-place-column"
+    # MariaDB says how wide it would show the number
+    whole = "integer" if not is_mysql(url) else "int(11)" if url.startswith("mariadb") else "int"
+    assert words == f"columns.age: is of type {whole}, which cannot hold a generalised value such as an interval"
     assert refused({"age": {"role": "quasi_identifier", "publish": "bounds"}})[1].startswith("columns.age: publish: bounds needs two columns")
     assert refused({"age": {"role": "other", "mask": {"constant": {"value": "x"}}}})[0] == "in-place-column"
     assert "NOT NULL" in refused({"illness": {"role": "identifier"}})[1]

@@ -49,7 +49,7 @@ PROMISES = [{"k_anonymity": {"k": 5}}, {"l_diversity": {"column": "illness", "l"
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(params=["postgresql", "mariadb", "duckdb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql", "duckdb"])
 def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_url"))
 

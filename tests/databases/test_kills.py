@@ -13,7 +13,7 @@ from tests.databases.kills import TRIALS, Trial, killed
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("server", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql"])
 @pytest.mark.parametrize("kind", TRIALS, ids=lambda kind: kind.name.replace(" ", "_"))
 def test_a_run_that_is_killed_at_any_moment_leaves_nothing_half_done(request: pytest.FixtureRequest, server: str, kind: type[Trial]) -> None:
     trial = kind(request.getfixturevalue(f"{server}_url"))

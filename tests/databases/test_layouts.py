@@ -199,10 +199,12 @@ def test_a_database_publishes_ranges_from_its_own_tables_too(postgresql_url: str
     assert types(postgresql_url, "from_table") == {"age": "int4range", "client": "cidr", "illness": "text"}
 
 
+MYSQL_BOUNDS = {"age": "int", "number": "bigint", "pay": "decimal", "share": "double", "born": "date", "seen": "datetime", "sent": "datetime"}
 BOUNDS = {
     "postgresql": {"age": "integer", "number": "bigint", "pay": "numeric", "share": "double precision", "born": "date",
                    "seen": "timestamp without time zone", "sent": "timestamp with time zone"},
-    "mariadb": {"age": "int", "number": "bigint", "pay": "decimal", "share": "double", "born": "date", "seen": "datetime", "sent": "datetime"},
+    "mariadb": MYSQL_BOUNDS,
+    "mysql": MYSQL_BOUNDS,
 }  # fmt: skip
 
 
@@ -254,7 +256,7 @@ def test_bounds_are_complete_in_databases(postgresql_url: str, mariadb_url: str)
         assert Counter(ask(url, f"SELECT {', '.join(memory.table.column_names)} FROM text_bounds")) == expected
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def server(request: pytest.FixtureRequest) -> str:
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url

@@ -45,7 +45,7 @@ def prepared(url: str, person: str, shown: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("name", ["postgresql", "mariadb", "mysql"])
 def test_no_statement_and_no_log_holds_what_a_policy_names(name: str, request: pytest.FixtureRequest) -> None:
     url = str(request.getfixturevalue(SERVER_FIXTURES[name]))
     person, shown = (f"{word} {secrets.token_hex(8)}" for word in ("Ada", "nobody"))

@@ -10,11 +10,11 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import duckdb
 import pyarrow as pa
 import pytest
 
@@ -23,7 +23,7 @@ from sfumato.core.keys import Key, Keys
 from sfumato.core.mask import MaskContext
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.pseudonym import key_text, pads
-from sfumato.databases.address import Address, parsed
+from sfumato.databases.address import SPARK, Address, parsed
 from sfumato.databases.connection import connected
 from sfumato.databases.dialects import Engine
 from sfumato.databases.expressions import expressed
@@ -105,45 +105,45 @@ def test_a_server_makes_every_known_pseudonym(url: str) -> None:
     assert wrong == []
 
 
-def test_duckdb_makes_every_known_pseudonym() -> None:
+def test_duckdb_makes_every_known_pseudonym(duckdb_url: str) -> None:
     wrong = []
-    for number, vector in enumerate(VECTORS):
-        _, _, kind, value = TYPES[vector["type"]](vector["value"])
-        with duckdb.connect() as connection:
-            connection.register("given", pa.table({"v": pa.array([value], kind)}))
-            query = query_of(vector, "duckdb", TableColumn("v", "", kind), "given", lambda pads: in_duckdb(connection, pads))
-            if connection.sql(query).fetchall() != [(vector["hmac"],)]:
+    with opened(duckdb_url) as connection:
+        for number, vector in enumerate(VECTORS):
+            _, _, kind, value = TYPES[vector["type"]](vector["value"])
+            table = connection.staged_name(TableName("x"))
+            connection.create(table, pa.schema([("v", kind)]))
+            connection.load(table, pa.RecordBatch.from_arrays([pa.array([value], kind)], names=["v"]))
+            (column,) = connection.columns(table)
+            query = query_of(vector, "duckdb", column, connection.quoted(table), partial(Pads.brought_to, connection=connection))
+            (batch,) = connection.select(query, [TableColumn("made", "VARCHAR", pa.string())])
+            if batch.column(0).to_pylist() != [vector["hmac"]]:
                 wrong.append((number, vector["type"]))
     assert wrong == []
 
 
-def in_duckdb(connection: Any, held: Pads) -> str:
-    connection.execute(f"CREATE TEMPORARY TABLE pads ({', '.join(f'{name} BLOB' for name in held.columns)})")
-    connection.execute(f"INSERT INTO pads VALUES ({', '.join('?' for _ in held.columns)})", [pad for both in held.held.values() for pad in both])
-    return "pads sfumato_pads"
-
-
 def test_spark_makes_every_known_pseudonym(spark_session: Any) -> None:
+    from sfumato.databases.spark_connection import SparkConnection
     from sfumato.databases.spark_types import column_of
 
-    wrong = []
-    for number, vector in enumerate(VECTORS):
-        _, _, kind, value = TYPES[vector["type"]](vector["value"])
-        if vector["type"] == "timestamp":
-            # instants are in the zone of its session there, and go through Arrow
-            continue
-        frame = spark_session.createDataFrame(pa.table({"v": pa.array([value], kind)}))
-        frame.createOrReplaceTempView("vector")
-        query = query_of(vector, "spark", column_of(frame.schema.fields[0]), "vector", lambda pads: in_spark(spark_session, pads))
-        if [tuple(row) for row in spark_session.sql(query).collect()] != [(vector["hmac"],)]:
-            wrong.append((number, vector["type"]))
+    wrong, seen = [], b""
+    with SparkConnection(None, None) as connection:
+        for number, vector in enumerate(VECTORS):
+            _, _, kind, value = TYPES[vector["type"]](vector["value"])
+            if vector["type"] == "timestamp":
+                # instants are in the zone of its session there, and go through Arrow
+                continue
+            frame = spark_session.createDataFrame(pa.table({"v": pa.array([value], kind)}))
+            frame.createOrReplaceTempView("vector")
+            query = query_of(vector, "spark", column_of(frame.schema.fields[0]), "vector", partial(Pads.brought_to, connection=connection))
+            found = spark_session.sql(query)
+            if [tuple(row) for row in found.collect()] != [(vector["hmac"],)]:
+                wrong.append((number, vector["type"]))
+            # all plans, as logs and pages of Spark show them
+            seen += query.encode() + found._jdf.queryExecution().toString().encode()
+            assert [trace for secret in secrets_of(vector) for trace in traces(secret) if trace in seen] == []
     assert wrong == []
-
-
-def in_spark(session: Any, held: Pads) -> str:
-    row = [pa.array([pad], pa.binary()) for both in held.held.values() for pad in both]
-    session.createDataFrame(pa.table(dict(zip(held.columns, row, strict=True)))).createOrReplaceTempView("pads")
-    return "pads sfumato_pads"
+    assert b"inner0" in seen
+    assert not [table.name for table in spark_session.catalog.listTables() if table.name.startswith("sfumato_")]
 
 
 def traces(secret: bytes) -> Iterator[bytes]:
@@ -187,7 +187,7 @@ def seen_on(url: str, connection: Any, query: str) -> bytes:
     return (found + str(plan)).encode()
 
 
-@pytest.mark.parametrize("name", ["postgresql", "postgresql18", "mariadb"])
+@pytest.mark.parametrize("name", ["postgresql", "postgresql18", "mariadb", "mysql"])
 def test_no_key_is_seen_in_logs_statements_catalogues_or_plans(name: str, request: pytest.FixtureRequest) -> None:
     url = str(request.getfixturevalue(SERVER_FIXTURES[name]))
     vector = replaced_key(VECTORS[0])
@@ -251,6 +251,9 @@ def test_a_key_is_on_no_server_unless_the_policy_names_it() -> None:
     assert allowed_on(keys, here) == {"named"}
     assert allowed_on(keys, elsewhere) == set()
     assert allowed_on(keys, Address("mysql", "db.example.org", 3306, "x", "hospital")) == {"other"}
+    assert allowed_on({**keys, "workers": PolicyKey(environment="X", servers=["spark"])}, SPARK) == {"workers"}
+    # a file is worked on in this process, where the keys are
+    assert allowed_on(keys, parsed("duckdb:///hospital.duckdb")) == set(keys)
 
 
 @pytest.mark.parametrize("server", ["postgresql://me@host/db", "postgresql://me:pw@host/db", "postgresql://host", "sqlite://x/y", "host/db"])

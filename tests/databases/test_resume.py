@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
 
 import sfumato
+from sfumato.databases.address import parsed
+from sfumato.databases.connection import connected
+from sfumato.databases.table import TableName
 from sfumato.errors import UsageError
 from tests.databases.test_inside import TABLE, policy, stored
-from tests.servers import ask
+from tests.servers import ask, component, connect
 
 # the process ends when the copy or the release is there, as if somebody had killed it
 KILLED = """
@@ -32,10 +41,8 @@ sfumato.run(json.load(sys.stdin))
 """
 COPIED, STAGED = "InsideTable", "InsideRelease"
 # other tests work on the same server
-LEFT = {
-    "postgresql": "SELECT tablename FROM pg_tables WHERE starts_with(tablename, '{copy}')",
-    "mariadb": "SELECT table_name FROM information_schema.tables WHERE table_schema = 'sfumato_staging' AND table_name LIKE '{copy}%'",
-}
+_STAGED = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'sfumato_staging' AND table_name LIKE '{copy}%'"
+LEFT = {"postgresql": "SELECT tablename FROM pg_tables WHERE starts_with(tablename, '{copy}')", "mariadb": _STAGED, "mysql": _STAGED}
 
 
 @pytest.fixture(params=list(LEFT))
@@ -80,6 +87,38 @@ def test_the_next_run_removes_what_is_not_taken_up(server: tuple[str, str], mome
     sfumato.run(given)
 
     assert not ask(url, left.format(copy=copy))
+
+
+def test_the_next_run_removes_what_was_copied_of_a_table_that_was_made_anew(server: tuple[str, str]) -> None:
+    url, left = server
+    given, copy = killed(url)
+    ask(url, "DROP TABLE people")
+    stored(url, TABLE, "people")
+    sfumato.run(given)
+
+    assert not ask(url, left.format(copy=copy))
+
+
+def test_a_run_does_not_wait_for_others_who_stage(mariadb_url: str) -> None:
+    stored(mariadb_url, TABLE, "people")
+    mine, others = (f"sfumato_{secrets.token_hex(8)}" for _ in range(2))
+    begun = threading.Event()
+
+    def stage() -> None:
+        with closing(connect(mariadb_url)) as connection, connection.cursor() as cursor:
+            cursor.execute(f"SELECT GET_LOCK('sfumato:{others}', 0)")
+            begun.set()
+            # whoever makes a table keeps those waiting meanwhile who would make its database
+            cursor.execute(f"CREATE TABLE sfumato_staging.{others} AS SELECT SLEEP(3)")
+            cursor.execute(f"DROP TABLE sfumato_staging.{others}")
+
+    with ThreadPoolExecutor() as pool, connected(parsed(component(mariadb_url, "people")["url"]), urlsplit(mariadb_url).password) as connection:
+        staging = pool.submit(stage)
+        begun.wait(20)
+        time.sleep(0.5)
+        connection.do("SET lock_wait_timeout = 1")
+        connection.private_name(mine, TableName("people"))
+        assert not staging.done()
 
 
 def test_a_run_of_other_columns_takes_up_nothing(server: tuple[str, str]) -> None:

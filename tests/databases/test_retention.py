@@ -26,7 +26,7 @@ NOW = datetime.datetime(2026, 6, 15, tzinfo=datetime.UTC)
 Made = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(params=["postgresql", "mariadb", "duckdb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql", "duckdb"])
 def url(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(f"{request.param}_url"))
 
@@ -398,7 +398,7 @@ def test_rows_to_which_others_refer_are_told_before_anything_is_archived(visits:
         ask(url, "DROP TABLE bills")
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def server(request: pytest.FixtureRequest) -> str:
     """A database whose foreign keys delete; those of files refuse it."""
     return str(request.getfixturevalue(f"{request.param}_url"))

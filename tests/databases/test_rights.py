@@ -77,7 +77,7 @@ def test_rows_that_a_trigger_keeps_are_not_archived(postgresql_url: str) -> None
     assert ask(postgresql_url, "SELECT to_regclass('old') IS NULL OR (SELECT count(*) FROM pg_class WHERE relname = 'old') = 1") == [(True,)]
 
 
-@pytest.mark.parametrize("server", ["postgresql", "mariadb"])
+@pytest.mark.parametrize("server", ["postgresql", "mariadb", "mysql"])
 @pytest.mark.parametrize("rows", ["(0, '2026-11-16', 50)", "(NULL, '2026-01-05', 50)"])
 def test_keys_that_do_not_tell_rows_apart_delete_nothing(request: pytest.FixtureRequest, server: str, rows: str) -> None:
     url = str(request.getfixturevalue(f"{server}_url"))

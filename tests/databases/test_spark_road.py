@@ -16,9 +16,11 @@ import pytest
 
 import sfumato
 from sfumato.databases.spark_files import HadoopFiles, LocalFiles
+from sfumato.databases.spark_inside import SparkInside
 from sfumato.engine.inside import not_inside, statements
 from sfumato.engine.plan import make_plan
 from sfumato.errors import PromiseError, UnreachableError, UsageError
+from sfumato.stores._inside import InsideStore
 from tests.servers import made
 
 ROWS = 240
@@ -288,3 +290,35 @@ def test_files_are_replaced_moved_and_locked(spark_session: Any, tmp_path: Path,
     private.close()
     assert not (tmp_path / ".release.sfumato").exists()
     assert not (tmp_path / "release" / "v-1").exists()
+
+
+class KilledError(Exception):
+    """What a run dies of."""
+
+
+def test_a_run_that_died_is_resumed_with_the_rows_as_they_were(people: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = {"spark": {"path": str(tmp_path / "release")}}
+    given = {**POLICY, "source": people, "sink": target}
+    with monkeypatch.context() as patch:
+        # a process that dies leaves its folder, and its lock is gone
+        patch.setattr(SparkInside, "close", lambda inside: inside._connection.leave())
+        patch.setattr(InsideStore, "stage", lambda *_: killed())
+        with pytest.raises(KilledError):
+            sfumato.run(given)
+    left = tmp_path / ".release.sfumato"
+    assert stat.S_IMODE(left.stat().st_mode) == 0o700
+    stored(PEOPLE.slice(0, 100), tmp_path / "people")
+    with pytest.raises(UsageError) as caught:
+        sfumato.run({**given, "columns": {**COLUMNS, "seen": {"role": "identifier"}}}, resume=True)
+    assert caught.value.code == "resume-nothing"
+
+    resumed: Any = sfumato.run(given, resume=True)
+
+    assert counted(resumed.table) == counted(sfumato.run(POLICY, PEOPLE).table)  # type: ignore[union-attr]
+    assert not left.exists()
+    with pytest.raises(UsageError):
+        sfumato.run(given, resume=True)
+
+
+def killed() -> None:
+    raise KilledError

@@ -45,7 +45,7 @@ POLICY: dict[str, Any] = {"columns": COLUMNS, "promises": [{"k_anonymity": {"k":
 Server = tuple[str, dict[str, Any], str]
 
 
-@pytest.fixture(params=["postgresql", "mariadb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
 def server(request: pytest.FixtureRequest) -> Server:
     """The address of a database of this module, where its password is, and the address with it."""
     url = request.getfixturevalue(f"{request.param}_url")

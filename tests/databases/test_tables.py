@@ -91,7 +91,7 @@ class Hospital:
         return [str(name) for (name,) in self.ask(query)]
 
 
-@pytest.fixture(params=["postgresql", "mariadb", "duckdb"])
+@pytest.fixture(params=["postgresql", "mariadb", "mysql", "duckdb"])
 def hospital(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hospital]:
     monkeypatch.setenv("SFUMATO_TEST_KEY", KEY)
     made = Hospital(request.getfixturevalue(f"{request.param}_url"))

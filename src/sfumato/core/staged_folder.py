@@ -28,8 +28,9 @@ _EXCHANGE = 2
 class StagedFolder:
     """One folder that nobody can see before ``publish``."""
 
-    def __init__(self, target: str) -> None:
-        self.target = Path(target)
+    def __init__(self, target: str, keep: bool = False) -> None:
+        """Take the folder, empty, or on request with what a run that died has left in it."""
+        self.target, self._keep = Path(target), keep
         self.path = staging_name(self.target)
         self._old = self.path.with_name(f"{self.path.name}-old")
         with file_errors(self.target.parent, "made"):
@@ -61,6 +62,10 @@ class StagedFolder:
             shutil.rmtree(self.path, ignore_errors=True)
             self._unlock()
 
+    def leave(self) -> None:
+        """Let others have it as it is."""
+        self._unlock()
+
     @contextmanager
     def errors(self) -> Iterator[None]:
         """Turn a failed write into one clear error, and leave nothing behind."""
@@ -90,7 +95,7 @@ class StagedFolder:
             # between opening and locking the name may have moved on to the published folder: never touch that
             if self.path.exists() and os.path.samestat(os.fstat(handle), self.path.stat()):
                 os.fchmod(handle, 0o700)
-                for child in self.path.iterdir():
+                for child in [] if self._keep else self.path.iterdir():
                     _remove(child)
                 return handle
             os.close(handle)

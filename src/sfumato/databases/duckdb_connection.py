@@ -53,6 +53,7 @@ class DuckdbConnection:
         self._shown = address.shown
         self._file = opened(address.database, self._shown)
         self._cursor: Any = None
+        self._readers: list[Any] = []
         self._began = self._closed = False
         self._catalogue: str | None = None
 
@@ -65,6 +66,8 @@ class DuckdbConnection:
         if self._closed:
             return
         self._closed = True
+        for reader in list(self._readers):
+            self._close(reader)
         if self._cursor is not None:
             self._undo()
             self._file.end(self._cursor)
@@ -135,12 +138,22 @@ class DuckdbConnection:
         wanted = pa.schema([(column.name, column.kind) for column in columns])
         with duckdb_errors(self._shown):
             reader = self._session().sql(query).to_arrow_reader(_ROWS_AT_ONCE)
-        while True:
-            with duckdb_errors(self._shown):
-                batch = next(reader, None)
-            if batch is None:
-                return
-            yield _counted(batch, wanted, columns)
+        self._readers.append(reader)
+        try:
+            while True:
+                with duckdb_errors(self._shown):
+                    batch = next(reader, None)
+                if batch is None:
+                    return
+                yield _counted(batch, wanted, columns)
+        finally:
+            self._close(reader)
+
+    def _close(self, reader: Any) -> None:
+        """Close what a query gives, read to its end or not: as long as it is open, so is the file, and who opens that anew would wait for ever."""
+        self._readers = [each for each in self._readers if each is not reader]
+        with suppress(Exception):
+            reader.close()
 
     def staged_name(self, table: TableName) -> TableName:
         """Return a name in the schema of the table, which cannot be moved to another: what is not committed is seen by nobody there."""
@@ -170,6 +183,21 @@ class DuckdbConnection:
             self._cursor.register(name, pa.Table.from_batches([narrow]))
             self._cursor.execute(f"INSERT INTO {self.quoted(table)} SELECT * FROM {quoted_name(name)}")
             self._cursor.unregister(name)
+
+    def hold_secret(self, row: pa.RecordBatch) -> str:
+        """Keep bytes as variables of the session, which are in memory alone, and return what a query joins."""
+        return self._held(row)
+
+    def hold_texts(self, row: pa.RecordBatch) -> str:
+        """Keep texts in the same way."""
+        return self._held(row)
+
+    def _held(self, row: pa.RecordBatch) -> str:
+        named = {column: _hidden() for column in row.schema.names}
+        for values, name in zip(row.columns, named.values(), strict=True):
+            self.do(f"SET VARIABLE {name} = $1", [values[0].as_py()])
+        columns = (f"getvariable('{name}') AS {quoted_name(column)}" for column, name in named.items())
+        return f"(SELECT {', '.join(columns)})"
 
     def loaded(self, table: TableName) -> None:
         """Do nothing: rows are there as soon as they have come."""

@@ -7,13 +7,13 @@ rows are put in order after the last join: one that goes beyond memory would bri
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 
 from sfumato.databases.duckdb_connection import DuckdbConnection, refuse_names
 from sfumato.databases.duckdb_types import bytewise, called, is_text, quoted_name, readable, selected
-from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Decided, Layout, labels_named, limited, listed
+from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UnreachableError
 
@@ -69,20 +69,23 @@ class DuckdbInside:
     def _grouped(self) -> str:
         """Return the cells: their keys, rows and prints, and their values bytewise."""
         columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
-        values = [f"{bytewise(column, quoted_name(column.name))} AS {name}" for column, name in columns]
-        key = self._hash([(column, quoted_name(column.name)) for column, _ in columns])
-        printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.printed])
-        inner = f"SELECT {listed([f'{key} AS {KEY}', f'{printed} AS {PRINT}', *values])} FROM {self._table}"
+        values = [f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns]
+        key = self._hash([(column, _of_source(column.name)) for column, _ in columns])
+        inner = (
+            f"SELECT {listed([f'{key} AS {KEY}', f'{self._printed(_of_source)} AS {PRINT}', *values])} FROM {self._layout.beside(f'{self._table} s')}"
+        )
         names = [KEY, *(name for _, name in columns)]
         return f"SELECT {listed(names)}, count(*) AS {ROWS}, {self._sum()} AS {PRINT} FROM ({inner}) s GROUP BY {listed(names)}"
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
-        name = self._kept[column.name]
         subject = self._layout.subject
         person = "0" if subject is None else self._hash([(subject, self._kept[subject.name])])
-        values = f"SELECT {bytewise(column, name)} AS v, {person} AS p FROM {self._private(self._rows)} WHERE {name} IS NOT NULL"
         people = "count(*)" if subject is None else "CASE WHEN min(p) = max(p) THEN 1 ELSE 2 END"
+        return self._occurring(self._private(self._rows), column, self._kept[column.name], person, people)
+
+    def _occurring(self, table: str, column: TableColumn, name: str, person: str = "0", people: str = "count(*)") -> tuple[int, int]:
+        values = f"SELECT {bytewise(column, name)} AS v, {person} AS p FROM {table} WHERE {name} IS NOT NULL"
         grouped = f"SELECT {people} AS n FROM ({values}) s GROUP BY v"
         batches = self._connection.select(f"SELECT count(*), count(*) FILTER (WHERE n = 1) FROM ({grouped}) g", [_rows(), _rows()])
         ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
@@ -156,8 +159,11 @@ class DuckdbInside:
         """Join the copy with the decision, and put the rows in an order that chance decides."""
         refuse_names([name for name, _ in columns])
         staged = self._connection.staged_name(target)
-        chosen = listed(f"{f'r.{self._kept[name]}' if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns)
-        joined = f"{self._published} JOIN {self._private(self._labels)} l USING (class)"
+        computed = {each.column.name: _typed(each.column, each.sql(self._of_copy)) for each in self._layout.computed}
+        chosen = listed(
+            f"{computed.get(name) or self._of_copy(name) if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
+        )
+        joined = self._layout.beside(f"{self._published} JOIN {self._private(self._labels)} l USING (class)")
         self._connection.do(f"CREATE TABLE {self._connection.quoted(staged)} AS SELECT {chosen} FROM {joined} ORDER BY {self._by_chance('r')}")
         return staged
 
@@ -167,8 +173,7 @@ class DuckdbInside:
 
     def dealt(self) -> Iterator[pa.RecordBatch]:
         """Group what is published of the copy by cells and classes."""
-        printed = self._hash([(column, f"r.{self._kept[column.name]}") for column in self._layout.printed])
-        inner = f"SELECT r.{KEY}, c.class, {printed} AS {PRINT} FROM {self._published}"
+        inner = f"SELECT r.{KEY}, c.class, {self._printed(self._of_copy)} AS {PRINT} FROM {self._layout.beside(self._published)}"
         query = f"SELECT {KEY}, class, count(*), {self._sum()} FROM ({inner}) d GROUP BY {KEY}, class"
         return self._connection.select(query, [_key(), _rows(), _rows(), _text(PRINT)])
 
@@ -177,12 +182,37 @@ class DuckdbInside:
         shown = [_text(name) for name in texts] + self._layout.watched
         columns = [(column, f"c{place}") for place, column in enumerate(shown)]
         values = [f"{bytewise(column, quoted_name(column.name))} AS {name}" for column, name in columns]
-        printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.printed])
+        printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.released])
         names = listed(name for _, name in columns)
         inner = f"SELECT {listed([*values, f'{printed} AS {PRINT}'])} FROM {self._connection.quoted(staged)}"
         grouped = f"SELECT {names}, count(*) AS {ROWS}, {self._sum()} AS {PRINT} FROM ({inner}) s GROUP BY {names}"
         query = f"SELECT {listed([*(readable(column, name) for column, name in columns), ROWS, PRINT])} FROM ({grouped}) g"
         return self._connection.select(query, [*shown, _rows(), _text(PRINT)])
+
+    def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by what a column is made of, and by what it becomes."""
+        read = {column.name: column for column in self._layout.copied}
+        inputs = [(read[name], self._of_copy(name)) for name in computed.reads]
+        values = [*inputs, (computed.column, _typed(computed.column, computed.sql(self._of_copy)))]
+        columns = [(column, f"c{place}") for place, (column, _) in enumerate(values)]
+        names = listed(name for _, name in columns)
+        inner = listed(f"{bytewise(column, expression)} AS {name}" for (column, expression), (_, name) in zip(values, columns, strict=True))
+        grouped = f"SELECT {names}, count(*) AS {ROWS} FROM (SELECT {inner} FROM {self._layout.beside(self._published)}) s GROUP BY {names}"
+        query = f"SELECT {listed([*(readable(column, name) for column, name in columns), ROWS])} FROM ({grouped}) g"
+        return self._connection.select(query, [*(TableColumn(name, column.called, column.kind, column.as_text) for column, name in columns), _rows()])
+
+    def values(self, staged: TableName, column: TableColumn) -> tuple[int, int]:
+        """Count the values of a column of the release."""
+        return self._occurring(self._connection.quoted(staged), column, quoted_name(column.name))
+
+    def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
+        """Group what is staged by its text and by a value, and then by its text alone."""
+        key = self._hash([(_text(name), quoted_name(name)) for name in texts])
+        inner = f"SELECT {key} AS {KEY}, {bytewise(column, quoted_name(column.name))} AS v FROM {self._connection.quoted(staged)}"
+        each = f"SELECT {KEY}, v, count(*) AS n FROM ({inner}) i GROUP BY {KEY}, v"
+        summed = f"SELECT sum(CASE WHEN v IS NULL THEN n ELSE 1 END) AS n FROM ({each}) e GROUP BY {KEY}"
+        (batch,) = self._connection.select(f"SELECT CAST(coalesce(min(n), 0) AS BIGINT) FROM ({summed}) s", [_rows()])
+        return int(batch.column(0)[0].as_py())
 
     def publish(self, staged: TableName, target: TableName) -> None:
         """Rename what is staged, and let others see it; what is temporary goes with the session."""
@@ -202,9 +232,26 @@ class DuckdbInside:
         parts = [f"{_SEED} || {selected(column, name)}" if is_text(column) else selected(column, name) for column, name in columns]
         return f"hash({listed([_SEED, *parts])})"
 
+    def _of_copy(self, name: str) -> str:
+        return f"r.{self._kept[name]}"
+
+    def _printed(self, refer: Callable[[str], str]) -> str:
+        """Return the fingerprint of what is published of a row and not counted."""
+        computed = {each.column.name for each in self._layout.computed}
+        return self._hash([(column, _typed(column, sql) if column.name in computed else sql) for column, sql in self._layout.prints(refer)])
+
     def _sum(self) -> str:
         """Return the sum of fingerprints, which is the same in any order of the rows."""
-        return f"CAST(sum({PRINT}) AS VARCHAR)" if self._layout.printed else "'0'"
+        return f"CAST(sum({PRINT}) AS VARCHAR)" if self._layout.released else "'0'"
+
+
+def _of_source(name: str) -> str:
+    return f"s.{quoted_name(name)}"
+
+
+def _typed(column: TableColumn, expression: str) -> str:
+    """Return an expression in the type that a column of the release has."""
+    return f"CAST({expression} AS {called(pa.field(column.name, column.kind))})"
 
 
 def _shared_keys() -> UnreachableError:

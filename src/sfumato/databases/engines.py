@@ -10,6 +10,8 @@ from sfumato.databases.dialects import Engine
 from sfumato.databases.table import TableColumn
 
 _LEAST_PACKET = 1 << 20
+# numbers that do not fit are an error, and a backslash stands before what is meant by it
+_SPARK = {"spark.sql.ansi.enabled": "true", "spark.sql.parser.escapedStringLiterals": "false"}
 
 
 def engine_of(connection: Any, kind: str) -> Engine | None:
@@ -17,8 +19,10 @@ def engine_of(connection: Any, kind: str) -> Engine | None:
 
     The longest text that is masked in MySQL or MariaDB has 64 KiB, and four times as many at most once it is masked: a packet must hold it.
     """
+    if kind == "duckdb":
+        return "duckdb"
     if kind == "spark":
-        return "spark"
+        return "spark" if all(connection.session.conf.get(name) == value for name, value in _SPARK.items()) else None
     if kind == "postgresql":
         settings = "current_setting('server_encoding'), current_setting('standard_conforming_strings')"
         return "postgresql" if _row(connection, f"SELECT {settings}", 2) == ["UTF8", "on"] else None

@@ -70,6 +70,10 @@ def _text(engine: Engine, column: TableColumn, name: str) -> str:
         from sfumato.databases.mysql_types import selected
 
         return f"(CONVERT({selected(column, name)} USING utf8mb4) COLLATE utf8mb4_bin)"
+    if engine == "duckdb":
+        from sfumato.databases.duckdb_types import bytewise, readable
+
+        return readable(column, bytewise(column, name))
     return name
 
 

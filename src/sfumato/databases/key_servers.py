@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, field_validator
 
 from sfumato.core.keys import KeySource
-from sfumato.databases.address import Address, parsed
+from sfumato.databases.address import SPARK, Address, parsed
 
 
 class PolicyKey(KeySource):
@@ -20,14 +20,14 @@ class PolicyKey(KeySource):
 
     servers: Annotated[
         list[str],
-        Field(description="the databases that may compute with it, such as `postgresql://host/hospital`; on all others rows come here to be masked"),
+        Field(description="databases that may compute with it, such as `postgresql://host/hospital`, or `spark`; from others rows come here"),
     ] = []
 
     @field_validator("servers")
     @classmethod
     def _are_databases(cls, value: list[str]) -> list[str]:
         for url in value:
-            address = parsed(url)
+            address = _address(url)
             if address.user or address.options:
                 raise ValueError(
                     "names a user or options: whoever connects, it is the database that is trusted; write postgresql://host:5432/hospital"
@@ -36,12 +36,18 @@ class PolicyKey(KeySource):
 
     def may_be_on(self, address: Address) -> bool:
         """Return whether a database is one of those that are named."""
-        return any(_place(parsed(url)) == _place(address) for url in self.servers)
+        return any(_place(_address(url)) == _place(address) for url in self.servers)
 
 
 def allowed_on(keys: Mapping[str, KeySource], address: Address) -> frozenset[str]:
-    """Return the names of the keys that may be used on a server."""
+    """Return the names of the keys that may be used on a server; a file of DuckDB is worked on in this process, where they are anyway."""
+    if address.kind == "duckdb":
+        return frozenset(keys)
     return frozenset(name for name, key in keys.items() if isinstance(key, PolicyKey) and key.may_be_on(address))
+
+
+def _address(url: str) -> Address:
+    return SPARK if url == "spark" else parsed(url)
 
 
 def _place(address: Address) -> tuple[str, str, int, str]:

@@ -17,14 +17,26 @@ BEGINNING = "sfumato_copy_"
 """How the names of all such copies begin."""
 
 
-def beginning_of(source: str | None, columns: Sequence[TableColumn], target: TableName) -> str:
+def owned_by(user: str, schema: str | None) -> str:
+    """Return how the names of all copies begin that a user has made for releases in one schema, where the server does not say who made a table.
+
+    >>> owned_by("ada@host", "research") == owned_by("ben@host", "research")
+    False
+    """
+    return f"{BEGINNING}{_told([user, schema])[:8]}_"
+
+
+def beginning_of(source: str | None, columns: Sequence[TableColumn], target: TableName, owned: str = BEGINNING) -> str:
     """Return how the names of copies of one source with the same columns begin; ``source`` tells it from all other tables.
 
     >>> beginning_of("a", [], TableName("b")) == beginning_of("a", [], TableName("c"))
     False
     """
-    said = json.dumps([source, [(column.name, column.called) for column in columns], str(target)])
-    return f"{BEGINNING}{hashlib.sha256(said.encode()).hexdigest()[:20]}_"
+    return f"{owned}{_told([source, [(column.name, column.called) for column in columns], str(target)])[:20]}_"
+
+
+def _told(facts: list[object]) -> str:
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
 
 def new_name(beginning: str) -> str:

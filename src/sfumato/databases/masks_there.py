@@ -22,8 +22,6 @@ from sfumato.databases.policy_texts import ALIAS as TEXTS
 from sfumato.databases.policy_texts import PolicyTexts
 from sfumato.databases.table import TableColumn
 
-_COMPUTING = ("postgresql", "mysql")
-
 
 @dataclass(frozen=True, eq=False)
 class MasksThere:
@@ -35,7 +33,7 @@ class MasksThere:
 
     def computed(self, connection: Any, kind: Kind, columns: Mapping[str, TableColumn]) -> dict[str, Computed | None]:
         """Return the masked columns as the database computes them; None where it cannot do exactly what the mask does, or has not the key."""
-        engine = engine_of(connection, kind) if self.masks and kind in _COMPUTING else None
+        engine = engine_of(connection, kind) if self.masks else None
         return {name: None if engine is None else self._computed(name, columns, engine) for name in self.masks}
 
     def _computed(self, name: str, columns: Mapping[str, TableColumn], engine: Engine) -> Computed | None:
@@ -50,7 +48,8 @@ class MasksThere:
         if written(str) is None:
             return None
         reads = tuple(dict.fromkeys([name, *masked.reads]))
-        return Computed(TableColumn(name, "", kind, as_text=pa.types.is_decimal(kind)), reads, lambda refer: str(written(refer)))
+        as_text = engine == "postgresql" and pa.types.is_decimal(kind)
+        return Computed(TableColumn(name, "", kind, as_text), reads, lambda refer: str(written(refer)))
 
     @cached_property
     def planned(self) -> Pads:

@@ -276,10 +276,24 @@ class MysqlConnection:
     def reserve(self, table: TableName, columns: Sequence[str]) -> None:
         """Hold the lock of a table that will be staged, so that nobody takes it for what a dead process left behind; such tables are removed."""
         _refuse_names(columns)
-        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        self._make_staging()
         self._clear_dead()
         self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
         self._staged.append(table)
+
+    def _make_staging(self) -> None:
+        """Make the database for what is staged, where there is none: also to find it there the statement would wait for all who write into it."""
+        if not self._rows("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", [STAGING]):
+            self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+
+    @cached_property
+    def _is_mariadb(self) -> bool:
+        return "MariaDB" in text_of(self._rows("SELECT VERSION()", [])[0][0])
+
+    @cached_property
+    def user(self) -> str:
+        """As whom the server knows us."""
+        return text_of(self._rows("SELECT CURRENT_USER()", [])[0][0])
 
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Put further rows into a private file; the server takes them all at once."""
@@ -291,19 +305,24 @@ class MysqlConnection:
             file.write(bulk_text(batch))
 
     def hold_secret(self, row: pa.RecordBatch) -> str:
-        """Make a temporary table of one row of bytes in the server's memory; it comes through a pipe, and is in no file and no log."""
-        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        """Make a temporary table of one row of bytes in the server's memory; it comes through a pipe, and is in no file and no log.
+
+        Of a table of one row MySQL, and not MariaDB, puts the values into its plans. So it has another one there, without any, that no query sees.
+        """
+        self._make_staging()
         table = quoted(TableName(f"sfumato_{secrets.token_hex(8)}", STAGING))
         with self._unlogged():
-            self.do(
-                f"CREATE TEMPORARY TABLE {table} ({', '.join(f'{quoted_name(name)} VARBINARY(255)' for name in row.schema.names)}) ENGINE = MEMORY"
-            )
+            columns = ", ".join(f"{quoted_name(name)} VARBINARY(255)" for name in row.schema.names)
+            self.do(f"CREATE TEMPORARY TABLE {table} ({columns}, held INT DEFAULT 1) ENGINE = MEMORY")
             self._load_through_pipe(table, row)
-        return table
+            if self._is_mariadb:
+                return table
+            self.do(f"INSERT INTO {table} (held) VALUES (0)")
+        return f"(SELECT {', '.join(map(quoted_name, row.schema.names))} FROM {table} WHERE held = 1)"
 
     def hold_texts(self, row: pa.RecordBatch) -> str:
         """Make a temporary table of one row of texts, in bulk."""
-        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        self._make_staging()
         table = TableName(f"sfumato_{secrets.token_hex(8)}", STAGING)
         widths = [max(1, len(column[0].as_py())) for column in row.columns]
         columns = ", ".join(f"{quoted_name(name)} varchar({width})" for name, width in zip(row.schema.names, widths, strict=True))
@@ -322,7 +341,7 @@ class MysqlConnection:
             os.write(inlet, line + b"\n")
             os.close(inlet)
             load = f"LOAD DATA LOCAL INFILE '/dev/fd/{outlet}' INTO TABLE {table} CHARACTER SET binary FIELDS TERMINATED BY '\\t' ESCAPED BY ''"
-            self.do(f"{load} LINES TERMINATED BY '\\n'")
+            self.do(f"{load} LINES TERMINATED BY '\\n' ({', '.join(map(quoted_name, row.schema.names))})")
         finally:
             os.close(outlet)
 
@@ -402,7 +421,7 @@ class MysqlConnection:
 
     def private_name(self, name: str, beside: TableName) -> TableName:
         """Return a name in the database for what is staged, which is made where it is not there."""
-        self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        self._make_staging()
         return self.beside(name, beside)
 
     def beside(self, name: str, table: TableName) -> TableName:

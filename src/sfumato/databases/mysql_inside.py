@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
-from sfumato.databases.left_copy import beginning_of, new_name
+from sfumato.databases.left_copy import beginning_of, new_name, owned_by
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import is_plain_text, is_short, is_whole, quoted, quoted_name, selected
 from sfumato.databases.table import TableColumn, TableName, numbered
@@ -44,7 +44,9 @@ class MysqlInside:
         self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
         # a table that was dropped and made again has its old name
         source = f"{connection.identity(layout.table)} {connection.made_at(layout.table)}"
-        self._beginning = beginning_of(source, layout.identity, connection.placed(target))
+        placed = connection.placed(target)
+        self._owned = owned_by(connection.user, placed.schema)
+        self._beginning = beginning_of(source, layout.identity, placed, self._owned)
         self._rows = TableName(new_name(self._beginning), self._labels.schema)
         self._counted = {column.name: f"c{place}" for place, column in enumerate(layout.counted)}
         self._kept = {column.name: self._counted.get(column.name, f"k{place}") for place, column in enumerate(layout.copied)}
@@ -71,7 +73,8 @@ class MysqlInside:
 
     def take(self) -> None:
         """Copy the columns, with the key of each row's cell and a number by chance, by which the release is ordered."""
-        for left in self._connection.left_behind(self._beginning):
+        # those of a table too that was dropped since, or made anew
+        for left in self._connection.left_behind(self._owned):
             self._connection.give_up(left)
         self._connection.reserve(self._rows, [])
         copied = [f"{quoted_name(name)} AS {short}" for name, short in (self._counted | self._kept).items()]

@@ -22,7 +22,7 @@ class Script:
     """Gathers statements. Tables of a run have names that chance makes; here they are called by what they are for."""
 
     # as most servers have it
-    unlogged, started = "ENGINE = MyISAM", 0
+    unlogged, started, user = "ENGINE = MyISAM", 0, ""
 
     def __init__(self, address: Address) -> None:
         self.statements: list[str] = []
@@ -134,15 +134,17 @@ class Script:
             self.statements.append("COMMIT")
 
 
-def spark_steps(source: TableName, target: TableName, counted: Sequence[str]) -> list[str]:
+def spark_steps(source: TableName, target: TableName, counted: Sequence[str], masked: Sequence[str] = ()) -> list[str]:
     """Return what a run lets Spark do: it is given plans, not statements."""
     steps = (
         f"{source} is copied to private Parquet files, each row with the key of its cell and a number by chance",
+        *([f"{', '.join(masked)} of the copy are masked there, beside what they were"] if masked else []),
         f"the copy is grouped by {', '.join(counted)} and by what is watched; these cells are read",
         "the values of columns that are kept are counted, all at once",
         "the class of each key and the texts of each class are sent to the workers",
         "copy and classes are joined, dealt out to files by chance and sorted by it, and written to private Parquet files",
         "these are grouped by what they show, which is read, and compared with the cells",
+        *(["what is masked is read with what it became, each combination once, and masked here again"] if masked else []),
         f"the files take the place of {target}, and everything else is removed",
     )
     return [f"-- {step}" for step in steps]

@@ -6,9 +6,11 @@ import secrets
 from types import TracebackType
 from typing import Any
 
+import pyarrow as pa
+
 from sfumato.core.workplace import Workplace
 from sfumato.databases.spark_files import Private, files_of
-from sfumato.databases.spark_session import is_local, session_of
+from sfumato.databases.spark_session import is_local, session_of, spark_errors
 from sfumato.databases.spark_table import SparkTable, columns_of, frame_of, identity_of
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UsageError
@@ -20,6 +22,7 @@ class SparkConnection:
     def __init__(self, master: str | None, staging: str | None) -> None:
         self._staging = staging
         self._private: list[Private | Workplace] = []
+        self._held: list[str] = []
         self.session = session_of(master)
 
     def __enter__(self) -> SparkConnection:
@@ -28,6 +31,8 @@ class SparkConnection:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Remove what was private; the session stays."""
+        while self._held:
+            self.session.catalog.dropTempView(self._held.pop())
         while self._private:
             self._private.pop().close()
 
@@ -48,6 +53,34 @@ class SparkConnection:
         """Return the rows under short names, ``s0`` and so on: no name of a column gives trouble then."""
         frame = frame_of(self.session, as_spark(table))
         return frame.toDF(*(f"s{place}" for place in range(len(frame.columns))))
+
+    def hold_secret(self, row: pa.RecordBatch) -> str:
+        """Make a view of one row of bytes, which goes with the run; no plan shows what is in it."""
+        return self._view(row)
+
+    def hold_texts(self, row: pa.RecordBatch) -> str:
+        """Make a view of one row of texts."""
+        return self._view(row)
+
+    def _view(self, row: pa.RecordBatch) -> str:
+        name = f"sfumato_{secrets.token_hex(8)}"
+        with spark_errors("the private tables"):
+            self.session.createDataFrame(pa.Table.from_batches([row])).createOrReplaceTempView(name)
+        self._held.append(name)
+        return name
+
+    def left_by_the_dead(self, target: SparkTable) -> str | None:
+        """Take the folder beside the path that a release goes to as a dead run has left it, and return where it is; None where none would be."""
+        if not target.is_path:
+            return None
+        files, uri = files_of(self.session, target.name)
+        return self._kept(files.private(uri, keep=True))
+
+    def leave(self) -> None:
+        """Let others have the private folders, with what is in them."""
+        while self._private:
+            left = self._private.pop()
+            left.close() if isinstance(left, Workplace) else left.leave()
 
     def private(self, target: TableName | None = None) -> str:
         """Make a folder for this run alone, beside the path that a release goes to, in ``staging``, or on this machine; return where it is."""

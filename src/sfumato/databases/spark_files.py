@@ -37,12 +37,16 @@ class Private(Protocol):
         """Remove it."""
         ...
 
+    def leave(self) -> None:
+        """Let others have it, with what is in it."""
+        ...
+
 
 class Files(Protocol):
     """What a file system does for us."""
 
-    def private(self, target: str) -> Private:
-        """Make the hidden folder beside a place, empty; refuse where another run has it."""
+    def private(self, target: str, keep: bool = False) -> Private:
+        """Make the hidden folder beside a place, empty unless what a dead run has left is to be kept; refuse where another run has it."""
         ...
 
     def read(self, path: str) -> str | None:
@@ -113,9 +117,9 @@ def local_path(uri: str) -> Path:
 class LocalFiles:
     """Files of this machine, or of a disk that all machines share."""
 
-    def private(self, target: str) -> Private:
+    def private(self, target: str, keep: bool = False) -> Private:
         """Make the hidden folder, under a lock that ends with the process."""
-        return LocalPrivate(StagedFolder(str(local_path(target))))
+        return LocalPrivate(StagedFolder(str(local_path(target)), keep))
 
     def read(self, path: str) -> str | None:
         """Return the text of a small file; None where there is none."""
@@ -190,6 +194,10 @@ class LocalPrivate:
         """Remove it, and let others begin."""
         self._folder.abort()
 
+    def leave(self) -> None:
+        """Let others have it, with what is in it."""
+        self._folder.leave()
+
 
 class HadoopFiles:
     """Files of a Hadoop file system, reached by the driver of Spark."""
@@ -197,8 +205,9 @@ class HadoopFiles:
     def __init__(self, session: Any) -> None:
         self._session, self._hadoop = session, session._jvm.org.apache.hadoop.fs
 
-    def private(self, target: str) -> Private:
-        """Make the hidden folder; a file in it says that somebody has it."""
+    def private(self, target: str, keep: bool = False) -> Private:
+        """Make the hidden folder; a file in it says that somebody has it. Nothing is kept: whose it was may still write to it."""
+        del keep
         above, _, name = target.rstrip("/").rpartition("/")
         return HadoopPrivate(self, f"{above}/.{name}.sfumato", target)
 
@@ -303,6 +312,10 @@ class HadoopPrivate:
         """Remove it."""
         with suppress(UnreachableError):
             self._files.remove(self.uri)
+
+    def leave(self) -> None:
+        """Remove it: it was empty."""
+        self.close()
 
 
 def _sync(path: Path) -> None:

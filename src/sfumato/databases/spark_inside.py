@@ -14,14 +14,16 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.column_types import refuse_damaged_text
-from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Decided, Layout, labels_named
+from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named
+from sfumato.databases.left_copy import beginning_of
 from sfumato.databases.spark_connection import SparkConnection, as_spark
 from sfumato.databases.spark_copy import in_pieces
+from sfumato.databases.spark_files import files_of
 from sfumato.databases.spark_prints import counted, fingerprint, printed
 from sfumato.databases.spark_release import publish, refuse_place
 from sfumato.databases.spark_session import spark_errors
 from sfumato.databases.spark_table import SparkTable
-from sfumato.databases.spark_types import bytewise, typed
+from sfumato.databases.spark_types import bytewise, called, typed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UnreachableError
 
@@ -29,6 +31,8 @@ _ORDER = "sfumato_order"
 # UUIDs come from the generator of keys; rand() would write its seed into the plan, and so into logs
 _CHANCE = "xxhash64(reflect('java.util.UUID', 'randomUUID'))"
 _SENT_TO_ALL = 10_000_000
+_AT_ONCE = 1 << 17
+_ROWS, _COPY = "rows", "_copy"
 
 
 class SparkInside:
@@ -36,25 +40,41 @@ class SparkInside:
 
     def __init__(self, connection: SparkConnection, layout: Layout, target: TableName) -> None:
         self._connection, self._session, self._layout = connection, connection.session, layout
-        refuse_place(connection, as_spark(target))
+        self._target = as_spark(target)
+        refuse_place(connection, self._target)
         self._seed = secrets.randbits(62)
-        self._folder = connection.private(as_spark(target))
-        columns = list(dict.fromkeys([*layout.counted, *layout.kept]))
+        self._folder = ""
+        self._identity = beginning_of(connection.identity(layout.table), layout.identity, target)
+        columns = list(dict.fromkeys([*layout.counted, *layout.copied]))
         self._short = {column.name: f"c{place}" for place, column in enumerate(columns)}
         self._columns = columns
+        self._made = {each.column.name: f"m{place}" for place, each in enumerate(layout.computed)}
         self._classes: Any = None
         self._labels: Any = None
         self._views: list[str] = []
         self._occurrences: dict[str, tuple[int, int]] | None = None
 
     def take_up(self) -> bool:
-        """Find nothing: files of a dead session are removed."""
-        return False
+        """Go on with the copy that a run has left beside the path of its release, where it was whole and is of the same columns."""
+        folder = self._connection.left_by_the_dead(self._target) if self._connection.identity(self._layout.table) is not None else None
+        if folder is None:
+            return False
+        files, uri = files_of(self._session, folder)
+        identity, _, seed = (files.read(f"{uri}/{_COPY}") or "").partition(" ")
+        if identity != self._identity:
+            self._connection.leave()
+            return False
+        for name in files.names(uri):
+            if name not in (_COPY, _ROWS):
+                files.remove(f"{uri}/{name}")
+        self._folder, self._seed = folder, int(seed)
+        return True
 
     def take(self) -> None:
-        """Write the columns to private files, with the key of each row's cell and a number by chance."""
+        """Write the columns to private files, with the key of each row's cell and a number by chance; then note that all of them are there."""
         from pyspark.sql import functions
 
+        self._folder = self._connection.private(self._target)
         with spark_errors(str(self._layout.table)):
             names = [column.name for column in self._connection.columns(self._layout.table)]
             frame = self._connection.frame(self._layout.table)
@@ -64,7 +84,27 @@ class SparkInside:
             rows = frame.select(*copied).select("*", key, chance)
             if self._layout.numbered:
                 rows = rows.select("*", functions.expr(f"row_number() OVER (PARTITION BY {KEY} ORDER BY {_ORDER})").alias(NUMBER))
-            rows.write.parquet(f"{self._folder}/rows")
+            rows.write.parquet(f"{self._folder}/{_ROWS}")
+        files, uri = files_of(self._session, self._folder)
+        files.write(f"{uri}/{_COPY}", f"{self._identity} {self._seed}")
+
+    def _masked(self, rows: Any) -> Any:
+        """Return rows with what masks make of them."""
+        if not self._made:
+            return rows
+        made = [
+            f"CAST({each.sql(self._of_copy)} AS {called(each.column.kind or pa.string())}) AS {self._made[each.column.name]}"
+            for each in self._layout.computed
+        ]
+        return self._session.sql(f"SELECT r.*, {', '.join(made)} FROM {self._layout.beside(f'{self._called(rows)} r')}")
+
+    def _of_copy(self, name: str) -> str:
+        return f"r.{self._short[name]}"
+
+    @property
+    def _prints(self) -> list[str]:
+        """What fingerprints are of, as columns of the copy."""
+        return [*(self._short[column.name] for column in self._layout.printed), *self._made.values()]
 
     def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Group the copy by its keys and values."""
@@ -77,8 +117,7 @@ class SparkInside:
 
     def _grouped(self) -> Any:
         names = [self._short[column.name] for column in self._layout.counted]
-        prints = printed([self._short[column.name] for column in self._layout.printed])
-        return self._rows().groupBy(KEY, *names).agg(counted(), prints).select(KEY, ROWS, PRINT, *names)
+        return self._rows().groupBy(KEY, *names).agg(counted(), printed(self._prints)).select(KEY, ROWS, PRINT, *names)
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of all columns that are only kept, at once; 64 bits tell values apart well enough to count them."""
@@ -175,13 +214,14 @@ class SparkInside:
         from pyspark.sql import functions
 
         with spark_errors(str(target)):
-            chosen = [
-                functions.col(self._short[name] if text is None else f"t{text}").alias(f"p{place}") for place, (name, text) in enumerate(columns)
-            ]
+            of = self._short | self._made
+            chosen = [functions.col(of[name] if text is None else f"t{text}").alias(f"p{place}") for place, (name, text) in enumerate(columns)]
             joined = self._published().join(self._labels, "class").select(_ORDER, *chosen)
             dealt = joined.repartition(_ORDER).sortWithinPartitions(_ORDER).drop(_ORDER)
-            dealt.toDF(*(name for name, _ in columns)).write.parquet(f"{self._folder}/staged")
-        return SparkTable(f"{self._folder}/staged", is_path=True)
+            # under a name that workers of a dead run do not know, should they still write
+            staged = f"{self._folder}/{secrets.token_hex(4)}"
+            dealt.toDF(*(name for name, _ in columns)).write.parquet(staged)
+        return SparkTable(staged, is_path=True)
 
     def _published(self) -> Any:
         joined = self._rows().join(self._classes, KEY)
@@ -189,25 +229,60 @@ class SparkInside:
 
     def dealt(self) -> Iterator[pa.RecordBatch]:
         """Group what is published of the copy by cells and classes."""
-        prints = printed([self._short[column.name] for column in self._layout.printed])
         with spark_errors("the private copy"):
-            found = self._published().groupBy(KEY, "class").agg(counted(), prints).toArrow()
+            found = self._published().groupBy(KEY, "class").agg(counted(), printed(self._prints)).toArrow()
         yield typed(found, [_number(KEY), _number("class"), _number(ROWS), _text(PRINT)])
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by its own text."""
-        from pyspark.sql import functions
-
         watched = self._layout.watched
         with spark_errors("the staged release"):
-            frame = self._session.read.option("__globPaths__", "false").parquet(staged.name)
-            names = list(frame.columns)
-            short = frame.toDF(*(f"s{place}" for place in range(len(names))))
-            of = {name: f"s{place}" for place, name in enumerate(names)}
-            groups = [functions.col(of[name]) for name in (*texts, *(column.name for column in watched))]
-            prints = printed([of[column.name] for column in self._layout.printed])
-            found = short.groupBy(*groups).agg(counted(), prints).toArrow()
+            frame, of = self._staged(staged)
+            groups = [of[name] for name in (*texts, *(column.name for column in watched))]
+            found = frame.groupBy(*groups).agg(counted(), printed([of[column.name] for column in self._layout.released])).toArrow()
         yield typed(found, [*(_text(name) for name in texts), *watched, _number(ROWS), _text(PRINT)])
+
+    def _staged(self, staged: TableName) -> tuple[Any, dict[str, str]]:
+        """Return what is staged, and the short names of its columns."""
+        frame = self._read(staged.name)
+        of = {name: f"s{place}" for place, name in enumerate(frame.columns)}
+        return frame.toDF(*of.values()), of
+
+    def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
+        """Group what is published of the copy by what a column is made of, and by what it became."""
+        read = {column.name: column for column in self._columns}
+        names = [*(self._short[name] for name in computed.reads), self._made[computed.column.name]]
+        columns = [
+            TableColumn(f"c{place}", "", column.kind) for place, column in enumerate([*(read[name] for name in computed.reads), computed.column])
+        ]
+        with spark_errors("the private copy"):
+            answer = self._published().groupBy(*names).agg(counted())
+            few = answer.limit(_AT_ONCE + 1).toArrow()
+        if few.num_rows <= _AT_ONCE:
+            yield refuse_damaged_text(typed(few, [*columns, _number(ROWS)]), str(self._layout.table))
+        else:
+            del few
+            yield from in_pieces(self._session, answer, [*columns, _number(ROWS)], f"{self._folder}/{secrets.token_hex(4)}", "the private copy")
+
+    def values(self, staged: TableName, column: TableColumn) -> tuple[int, int]:
+        """Count the values of a column of the release."""
+        with spark_errors("the staged release"):
+            frame, of = self._staged(staged)
+            each = frame.where(f"{of[column.name]} IS NOT NULL").groupBy(of[column.name]).agg(counted())
+            ((distinct, once),) = each.selectExpr("count(*)", f"count_if({ROWS} = 1)").collect()
+        return int(distinct), int(once)
+
+    def fewest(self, staged: TableName, texts: Sequence[str], column: TableColumn) -> int:
+        """Group what is staged by its text and by a value, and then by its text alone."""
+        from pyspark.sql import functions
+
+        with spark_errors("the staged release"):
+            frame, of = self._staged(staged)
+            value, groups = of[column.name], [of[name] for name in texts]
+            each = frame.groupBy(*groups, value).agg(counted())
+            summed = each.groupBy(*groups).agg(functions.expr(f"sum(IF({value} IS NULL, {ROWS}, 1)) AS n"))
+            ((fewest,),) = summed.selectExpr("coalesce(min(n), 0)").collect()
+        return int(fewest)
 
     def publish(self, staged: TableName, target: TableName) -> None:
         """Let the release take its place, and remove everything else."""
@@ -221,7 +296,8 @@ class SparkInside:
         self._connection.__exit__(None, None, None)
 
     def _rows(self) -> Any:
-        return self._read(f"{self._folder}/rows")
+        """Return the copy, with what masks make of it."""
+        return self._masked(self._read(f"{self._folder}/{_ROWS}"))
 
     def _read(self, folder: str) -> Any:
         return self._session.read.option("__globPaths__", "false").parquet(folder)
@@ -243,7 +319,7 @@ class SparkInside:
     def _counted_values(self) -> dict[str, tuple[int, int]]:
         from pyspark.sql import functions
 
-        columns = self._layout.printed
+        columns = [column for column in self._layout.copied if column not in self._layout.counted]
         with spark_errors("the private copy"):
             pairs = [
                 functions.struct(

@@ -44,6 +44,17 @@ def column_of(field: Any) -> TableColumn:
     return TableColumn(field.name, called, pa.string() if word in ("string", "char", "varchar") else _KINDS.get(called))
 
 
+def called(kind: pa.DataType) -> str:
+    """Return what Spark calls a type.
+
+    >>> called(pa.int64()), called(pa.string()), called(pa.decimal128(9, 2))
+    ('bigint', 'string', 'decimal(9,2)')
+    """
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision},{kind.scale})"
+    return next((word for word, known in _KINDS.items() if known == kind), "string")
+
+
 def bytewise(column: TableColumn, expression: Any) -> Any:
     """Return a column so that only equal bytes of text are equal, whatever collation it has."""
     from pyspark.sql import functions

@@ -50,7 +50,7 @@ def statements(plan: Plan) -> list[str]:
         computed = [each for each in masks.computed(connection, plan.sink.address.kind, known).values() if each is not None]
         source, target = (_placed(connection, plan.sink.address.kind, table) for table in (plan.source.table_name, plan.sink.table_name))
     if plan.sink.address.kind == "spark":
-        return spark_steps(plan.source.table_name, plan.sink.table_name, plan.quasi_identifiers)
+        return spark_steps(plan.source.table_name, plan.sink.table_name, plan.quasi_identifiers, [each.column.name for each in computed])
     subject = plan.resolved.policy.subject
     coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched, *([] if subject is None else [subject])])
     counted, kept, read = ([known[name] for name in names] for names in (coded, plan.kept, needed(computed)))
