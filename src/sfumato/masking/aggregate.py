@@ -157,10 +157,12 @@ class Aggregate(GroupedMask):
         self, column: pa.Array, groups: NDArray[np.int32], people: NDArray[np.int32], number: int, k: int
     ) -> tuple[Numbers, NDArray[np.bool_]]:
         """Return what each row may tell of its group, NaN where that is nothing, and whether its own value is part of it."""
-        numbers = np.ones(len(column)) if self.function == "count" else numbers_of(column)
+        # adding zero takes the sign of minus zero away
+        numbers = np.ones(len(column)) if self.function == "count" else numbers_of(column) + 0.0
         told, added = np.full(number, np.nan), np.zeros(len(column), bool)
         most = np.inf if self.function == "count" else told_exactly(column)
-        order = np.argsort(groups, kind="stable")
+        # by size within a group: sums of floats hang on the order of what is added, and must not on that of the rows
+        order = np.lexsort((numbers, groups))
         for group, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=number))[:-1]) if number else []):
             known = rows[~np.isnan(numbers[rows])]
             if len(known):
@@ -191,7 +193,7 @@ class Aggregate(GroupedMask):
         if self.function in ("sum", "average"):
             # what somebody takes away again adds nothing up: large numbers that cancel out would hide who makes up the rest
             shares = np.abs(np.bincount(whose, numbers))
-            if shares.max() > self.dominance * shares.sum():
+            if shares.max() > self.dominance * np.sort(shares).sum():
                 return np.nan
             return float(_FUNCTIONS[self.function](numbers))
         if self.function == "median":

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from sfumato.core.chance import derived_chance
 from sfumato.core.stream import Accounts
+from sfumato.engine.broken_release import BrokenReleaseError, broken_in_stream
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream import session_state
 from sfumato.engine.stream.closing import Learnt
@@ -185,9 +186,11 @@ class Session:
         try:
             with derived_chance(self._secret, f"{self.view}:{purpose}"):
                 pushed: Pushed = what()
-        except BaseException:
+        except BaseException as error:
             if self._search is not None:
                 self._search.put_back(before)
+            if isinstance(error, BrokenReleaseError):
+                raise broken_in_stream(error, self.view) from None
             raise
         self._plan, self._state, self._search = plan, work.state, work.search
         if self._search is not None:
