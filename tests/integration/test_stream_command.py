@@ -383,3 +383,13 @@ def test_the_line_in_the_terminal_is_written_where_something_changes(monkeypatch
             terminal.show(progress)
 
     assert shown.getvalue() == "\r7 records  0/s\n"
+
+
+def test_data_that_is_interrupted_says_nothing_of_a_release() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sfumato", "generate", "shop", "--endless", "--rate", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60)[1] == "interrupted\n"

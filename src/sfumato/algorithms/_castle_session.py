@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from sfumato.algorithms._castle_rules import Rules, columns_of, seed
 from sfumato.algorithms._points import Scales, scales
+from sfumato.core.grown_ladder import GrownLadder
 from sfumato.core.kernels import await_compiled
 from sfumato.core.kernels import castle as kernel
 from sfumato.core.kernels.pair_table import moved
-from sfumato.core.grown_ladder import GrownLadder
 from sfumato.core.stream import Clusters, Points, StreamProblem
 
 _Arrays = tuple[NDArray[Any], ...]

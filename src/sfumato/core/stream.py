@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from sfumato.core.classes import Classes
 
 if TYPE_CHECKING:
+    from sfumato.core.grown_ladder import GrownLadder
     from sfumato.core.hierarchy import Hierarchy
     from sfumato.core.interfaces import Promise
-    from sfumato.core.grown_ladder import GrownLadder
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import re
+
 from sfumato.errors import PromiseError
 
-_HINT = "run again; if it happens twice, report it: this must not happen"
+_SAID = re.compile(r"verification stopped the run: the staged release (?P<what>.*); nothing has been published", re.DOTALL)
 
 
-class BrokenReleaseError(PromiseError):
-    """A release that is not as it must be; ``what`` says in which way."""
-
-    def __init__(self, message: str, what: str, *, code: str) -> None:
-        self.what = what
-        super().__init__(message, code=code, hint=_HINT)
-
-
-def broken(what: str, code: str, who: str = "the staged release") -> BrokenReleaseError:
+def broken(what: str, code: str, who: str = "the staged release") -> PromiseError:
     """Return the error of a release that is not as it must be."""
-    return BrokenReleaseError(f"verification stopped the run: {who} {what}; nothing has been published", what, code=code)
+    return PromiseError(
+        f"verification stopped the run: {who} {what}; nothing has been published",
+        code=code,
+        hint="run again; if it happens twice, report it: this must not happen",
+    )
 
 
-def broken_in_stream(error: BrokenReleaseError, view: str) -> BrokenReleaseError:
-    """Return the same error as it is said of a stream, of which something may have been released before."""
+def as_said_of_stream(error: PromiseError, view: str) -> PromiseError:
+    """Return the error as it is true of a stream, of which something may have been released before; any other as it is.
+
+    >>> as_said_of_stream(broken("has lost or gained rows", "verify-rows"), "nurse").message
+    'verification stopped the stream: a release of view nurse has lost or gained rows; it was not handed out, and what was released before stays'
+    """
+    said = _SAID.fullmatch(error.message)
+    if said is None:
+        return error
     whose = f" of view {view}" if view else ""
-    message = f"verification stopped the stream: a release{whose} {error.what}; it was not handed out, and what was released before stays"
-    return BrokenReleaseError(message, error.what, code=error.code)
+    message = f"verification stopped the stream: a release{whose} {said['what']}; it was not handed out, and what was released before stays"
+    return PromiseError(message, code=error.code, hint=error.hint)

@@ -13,10 +13,10 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from sfumato.core.canonical import ValueType, as_text
-from sfumato.core.grouped_mask import GroupedMask, missing, told_apart
+from sfumato.core.grouped_mask import GroupedMask, missing, one_as_list, told_apart
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly
@@ -41,7 +41,9 @@ class Aggregate(GroupedMask):
     types_with_any_settings: ClassVar[tuple[ValueType, ...]] = ()
 
     function: Annotated[Function, Field(description="sum, median, average, max, min, count or mode")]
-    by: Annotated[list[str], Field(description="the columns whose values make the groups; all rows are one where there are none")] = []
+    by: Annotated[
+        list[str], BeforeValidator(one_as_list), Field(description="the columns whose values make the groups; all rows are one where there are none")
+    ] = []
     k: Annotated[
         int | None,
         Field(ge=2, description="the fewest people of whom anything is told; that of the policy's k_anonymity where it is not given, without one 2"),

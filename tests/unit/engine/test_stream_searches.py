@@ -256,9 +256,7 @@ def with_new_zones(number: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("most", [10_000, 40])
 @pytest.mark.parametrize("hierarchy", [{"prefix": {}}, {"prefix": {"lengths": [3, 1]}}, {"flat": {}}])
-def test_values_that_come_later_join_a_ladder_that_needs_no_learning(
-    monkeypatch: pytest.MonkeyPatch, hierarchy: dict[str, Any], most: int
-) -> None:
+def test_values_that_come_later_join_a_ladder_that_needs_no_learning(monkeypatch: pytest.MonkeyPatch, hierarchy: dict[str, Any], most: int) -> None:
     monkeypatch.setattr(scales, "_MOST_LEAVES", most)
     columns = COLUMNS | {"zone": {"role": "quasi_identifier", "type": "text", "hierarchy": hierarchy}, "ward": {"role": "quasi_identifier"}}
     records, session = with_new_zones(400), sfumato.stream(castle(columns=columns), secret=SECRET)

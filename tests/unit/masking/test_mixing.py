@@ -485,3 +485,7 @@ def test_a_sensitive_column_moves_together_with_sensitive_columns_only(role: str
     assert (mistake.key, mistake.code) == ("columns.country.mask", "policy-mask-together")
     assert "moves a sensitive column together with town, which would tell whose value it is" in mistake.message
     sfumato.plan({"columns": {**columns, "town": {"role": "sensitive", **unit}}}, data=PLACES)
+
+
+def test_one_column_that_makes_groups_need_not_be_a_list() -> None:
+    assert Aggregate.model_validate({"function": "sum", "by": "unit"}).by == ["unit"]
