@@ -31,14 +31,6 @@ def is_warm(loaded: Loaded) -> bool:
     return not _generalises(loaded) or is_compiled(_needed(loaded))
 
 
-def is_warm_for_stream(loaded: Loaded) -> bool:
-    """Return whether what the searches of a stream need has been compiled before; records that leave at once need nothing."""
-    policy = loaded.policy
-    searches = {policy.algorithm.name, *(view.algorithm.name for view in policy.views.values() if view.algorithm is not None)}
-    needed = {_OF_STREAMS[name] for name in searches if name in _OF_STREAMS and (name == "z_anonymity" or _generalises(loaded))}
-    return all(map(is_compiled, needed))
-
-
 def compile_meanwhile(loaded: Loaded) -> None:
     """Begin to compile what the policy's search needs, in a process of its own."""
     needed = _needed(loaded)
