@@ -11,6 +11,7 @@ from pathlib import Path
 from shown import say, shown
 
 from sfumato.cli.stream import run
+from sfumato.engine.stream.running import Running, run_stream
 from sfumato.registry import find
 
 EXAMPLES = Path(__file__).parent
@@ -30,8 +31,7 @@ def main() -> None:
     coming.start()
     while coming.is_alive():
         # each time it goes on where it was
-        run(DEMO / "hospital.yaml", once=True, at_end="keep", on_stop="keep", metrics=None, format="text")
-        say("\n")
+        run_stream(DEMO / "hospital.yaml", Running(once=True, at_end="keep"))
     coming.join()
     run(DEMO / "hospital.yaml", once=True, at_end="flush", on_stop="keep", metrics=None, format="text")
     for name in ("doctor", "nurse", "administration", "research"):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
+
+from pydantic import BaseModel
 
 from reference_pages.examples import EXAMPLES, example
 from sfumato.cli.cards import revealed
@@ -30,12 +33,12 @@ def component_page(kind: str, name: str) -> str:
     """Return the page of a component."""
     component = find(kind, name)
     parts = [
-        f"# {name}\n\nA {title_of(kind)} of sfumato. {_module_words(component)}",
+        f"# {name}\n\n{'An' if title_of(kind)[0] in 'aeiou' else 'A'} {title_of(kind)} of sfumato. {_module_words(component)}",
         _plain(inspect.getdoc(component) or ""),
     ]
     if component.model_fields:
-        rows = [f"| `{about.alias or field}` | {about.description or ''} | {default_of(about)} |" for field, about in component.model_fields.items()]
-        parts.append("## Settings\n\n| setting | meaning | default |\n|---|---|---|\n" + "\n".join(row.replace("\n", " ") for row in rows))
+        parts.append("## Settings\n\n" + settings_table(component))
+        parts += [f"### {within}\n\n{_plain(inspect.getdoc(inner) or '')}\n\n{settings_table(inner)}" for within, inner in nested_settings(component)]
     else:
         parts.append("## Settings\n\nNone.")
     if kind == "masking":
@@ -46,6 +49,30 @@ def component_page(kind: str, name: str) -> str:
         policy, program = (EXAMPLES / kind / f"{name}.{ending}" for ending in ("yaml", "py"))
         parts.append(f"## Example\n\n{_kept(kind, name) or example(policy if policy.exists() else program)}")
     return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def settings_table(settings: type[BaseModel]) -> str:
+    """Return a table of settings."""
+    rows = [f"| `{about.alias or field}` | {about.description or ''} | {default_of(about)} |" for field, about in settings.model_fields.items()]
+    return "| setting | meaning | default |\n|---|---|---|\n" + "\n".join(row.replace("\n", " ") for row in rows)
+
+
+def nested_settings(settings: type[BaseModel], above: str = "") -> Iterator[tuple[str, type[BaseModel]]]:
+    """Yield the settings that a setting holds itself, with where they stand, such as `tuning`."""
+    for field, about in settings.model_fields.items():
+        for inner in _models(about.annotation):
+            where = f"{above}{about.alias or field}"
+            yield where, inner
+            yield from nested_settings(inner, f"{where}.")
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if annotation.model_fields:
+            yield annotation
+        return
+    for part in get_args(annotation):
+        yield from _models(part)
 
 
 def _kept(kind: str, name: str) -> str | None:

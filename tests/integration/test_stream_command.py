@@ -16,11 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from sfumato.engine.stream import growing
+from sfumato.cli.stream import _Line
+from sfumato.engine.stream import growing, running
+from sfumato.engine.stream.progress import StreamProgress
 from sfumato.engine.stream.running import Running, run_stream
-from sfumato.errors import SfumatoError
+from sfumato.errors import PromiseError, SfumatoError
+from sfumato.masking.aggregate import Aggregate
 
 CANARY = "Qkxcanary"
 
@@ -296,3 +300,96 @@ def test_an_unfinished_last_line_of_a_pipe_is_a_record(folder: Path) -> None:
         assert isinstance(pipe, io.FileIO)
         progress = run_stream(path, Running(), pipe=pipe)
     assert progress.views[""].accounts["released"] == 60
+
+
+COSTS = {"pid": {"role": "identifier"}, "name": {"role": "identifier"}, "age": {"role": "identifier"}, "illness": {"role": "other"}}
+
+
+def costs(folder: Path, mask: dict[str, Any], different: int = 997) -> Path:
+    """Write records whose costs are floats that no sum of them is exact of, and the policy that masks them."""
+    lines = (line(number, cost=round((1 + number * 7919 % different) / 7, 3)) for number in range(200))
+    (folder / "events.jsonl").write_text("".join(lines))
+    cost = {"role": "other", "type": "decimal", "mask": mask}
+    return written(folder, columns=COSTS | {"cost": cost}, promises=[], window={"count": 50})
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        {"aggregate": {"by": ["illness"], "function": "average", "k": 3}},
+        {"aggregate": {"by": ["illness"], "function": "sum"}},
+        {"aggregate": {"by": ["illness"], "function": "median", "k": 3}},
+        {"microaggregate": {"k": 3}},
+    ],
+)
+@pytest.mark.parametrize("different", [997, 5])
+def test_totals_of_floats_do_not_hang_on_the_order_of_rows(folder: Path, mask: dict[str, Any], different: int) -> None:
+    counted = run(costs(folder, mask, different))
+
+    assert counted["released"] + counted["aggregated"] == 200
+
+
+def test_a_release_that_breaks_stops_the_stream_and_its_status_says_so(
+    folder: Path, sfumato_command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = costs(folder, {"aggregate": {"by": ["illness"], "function": "sum"}})
+    apply, calls = Aggregate.apply, []
+
+    def other_every_time(self: Aggregate, columns: pa.RecordBatch, context: Any) -> pa.Array:
+        calls.append(None)
+        return pc.add(apply(self, columns, context), float(len(calls)))
+
+    monkeypatch.setattr(Aggregate, "apply", other_every_time)
+    with pytest.raises(PromiseError) as caught:
+        run(path)
+
+    assert caught.value.message == (
+        "verification stopped the stream: a release holds in column cost a masked value that is not what its mask makes of its original; "
+        "it was not handed out, and what was released before stays"
+    )
+    status = sfumato_command("stream", "status", path)
+    assert status.stdout.startswith("state     failed [verify-mask]\n"), status.stderr
+
+
+def test_a_stream_that_is_taken_up_again_says_so_while_nothing_comes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "_HEARTBEAT", 0.2)
+    path, status, stop, seen = written(folder), folder / "state" / "status.json", threading.Event(), []
+    run(path, at_end="keep")
+    status.write_text(json.dumps({**json.loads(status.read_text()), "process": -1, "state": "running", "at": 0.0}))
+
+    def watch(progress: StreamProgress) -> None:
+        seen.append((json.loads(status.read_text()), progress.line()))
+        if len(seen) == 3:
+            stop.set()
+
+    run_stream(path, Running(), stop, watch)
+
+    (first, shown), (second, _) = seen[:2]
+    assert (first["state"], first["process"], first["records"]) == ("running", os.getpid(), 100)
+    assert first["views"][""]["accounts"]["released"] == 100
+    assert second["at"] > first["at"]
+    assert "release: held 0, " in shown
+
+
+def test_the_line_in_the_terminal_is_written_where_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", shown)
+    progress = StreamProgress(7)
+
+    with _Line("text") as terminal:
+        for _ in range(3):
+            progress.waiting()
+            terminal.show(progress)
+
+    assert shown.getvalue() == "\r7 records  0/s\n"
+
+
+def test_data_that_is_interrupted_says_nothing_of_a_release() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sfumato", "generate", "shop", "--endless", "--rate", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60)[1] == "interrupted\n"

@@ -14,13 +14,15 @@ from sfumato.algorithms._castle_plain import PlainCastle
 from sfumato.algorithms._castle_session import CompiledCastle
 from sfumato.algorithms.castle import Castle
 from sfumato.core.chance import derived_chance
+from sfumato.core.grown_ladder import GrownLadder
+from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Promise
 from sfumato.core.stream import Clusters, ClusterSession, Points, StreamProblem
 from sfumato.errors import DataError
 from sfumato.promises.k_anonymity import KAnonymity
 from sfumato.promises.l_diversity import LDiversity
 from sfumato.promises.t_closeness import TCloseness
-from tests.stream_records import problem, records
+from tests.stream_records import TREE, problem, records
 
 FURTHER: dict[str, list[Promise]] = {
     "size": [],
@@ -60,7 +62,8 @@ def same(one: Clusters, other: Clusters) -> bool:
 def _sorted(clusters: Clusters) -> object:
     ends = np.nan_to_num(np.concatenate([clusters.lows, clusters.highs], axis=1), nan=-0.5).tolist()
     boxes = sorted(zip(clusters.identities.tolist(), ends, strict=True))
-    members = sorted(zip(clusters.identities[clusters.cluster_of].tolist(), clusters.numbers.tolist(), strict=True))
+    decided = np.zeros(0) if clusters.decided is None else clusters.decided
+    members = sorted(zip(clusters.identities[clusters.cluster_of].tolist(), clusters.numbers.tolist(), decided.tolist(), strict=True))
     return boxes, members, sorted(clusters.suppressed.tolist())
 
 
@@ -214,3 +217,38 @@ def test_a_published_cluster_takes_in_later_records(further: str) -> None:
     releases = [identity for each in told for identity in each.identities.tolist()]
     assert len(releases) > len(set(releases))
     assert_promises_hold(points, asked, told)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), pieces=st.lists(st.integers(5, 50), min_size=2, max_size=5), further=st.sampled_from([*FURTHER]))
+def test_ladders_that_grow_leave_both_searches_of_one_mind(seed: int, pieces: list[int], further: str) -> None:
+    """A leaf comes in the middle of the tree, and another behind it; the records stand where they stood."""
+    larger = Hierarchy.of_paths("tree", [["p", "A"], ["pp", "A"], ["q", "A"], ["r"], ["s", "B", "C"], ["t", "B", "C"], ["u", "D", "C"], ["v"]])
+    grown = GrownLadder(TREE, larger)
+    promises = [KAnonymity(k=3), *FURTHER[further]]
+    asked = problem(promises)
+    after = replace(asked, ladders=[None, None, larger])
+    castle, told = Castle(delta=20, beta=5, reusable=10), []
+    for kind in (PlainCastle, CompiledCastle):
+        session: PlainCastle | CompiledCastle = kind(castle.rules(asked), asked)
+        first = run_pieces(session, records(seed, sum(pieces), people=30), pieces)
+        before, standing = session.snapshot(), session.standing(2)
+        larger_one = session.regrown(after, {2: grown})
+        assert session.snapshot() == before
+        assert larger_one.standing(2).tolist() == grown.codes[standing].tolist()
+        later = records(seed + 1, 60, people=30, first=sum(pieces))
+        later.coordinates[:, 2] = grown.places(later.coordinates[:, 2])
+        later.coordinates[::7, 2] = 1.0
+        told.append([*first, *run_pieces(larger_one, later, [25, 60]), larger_one.held])
+    plain, compiled = told
+    assert all(same(one, other) for one, other in zip(plain[:-1], compiled[:-1], strict=True))
+    assert plain[-1] == compiled[-1]
+
+
+def run_pieces(session: ClusterSession, points: Points, pieces: Sequence[int]) -> list[Clusters]:
+    found, begin = [], 0
+    for number, piece in enumerate(pieces):
+        with derived_chance(bytes(32), f"piece {number}"):
+            found.append(session.push(points.taken(np.arange(begin, min(begin + piece, len(points))))))
+        begin += piece
+    return found

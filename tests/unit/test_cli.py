@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.cli.components import components
 from sfumato.policy.schema import policy_schema
 from sfumato.registry import KINDS, find, names
 
@@ -286,3 +287,13 @@ def test_a_run_that_leaves_out_fewer_than_k_rows_says_so(tmp_path: Path, sfumato
 
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "rows      < 14 in, 9 out, < 5 suppressed" in ended.stdout
+
+
+@pytest.mark.parametrize(("one", "many"), [("algorithm", "algorithms"), ("mask", "masking"), ("hierarchy", "hierarchies")])
+def test_a_kind_of_components_may_be_named_by_one_of_it(one: str, many: str, capsys: pytest.CaptureFixture[str]) -> None:
+    components(one, "text")
+    shown = capsys.readouterr().out
+    components(many, "text")
+
+    assert shown == capsys.readouterr().out
+    assert shown.startswith(f"{many}\n")

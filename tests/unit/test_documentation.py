@@ -14,6 +14,7 @@ from typing import get_args
 
 import pytest
 
+import sfumato
 from sfumato.core.record import RunRecord
 from sfumato.errors import PolicyError
 from sfumato.policy.load import load
@@ -76,6 +77,28 @@ def test_a_policy_of_the_documentation_has_no_mistakes(block: Block, folder: Pat
     resolved = resolve_views(load(folder / "policy.yaml"))
 
     assert all(list(view.policy.columns) for view in resolved.views.values())
+
+
+EVENTS = [block for block in WHOLE if "z_anonymity:" in block.text]
+
+
+@pytest.mark.parametrize("block", EVENTS, ids=lambda block: block.page)
+def test_a_policy_of_events_lets_out_what_enough_people_show(block: Block, folder: Path) -> None:
+    (folder / "policy.yaml").write_text(block.text, encoding="utf-8")
+    shown = {"item": "electronics.audio.headphone", "town": "Rome", "lat": 41.9, "lon": 12.5, "refuses": "no"}
+    known = load(folder / "policy.yaml").policy.columns
+    records = [{"user": f"u{number}", "at": f"2026-03-01T12:00:{number:02d}Z"} | shown for number in range(50)]
+
+    session = sfumato.stream(folder / "policy.yaml", secret=bytes(32))
+    released = session.push([{name: record[name] for name in known} for record in records])
+
+    assert 0 < session.accounts.released <= 50
+    assert not session.accounts.dead
+    assert all(set(release.batch.schema.names) <= {*known} for release in released)
+
+
+def test_there_are_policies_of_events() -> None:
+    assert len(EVENTS) >= 3
 
 
 @pytest.mark.parametrize("block", REFUSED, ids=lambda block: block.page)
@@ -155,7 +178,6 @@ def test_the_python_of_the_page_of_streams_prints_what_it_shows() -> None:
 
 
 def test_every_measure_of_the_example_is_explained(example: Path) -> None:
-    import sfumato
 
     measures = sfumato.run(example / "policy.yaml").record.measures
     unexplained = {name for side in measures.values() for name in side if f"`{name}`" not in PAGE_OF_RECORDS}

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.algorithms._castle_rules import Rules, seed
+from sfumato.algorithms._castle_rules import Rules, columns_of, seed
 from sfumato.core.classes import Classes
+from sfumato.core.grown_ladder import GrownLadder
 from sfumato.core.stream import Clusters, Points, StreamProblem
 
 _WORD = (1 << 64) - 1
@@ -71,11 +72,12 @@ class _Published:
 class _Decided:
     """What was decided in one call."""
 
-    clusters: dict[int, tuple[_Box, list[int]]] = field(default_factory=dict)
+    now: int = 0
+    clusters: dict[int, tuple[_Box, list[tuple[int, int]]]] = field(default_factory=dict)
     suppressed: list[int] = field(default_factory=list)
 
     def told(self, identity: int, box: _Box, records: Sequence[_Record]) -> None:
-        self.clusters.setdefault(identity, (box, []))[1].extend(record.number for record in records)
+        self.clusters.setdefault(identity, (box, []))[1].extend((record.number, self.now) for record in records)
 
 
 class PlainCastle:
@@ -115,6 +117,7 @@ class PlainCastle:
         for record in records:
             self._compare(record)
         for record in records:
+            self._decided.now = record.number
             for column, own in enumerate(record.point):
                 if own != math.inf:
                     self._seen[column] = [min(self._seen[column][0], own), max(self._seen[column][1], own)]
@@ -127,7 +130,7 @@ class PlainCastle:
 
     def flush(self) -> Clusters:
         """Return what can still be published at the end; who fits nowhere even now is left out."""
-        self._chance, self._decided = seed(), _Decided()
+        self._chance, self._decided = seed(), _Decided(max((record.number for record in self._ring), default=0))
         for record in list(self._ring):
             self._leave(record)
         self._decided.suppressed.extend(record.number for record in self._outliers)
@@ -170,6 +173,33 @@ class PlainCastle:
         self._shown = [Counter(dict.fromkeys(ever, 0)) for ever in read["ever"]]
         for number in read["compared"]:
             self._compare(records[number])
+
+    def standing(self, column: int) -> NDArray[np.int64]:
+        """Return the leaves of a column that a record or a box stands on."""
+        places = {point[column] for point in self._points()}
+        return np.array(sorted(place for place in places if math.isfinite(place)), np.int64)
+
+    def regrown(self, problem: StreamProblem, grown: Mapping[int, GrownLadder]) -> PlainCastle:
+        """Return a session that goes on from here with larger ladders; published clusters whose words would change are not used again."""
+        other = PlainCastle(self._rules, problem)
+        other.restore(self.snapshot())
+        other._rules = replace(self._rules, columns=columns_of(problem))
+        for column, ladder in grown.items():
+            ends = [np.array([getattr(kept.box, end)[column] for kept in other._published], np.float64) for end in ("low", "high")]
+            other._published = [kept for kept, same in zip(other._published, ladder.say_the_same(*ends), strict=True) if same]
+        points = {id(point): point for point in other._points()}.values()
+        for column, ladder in grown.items():
+            for point in points:
+                point[column] = float(ladder.places(np.array([point[column]]))[0])
+        return other
+
+    def _points(self) -> Iterator[list[float]]:
+        """Yield the coordinates of records and boxes that are there; those that only t-closeness compares with have a part in no box."""
+        for box in (*(each.box for each in self._clusters), *(each.box for each in self._published)):
+            yield box.low
+            yield box.high
+        for records in (self._outliers, *(each.records for each in self._clusters), *(each.records for each in self._published)):
+            yield from (record.point for record in records)
 
     # --- what t-closeness compares with
 
@@ -381,15 +411,16 @@ class PlainCastle:
         lows, highs = (np.array([getattr(box, end) for box in boxes], np.float64).reshape(-1, columns) for end in ("low", "high"))
         special = highs == np.inf
         missing = special & (lows == np.inf)
-        numbers = [(number, place) for place, (_, own) in enumerate(self._decided.clusters.values()) for number in own]
+        numbers = [(number, place, now) for place, (_, own) in enumerate(self._decided.clusters.values()) for number, now in own]
         return Clusters(
-            np.array([number for number, _ in numbers], np.int64),
-            np.array([place for _, place in numbers], np.int32),
+            np.array([number for number, _, _ in numbers], np.int64),
+            np.array([place for _, place, _ in numbers], np.int32),
             np.where(missing, np.nan, np.where(special, -np.inf, lows)),
             np.where(missing, np.nan, highs),
             np.array(list(self._decided.clusters), np.int64),
             self._references(),
             np.array(self._decided.suppressed, np.int64),
+            decided=np.array([now for _, _, now in numbers], np.int64),
         )
 
 

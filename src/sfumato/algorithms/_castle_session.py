@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.algorithms._castle_rules import Rules, seed
+from sfumato.algorithms._castle_rules import Rules, columns_of, seed
 from sfumato.algorithms._points import Scales, scales
+from sfumato.core.grown_ladder import GrownLadder
 from sfumato.core.kernels import await_compiled
 from sfumato.core.kernels import castle as kernel
 from sfumato.core.kernels.pair_table import moved
@@ -91,6 +94,35 @@ class CompiledCastle:
         self._lay_out()
         self._make_room()
 
+    def standing(self, column: int) -> NDArray[np.int64]:
+        """Return the leaves of a column that a record or a box stands on."""
+        places = np.concatenate([coordinates[rows, column] for coordinates, rows in self._standing()])
+        return np.unique(places[np.isfinite(places)]).astype(np.int64)
+
+    def regrown(self, problem: StreamProblem, grown: Mapping[int, GrownLadder]) -> CompiledCastle:
+        """Return a session that goes on from here with larger ladders; published clusters whose words would change are not used again."""
+        other = CompiledCastle(self._rules, problem)
+        other.restore(self.snapshot())
+        other._rules = replace(self._rules, columns=columns_of(problem))
+        kept = other._published[6][: int(other._state[kernel.KEPT])].copy()
+        same = np.ones(len(kept), bool)
+        for column, ladder in grown.items():
+            same &= ladder.say_the_same(other._published[0][kept, column], other._published[1][kept, column])
+        if not same.all():
+            kernel.retire(kept[~same], other._slots, other._published, other._state)
+        for column, ladder in grown.items():
+            for coordinates, rows in other._standing():
+                coordinates[rows, column] = ladder.places(coordinates[rows, column])
+        return other
+
+    def _standing(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+        """Yield coordinates, and which lines of them are of records and boxes that are there."""
+        yield self._slots[2], np.flatnonzero(self._slots[0] >= 0)
+        for boxes, number in ((self._waiting, kernel.CLUSTERS), (self._published, kernel.KEPT)):
+            rows = boxes[6][: int(self._state[number])].astype(np.int64)
+            yield boxes[0], rows
+            yield boxes[1], rows
+
     def _kept(self) -> dict[str, NDArray[Any]]:
         kept = {"state": self._state, "losses": self._losses, "seen": self._seen}
         for group in ("slots", "waiting", "published", "table", "ring", "compared", "shown"):
@@ -112,7 +144,7 @@ class CompiledCastle:
 
     def _decided(self, out: _Arrays) -> Clusters:
         released, made, suppressed = (int(self._state[place]) for place in (kernel.RELEASED, kernel.MADE, kernel.SUPPRESSED))
-        numbers, cluster_of, lows, highs, identities, left_out = out
+        numbers, cluster_of, lows, highs, identities, left_out, decided = out
         return Clusters(
             numbers[:released].copy(),
             cluster_of[:released].copy(),
@@ -121,6 +153,7 @@ class CompiledCastle:
             identities[:made].copy(),
             self._references(),
             left_out[:suppressed].copy(),
+            decided=decided[:released].copy(),
         )
 
     def _references(self) -> dict[str, NDArray[np.int64]]:
@@ -222,6 +255,7 @@ class CompiledCastle:
             np.empty((clusters, columns)),
             np.empty((clusters, columns)),
             np.empty(clusters, np.int64),
+            np.empty(records, np.int64),
             np.empty(records, np.int64),
         )
 

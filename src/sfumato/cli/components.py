@@ -11,9 +11,12 @@ from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import UsageError, suggestion
 from sfumato.registry import KINDS, find, names
 
+_SINGULAR = {"masking": "mask", "hierarchies": "hierarchy"}
+
 
 def components(kind: str | None, format: str) -> None:
     """List the components of one kind or of all."""
+    kind = _kind_of(kind)
     if kind is not None and kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}", code="kind-unknown", hint=suggestion(kind, KINDS))
     found = {one: {name: _described(one, name) for name in names(one)} for one in ([kind] if kind else KINDS)}
@@ -27,6 +30,11 @@ def components(kind: str | None, format: str) -> None:
             for setting, about in described["settings"].items():
                 default = "needed" if about["needed"] else f"default {yaml_text(about['default'])}"
                 sys.stdout.write(f"    {setting:<14} {about['meaning']} ({default})\n")
+
+
+def _kind_of(word: str | None) -> str | None:
+    """Return the kind that is meant by the word for one of it, such as mask, hierarchy or algorithm."""
+    return next((kind for kind in KINDS if word in (kind, _SINGULAR.get(kind, kind.removesuffix("s")))), word)
 
 
 def _described(kind: str, name: str) -> dict[str, Any]:

@@ -57,7 +57,8 @@ def status(policy: Path, format: str) -> None:
         answers().write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         return
     ago = f", {told['seconds_ago']:.0f} s ago" if told["seconds_ago"] > _STALE else ""
-    lines = [f"state     {told['state']}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
+    why = f" [{told['error']}]" if told.get("error") else ""
+    lines = [f"state     {told['state']}{why}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
     lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"])]
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
 
@@ -108,22 +109,23 @@ class _Line:
     """A line in the terminal that is written over as the stream goes; none where standard error is no terminal."""
 
     def __init__(self, format: str) -> None:
-        self._shown = 0
+        self._text = ""
         self._wanted = format == "text" and sys.stderr is not None and sys.stderr.isatty()
 
     def __enter__(self) -> _Line:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._shown:
+        if self._text:
             sys.stderr.write("\n")
 
     def show(self, progress: StreamProgress) -> None:
         if self._wanted:
             text = progress.line()
-            sys.stderr.write("\r" + text.ljust(self._shown))
-            sys.stderr.flush()
-            self._shown = len(text)
+            if text != self._text:
+                sys.stderr.write("\r" + text.ljust(len(self._text)))
+                sys.stderr.flush()
+                self._text = text
 
 
 def _stopped_by_signals(stop: threading.Event) -> None:

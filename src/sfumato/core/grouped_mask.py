@@ -57,6 +57,15 @@ class GroupedMask(Operation):
         return row_groups(columns, self.alike, self.every)
 
 
+def one_as_list(value: object) -> object:
+    """Return the name of a single column as the list that it stands for.
+
+    >>> one_as_list("unit"), one_as_list(["unit", "ward"])
+    (['unit'], ['unit', 'ward'])
+    """
+    return [value] if isinstance(value, str) else value
+
+
 def told_apart(made: pa.Array, original: pa.Array) -> Mapping[str, NDArray[np.bool_]]:
     """Return the rows of which an operation on numbers made nothing: those whose groups it refuses, and those that hold no number."""
     gone, strange = missing(made), np.isnan(numbers_of(original))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.classes import Classes
 
 if TYPE_CHECKING:
+    from sfumato.core.grown_ladder import GrownLadder
     from sfumato.core.hierarchy import Hierarchy
     from sfumato.core.interfaces import Promise
 
@@ -92,7 +93,8 @@ class Clusters:
     the column is published as its root. ``identities`` are private numbers that no two clusters of a stream share, but for those that are used
     again; a search over windows numbers those of one window from 0. ``references`` is what t-closeness and its like were tested against, over all
     that a cluster has held so far where it is used again. What is ``suppressed`` is never published. ``centres``, where there are some, has what a
-    cluster publishes in place of its interval in an ordered column; NaN where the box is published.
+    cluster publishes in place of its interval in an ordered column; NaN where the box is published. ``decided`` has for each of ``numbers`` that of
+    the record with which it was decided, where a search says so; otherwise it was with the last that came.
     """
 
     numbers: NDArray[np.int64]
@@ -103,6 +105,7 @@ class Clusters:
     references: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     suppressed: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     centres: NDArray[np.float64] | None = None
+    decided: NDArray[np.int64] | None = None
 
     @classmethod
     def none(cls, columns: int) -> Clusters:
@@ -142,6 +145,19 @@ class ClusterSession(Protocol):
 
     def restore(self, state: bytes) -> None:
         """Go on from a state."""
+        ...
+
+
+@runtime_checkable
+class GrowingSession(Protocol):
+    """A session over clusters whose ladders may grow by values that come later."""
+
+    def standing(self, column: int) -> NDArray[np.int64]:
+        """Return the leaves of a column that a record or a box of it stands on."""
+        ...
+
+    def regrown(self, problem: StreamProblem, grown: Mapping[int, GrownLadder]) -> ClusterSession:
+        """Return a session that goes on from here with larger ladders, by the number of their column; this one stays as it is."""
         ...
 
 

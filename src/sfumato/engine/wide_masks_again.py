@@ -75,10 +75,10 @@ class WideMasksAgain:
             context = view.masks.contexts[name]
             made, totals = mask.totals(columns, context) if isinstance(mask, MaskedColumn) else (mask.apply(columns, context), [])
             if mask.card.deterministic and not np.array_equal(written.prints[name], fingerprints([view.masks.as_read_back(name, made)], len(rows))):
-                raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
+                raise broken(f"holds in column {name} a masked value that is not what its mask makes of its original", code="verify-mask")
             for told in totals:
                 if not told.mixed:
-                    _refuse_few(told, people_of(columns, context.subject))
+                    _refuse_few(told, people_of(columns, context.subject), name)
                 yield ToldInView(view.name, name, told.among(view.staged.link, table.num_rows))
 
 
@@ -94,9 +94,9 @@ def _asked_beside(masks: Sequence[MaskedColumn]) -> list[str]:
     return [*sorted(added_up), *(name for names in asked for name in names)]
 
 
-def _refuse_few(told: Told, people: NDArray[np.int32]) -> None:
+def _refuse_few(told: Told, people: NDArray[np.int32], column: str) -> None:
     """Stop where a total is told of fewer people than it may be, counted another way than the mask does."""
     pairs = np.unique(np.stack([told.groups, people], axis=1)[told.groups >= 0], axis=0)
     _, sizes = np.unique(pairs[:, 0], return_counts=True)
     if (sizes < told.people).any():
-        raise broken("tells a total of fewer people than may be told of", code="verify-total")
+        raise broken(f"tells in column {column} a total of fewer people than may be told of", code="verify-total")

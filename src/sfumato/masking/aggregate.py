@@ -13,10 +13,10 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from sfumato.core.canonical import ValueType, as_text
-from sfumato.core.grouped_mask import GroupedMask, missing, told_apart
+from sfumato.core.grouped_mask import GroupedMask, missing, one_as_list, told_apart
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Card, MaskContext, Told
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly, with_decimals
@@ -41,7 +41,9 @@ class Aggregate(GroupedMask):
     types_with_any_settings: ClassVar[tuple[ValueType, ...]] = ()
 
     function: Annotated[Function, Field(description="sum, median, average, max, min, count or mode")]
-    by: Annotated[list[str], Field(description="the columns whose values make the groups; all rows are one where there are none")] = []
+    by: Annotated[
+        list[str], BeforeValidator(one_as_list), Field(description="the columns whose values make the groups; all rows are one where there are none")
+    ] = []
     k: Annotated[
         int | None,
         Field(ge=2, description="the fewest people of whom anything is told; that of the policy's k_anonymity where it is not given, without one 2"),
@@ -160,10 +162,12 @@ class Aggregate(GroupedMask):
         self, column: pa.Array, groups: NDArray[np.int32], people: NDArray[np.int32], number: int, k: int
     ) -> tuple[Numbers, NDArray[np.bool_]]:
         """Return what each row may tell of its group, NaN where that is nothing, and whether its own value is part of it."""
-        numbers = np.ones(len(column)) if self.function == "count" else numbers_of(column)
+        # adding zero takes the sign of minus zero away
+        numbers = np.ones(len(column)) if self.function == "count" else numbers_of(column) + 0.0
         told, added = np.full(number, np.nan), np.zeros(len(column), bool)
         most = np.inf if self.function == "count" else told_exactly(column)
-        order = np.argsort(groups, kind="stable")
+        # by size within a group: sums of floats hang on the order of what is added, and must not on that of the rows
+        order = np.lexsort((numbers, groups))
         for group, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=number))[:-1]) if number else []):
             known = rows[~np.isnan(numbers[rows])]
             if len(known):
@@ -195,7 +199,7 @@ class Aggregate(GroupedMask):
         if self.function in ("sum", "average"):
             # what somebody takes away again adds nothing up: large numbers that cancel out would hide who makes up the rest
             shares = np.abs(np.bincount(whose, numbers))
-            if shares.max() > self.dominance * shares.sum():
+            if shares.max() > self.dominance * np.sort(shares).sum():
                 return np.nan
             return float(_FUNCTIONS[self.function](numbers))
         if self.function == "median":

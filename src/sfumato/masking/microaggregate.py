@@ -89,12 +89,14 @@ class Microaggregate(GroupedMask):
 
     def _found(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return the centre of each row's group, NaN where there is none, and the group, -1 where the row is no part of what is told of it."""
-        numbers = numbers_of(columns.column(context.column))
+        # adding zero takes the sign of minus zero away
+        numbers = numbers_of(columns.column(context.column)) + 0.0
         people = people_of(columns, context.subject)
         alike, number = self.groups(columns)
         centres, groups = np.full(len(numbers), np.nan), np.full(len(numbers), -1, np.int64)
         known = np.flatnonzero(~np.isnan(numbers))
-        order = known[np.argsort(alike[known], kind="stable")]
+        # by size: sums of floats hang on the order of what is added, and must not on that of the rows
+        order = known[np.lexsort((numbers[known], alike[known]))]
         made, most = 0, told_exactly(columns.column(context.column))
         for rows in np.split(order, np.cumsum(np.bincount(alike[order], minlength=number))[:-1]):
             _, whose = np.unique(people[rows], return_inverse=True)

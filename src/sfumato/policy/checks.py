@@ -16,7 +16,7 @@ from sfumato.policy.load import Loaded
 from sfumato.policy.mask_checks import mask_mistakes
 from sfumato.policy.mask_circles import mask_circles
 from sfumato.policy.model import Column
-from sfumato.policy.stream_checks import StreamChecks, is_stream
+from sfumato.policy.stream_checks import StreamChecks, decides_of_events, is_stream
 
 if TYPE_CHECKING:
     from sfumato.core.interfaces import Promise
@@ -172,7 +172,7 @@ class Checks:
             self._say(
                 ("columns",), "every column is removed: nothing would be published", "policy-no-columns", "give a column another role, or a mask"
             )
-        if "quasi_identifier" in roles and not promised:
+        if "quasi_identifier" in roles and not promised and not decides_of_events(self._policy.algorithm):
             self._say(
                 ("promises",),
                 "there are quasi-identifiers, but nothing is promised",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.mask import WIDE
 from sfumato.core.mistakes import Place, key_text
-from sfumato.core.stream_search import way_of
+from sfumato.core.stream_search import Way, way_of
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, UsageError, suggestion
 from sfumato.policy.lines import Lines
@@ -35,10 +35,19 @@ def is_stream(policy: Policy) -> bool:
 
 def needs_no_window(search: Component) -> bool:
     """Return whether a search, as a policy names it, is one for streams that works without windows."""
+    return _way_of_named(search) not in ("windows", None)
+
+
+def decides_of_events(search: Component) -> bool:
+    """Return whether a search, as a policy names it, decides of each record by itself, and keeps a promise of its own."""
+    return _way_of_named(search) == "events"
+
+
+def _way_of_named(search: Component) -> Way | None:
     try:
-        return way_of(search.instance if search.instance is not None else find("algorithms", search.name)) != "windows"
+        return way_of(search.instance if search.instance is not None else find("algorithms", search.name))
     except UsageError:
-        return False
+        return None
 
 
 def as_stream(policy: Policy) -> Policy:

@@ -10,7 +10,8 @@ import pytest
 
 import sfumato
 from sfumato.core.stream import Clusters
-from sfumato.errors import PromiseError
+from sfumato.engine.stream import scales
+from sfumato.errors import DataError, PromiseError
 
 SECRET = bytes(range(32))
 COLUMNS: dict[str, Any] = {
@@ -240,3 +241,58 @@ def test_a_push_over_events_that_raises_leaves_the_search_as_it_was(monkeypatch:
 
     assert one.snapshot() == before
     assert [release.batch for release in one.push(events[60:])] == [release.batch for release in other.push(events[60:])]
+
+
+ZIPS = COLUMNS | {"zone": {"role": "quasi_identifier", "type": "text", "hierarchy": {"prefix": {}}}}
+
+
+def with_new_zones(number: int) -> list[dict[str, Any]]:
+    """Return records of which one in five has a zone that none had before, and one a category that is rare."""
+    return [
+        record | ({"zone": str(10000 + place)} if place % 5 == 0 else {}) | {"ward": "late" if place > 200 and place % 9 == 0 else "early"}
+        for place, record in enumerate(patients(number))
+    ]
+
+
+@pytest.mark.parametrize("most", [10_000, 40])
+@pytest.mark.parametrize("hierarchy", [{"prefix": {}}, {"prefix": {"lengths": [3, 1]}}, {"flat": {}}])
+def test_values_that_come_later_join_a_ladder_that_needs_no_learning(monkeypatch: pytest.MonkeyPatch, hierarchy: dict[str, Any], most: int) -> None:
+    monkeypatch.setattr(scales, "_MOST_LEAVES", most)
+    columns = COLUMNS | {"zone": {"role": "quasi_identifier", "type": "text", "hierarchy": hierarchy}, "ward": {"role": "quasi_identifier"}}
+    records, session = with_new_zones(400), sfumato.stream(castle(columns=columns), secret=SECRET)
+    releases = pushed_in_parts(session, records[:250])
+    moved = sfumato.stream(castle(columns=columns), secret=SECRET)
+    moved.restore(session.snapshot())
+    releases += [*pushed_in_parts(moved, records[250:]), *moved.flush()]
+
+    assert moved.accounts.dead == 0
+    assert moved.accounts.released + moved.accounts.suppressed == 400
+    assert moved.accounts.suppressed < 40
+    texts = defaultdict(set)
+    for release in releases:
+        for row, cluster in zip(release.batch.to_pylist(), release.clusters.tolist(), strict=True):
+            texts[cluster].add((row["age"], row["zone"], row["ward"]))
+    assert all(len(shown) == 1 for shown in texts.values())
+
+
+def test_a_push_that_raises_leaves_ladders_as_they_were() -> None:
+    one, other = (sfumato.stream(castle(columns=ZIPS, stream={"learn": 30, "on_unfit": "error"}), secret=SECRET) for _ in range(2))
+    records = [{key: value for key, value in record.items() if key != "ward"} for record in with_new_zones(200)]
+    for session in (one, other):
+        pushed_in_parts(session, records[:100])
+    with pytest.raises(DataError):
+        one.push([*records[100:110], {"strange": 1}])
+
+    assert [release.batch for release in pushed_in_parts(one, records[100:])] == [release.batch for release in pushed_in_parts(other, records[100:])]
+
+
+@pytest.mark.parametrize("size", [7, 100, 400])
+def test_no_record_waits_longer_than_delta_but_the_first_that_are_learnt_from(size: int) -> None:
+    records = patients(400)
+    session = sfumato.stream(castle(), secret=SECRET)
+    pushed_in_parts(session, records, size)
+    assert session.measured()["delay"]["longest"] == 40
+
+    learning = sfumato.stream(castle(stream={"learn": 100}), secret=SECRET)
+    pushed_in_parts(learning, records, size)
+    assert learning.measured()["delay"]["longest"] == 99

@@ -554,3 +554,13 @@ def test_a_view_of_several_must_be_named() -> None:
 def test_a_short_secret_is_refused() -> None:
     with pytest.raises(UsageError, match="16 bytes"):
         sfumato.stream(policy(), secret=b"short")
+
+
+def test_masks_are_verified_on_rows_in_the_order_in_which_they_had_them() -> None:
+    """Of four people with the same number three are one group, and the fourth is in another: who that is hangs on the order."""
+    columns = COLUMNS | {"age": {"role": "other", "type": "decimal", "mask": {"microaggregate": {"k": 3}}}}
+    session = sfumato.stream(policy({"count": 6}, columns=columns, promises=[]), secret=SECRET)
+
+    for first in range(0, 60, 6):
+        (release,) = session.push(records([1, 1, 1, 1, 9, 9], first=first))
+        assert sorted(map(float, release.batch.column("age").to_pylist())) == pytest.approx([1.0, 1.0, 1.0, 19 / 3, 19 / 3, 19 / 3], abs=0.5)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
 
+import sfumato
 from sfumato.engine.stream.forming import Clock, arrive, session_ends
 from sfumato.policy.windows import Window
 
@@ -141,3 +143,20 @@ def test_sessions_are_those_that_splitting_one_by_one_finds(seed: int) -> None:
     found = session_ends(np.zeros(number, np.int64), np.array(times), np.array(starts), 5)
 
     assert found.tolist() == split_one_by_one(times, starts, 5)
+
+
+@pytest.mark.parametrize("window", [{"time": "10s", "column": "at", "lateness": "2s"}, {"session": "5s", "column": "at"}, {"count": 20}])
+def test_delays_are_counted_in_records_however_the_stream_is_cut(window: dict[str, Any]) -> None:
+    columns = {"person": {"role": "identifier"}, "at": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "integer"}}
+    policy = {"subject": "person", "columns": columns, "promises": [{"k_anonymity": {"k": 2}}], "window": window}
+    records = [{"person": f"p{number % 30}", "at": 1_700_000_000 + number // 2, "age": 20 + number * 7 % 50} for number in range(400)]
+    delays = []
+    for size in (1, 13, 400):
+        session = sfumato.stream(policy)
+        for start in range(0, 400, size):
+            session.push(records[start : start + size])
+        session.flush()
+        delays.append(session.measured()["delay"])
+
+    assert delays[0] == delays[1] == delays[2]
+    assert 0 < delays[0]["mean"] < delays[0]["longest"] < 60

@@ -511,3 +511,7 @@ def test_large_numbers_are_told_or_refused_for_what_they_are() -> None:
 def test_whole_numbers_get_the_decimals_that_are_asked_for(mask: dict[str, Any]) -> None:
     found = sfumato.run({"columns": {"v": {"role": "other", "mask": mask}}}, data=pa.table({"v": pa.array([1, 2, 2, 2], pa.int32())})).table["v"]
     assert (found.type, found.to_pylist()) == (pa.float64(), [1.75] * 4)
+
+
+def test_one_column_that_makes_groups_need_not_be_a_list() -> None:
+    assert Aggregate.model_validate({"function": "sum", "by": "unit"}).by == ["unit"]

@@ -120,3 +120,13 @@ def test_a_plan_of_a_stream_says_when_what_leaves(tmp_path: Path) -> None:
 
     assert "Gather records in windows: 10m of at each; a record may come 1m late, and one that comes later is left out." in plan.steps
     assert plan.settings["window"]["most"] == 100_000
+
+
+def test_a_quasi_identifier_beside_a_search_over_events_gets_one_hint(tmp_path: Path) -> None:
+    text = Z.replace("role: sensitive", "role: quasi_identifier") + "algorithm: {z_anonymity: {z: 5, time: at, path: item}}\n"
+    (tmp_path / "policy.yaml").write_text(text)
+
+    with pytest.raises(PolicyError) as caught:
+        resolve_views(load(tmp_path / "policy.yaml"))
+
+    assert [(mistake.key, mistake.hint) for mistake in caught.value.mistakes] == [("columns.item.role", "role: sensitive, without a mask")]

@@ -28,7 +28,7 @@ from sfumato.core.kernels.cluster_promises import all_kept, forget
 from sfumato.core.kernels.pair_table import add, take
 
 # what the state says
-POSITION, FREE, CLUSTERS, KEPT, LOSSES, LOSS_PLACE, IDENTITY, HELD, COMPARED, COMPARED_PLACE, RELEASED, MADE, SUPPRESSED, LATEST = range(14)
+POSITION, FREE, CLUSTERS, KEPT, LOSSES, LOSS_PLACE, IDENTITY, HELD, COMPARED, COMPARED_PLACE, RELEASED, MADE, SUPPRESSED, LATEST, NOW = range(15)
 # where a record is that waits in no cluster
 IN_PUBLISHED, NOWHERE = -1, -2
 # the rules: k, whether clusters are split by values, how many values at least, which column, whether outliers wait, whether a cluster that keeps the
@@ -47,6 +47,7 @@ def push(numbers: Any, people: Any, coordinates: Any, sensitive: Any, ring: Any,
     _shares(shown, tests)
     delta = len(ring[0])
     for row in range(len(numbers)):
+        state[NOW] = numbers[row]
         slot = _stored(numbers[row], people[row], coordinates[row], sensitive[row], slots, scale, state)
         _admit(slot, own)
         place = state[POSITION] % delta
@@ -74,6 +75,13 @@ def flush(ring: Any, shown: Any, own: Any) -> None:
         slot = waiting[4][outliers]
         _remove(slot, slots, waiting, table, state)
         _suppress(slot, slots, out, state)
+
+
+@kernel
+def retire(which: Any, slots: Any, published: Any, state: Any) -> None:
+    """Keep some published clusters no longer."""
+    for place in range(len(which)):
+        _retire(np.int64(which[place]), slots, published, state)
 
 
 @inner_kernel
@@ -428,8 +436,8 @@ def _show(low: Any, high: Any, identity: Any, out: Any, state: Any) -> None:
 
 @inner_kernel
 def _tell(number: Any, made: Any, out: Any, state: Any) -> None:
-    """Write down which cluster a record is in."""
-    out[0][state[RELEASED]], out[1][state[RELEASED]] = number, made
+    """Write down which cluster a record is in, and with which record that was decided."""
+    out[0][state[RELEASED]], out[1][state[RELEASED]], out[6][state[RELEASED]] = number, made, state[NOW]
     state[RELEASED] += 1
     state[HELD] -= 1
 

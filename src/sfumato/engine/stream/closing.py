@@ -174,7 +174,8 @@ def _totals_hold(plan: StreamPlan, public: pa.RecordBatch, rows: Rows, order: ND
         return True
     again.add(rows.columns(again.needed))
     ends = frozenset(each.column for each in publications if each.hierarchy.ordered)
-    handed = Handed(public, order)
+    # in the order in which the masks had them: of people who are alike in a number the first come into the smaller group
+    handed = Handed(public.take(pa.array(np.argsort(order))), np.arange(len(rows), dtype=np.int64))
     try:
         again.check([MaskedView(plan.plan.view, masks, handed, ends)], {})
     except PromiseError as error:

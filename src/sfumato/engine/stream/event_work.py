@@ -115,7 +115,7 @@ class EventWork(Work):
         if name in public.schema.names:
             before, after = leaving.came(name).cast(pa.string()), public.column(name)
             if not pc.all(pc.or_(pa.array(levels != 0), pc.equal(before, after))).as_py():
-                raise broken("holds a kept value that differs from its original", code="verify-kept")
+                raise broken(f"holds in column {name} a kept value that differs from its original", code="verify-kept")
 
 
 def _changes(decisions: EventDecisions) -> NDArray[np.int64]:

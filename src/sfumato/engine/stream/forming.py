@@ -40,6 +40,8 @@ class Arrived:
     late: NDArray[np.bool_]
     times: NDArray[np.int64]
     clock: Clock
+    over: NDArray[np.int64]
+    """Before which time all windows are over once each of the rows has come."""
 
 
 def arrive(window: Window, clock: Clock, times: NDArray[np.int64], late_join: bool) -> Arrived:
@@ -53,7 +55,7 @@ def arrive(window: Window, clock: Clock, times: NDArray[np.int64], late_join: bo
     over = np.maximum(_whole(before - window.allowed_lateness, length), clock.over)
     late = times < over[:-1]
     joined = np.where(late, over[:-1], times) if late_join else times
-    return Arrived(late, joined, replace(clock, latest=int(before[-1]), over=int(over[-1])))
+    return Arrived(late, joined, replace(clock, latest=int(before[-1]), over=int(over[-1])), over[1:])
 
 
 def windows_of(window: Window, rows: Rows, times: NDArray[np.int64]) -> NDArray[np.int64]:

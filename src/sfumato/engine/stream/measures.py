@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Measures:
-    """Sums over all that was released so far; a delay is how many records came after one before it left."""
+    """Sums over all that was released so far; a delay is how many records came after one until that with which it was decided."""
 
     releases: int = 0
     rows: int = 0
@@ -22,13 +22,12 @@ class Measures:
     weighed: int = 0
     carried: int = 0
 
-    def released(self, numbers: NDArray[np.int64], last: int | None, spans: Sequence[NDArray[np.float64]]) -> Measures:
-        """Take a further release, whose records had these numbers; ``last`` is the record that they waited for, None where they waited for none."""
-        waited = np.zeros(0, np.int64) if last is None else last - numbers[numbers >= 0]
+    def released(self, rows: int, waited: NDArray[np.int64], spans: Sequence[NDArray[np.float64]]) -> Measures:
+        """Take a further release; ``waited`` has how many records came after each of its own before it was decided, where they had to wait."""
         return replace(
             self,
             releases=self.releases + 1,
-            rows=self.rows + len(numbers),
+            rows=self.rows + rows,
             delays=self.delays + int(waited.sum()),
             longest_delay=max(self.longest_delay, int(waited.max(initial=0))),
             losses=self.losses + float(sum(span.sum() for span in spans)),

@@ -36,6 +36,7 @@ class StreamProgress:
         self.records = records
         self.views: dict[str, ViewProgress] = {}
         self.state = "running"
+        self.error: str | None = None
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
         self._last = time.monotonic()
 
@@ -51,6 +52,8 @@ class StreamProgress:
     def waiting(self) -> None:
         """Take note that nothing came: the stream is well, and waits."""
         self._last = time.monotonic()
+        if self._last - self._times[-1][0] > _RATE_OVER:
+            self._times = deque([(self._last, self.records)])
 
     @property
     def rate(self) -> float:
@@ -67,7 +70,8 @@ class StreamProgress:
     def as_mapping(self) -> dict[str, Any]:
         """Return everything by name."""
         views = {name: {"accounts": dict(view.accounts), "measured": dict(view.measured)} for name, view in self.views.items()}
-        return {"state": self.state, "process": os.getpid(), "records": self.records, "records_per_second": round(self.rate, 1), "views": views}
+        told = {"state": self.state, "error": self.error, "process": os.getpid(), "records": self.records}
+        return {**told, "records_per_second": round(self.rate, 1), "views": views}
 
     def line(self) -> str:
         """Return one line for a terminal."""

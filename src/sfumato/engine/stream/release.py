@@ -34,8 +34,8 @@ class StreamRelease:
 class Pushed(list[StreamRelease]):
     """The releases of one push, and what became of records that were not released.
 
-    ``dead`` are records that do not fit, with the reason; ``late`` and ``suppressed`` are numbers of records; ``accounts`` is what this push adds to
-    the session's.
+    ``dead`` are records that do not fit, with the reason; ``late`` and ``suppressed`` are arrays of numbers of records; ``accounts`` is what this
+    push adds to the session's.
     """
 
     def __init__(

@@ -10,7 +10,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -40,6 +40,7 @@ from sfumato.policy.windows import StreamSettings
 
 End = Literal["flush", "keep"]
 _POLL = 0.1
+_HEARTBEAT = 5.0
 _COMMIT_SECONDS = 1.0
 _COMMIT_BYTES = 32 << 20
 _SNAPSHOT_SECONDS = 10.0
@@ -117,11 +118,23 @@ class _Stream:
         self._number = 0
         self._since, self._history = _Since(), History()
         self._snapshot_at, self._snapshot_cost, self._bytes_since_snapshot = time.monotonic(), 0.0, 0
-        self._looked = 0.0
+        self._looked = self._told_at = 0.0
         self.progress = StreamProgress(self._journal.records)
 
     def run(self) -> StreamProgress:
-        self._recover()
+        """Run to the end; whatever stops the stream, its status says so."""
+        try:
+            self._tell()
+            self._recover()
+            self._tell(self._measured())
+            return self._go_on()
+        except BaseException as error:
+            self.progress.state, self.progress.error = ("failed", error.code) if isinstance(error, SfumatoError) else ("interrupted", None)
+            with suppress(SfumatoError):
+                self._tell()
+            raise
+
+    def _go_on(self) -> StreamProgress:
         with served(self._running.metrics, self.progress):
             ended = False
             while not self._stop.is_set() and not ended:
@@ -133,6 +146,8 @@ class _Stream:
                     continue
                 self._commit_if_due(idle=True)
                 self.progress.waiting()
+                if time.monotonic() - self._told_at > _HEARTBEAT:
+                    self._tell()
                 self._show()
                 self._reading.wait(_POLL)
             self._end(self._running.on_stop if self._stop.is_set() and not ended else self._running.at_end)
@@ -227,8 +242,7 @@ class _Stream:
         if wrong:
             raise SfumatoError("records are not accounted for", code="stream-accounts", hint="report it; nothing of this batch was published")
         snapshots = {name: view.session.snapshot() for name, view in self._views.items()} if snapshot else None
-        now = max((view.session.time for view in self._views.values() if view.session.time is not None), default=None)
-        measured = {name: told_of(view.session, now) for name, view in self._views.items()}
+        measured = self._measured()
         points = [*self._history.taken(), *(Point(name, self._number, told) for name, told in measured.items())]
         self._journal.commit(Commit(self._since.pieces, self._reading.position, accounts, segments, files, points, snapshots))
         for name, view in self._views.items():
@@ -239,9 +253,7 @@ class _Stream:
                 last = self._since.pieces[-1]
                 self._reading.forget(last.place, last.finish)
         self._since = _Since()
-        views = {name: ViewProgress(accounts[name].as_mapping(), _numbers(measured[name])) for name in self._views}
-        self.progress.add(self._number, views)
-        self.progress.write(self._journal.folder / "status.json")
+        self._tell(measured)
 
     def _end(self, end: End) -> None:
         if end == "flush":
@@ -249,8 +261,20 @@ class _Stream:
                 self._write(name, view, view.session.flush())
         self._commit(snapshot=True)
         self.progress.state = "ended" if end == "flush" else "stopped"
-        self.progress.write(self._journal.folder / "status.json")
+        self._tell()
         self._show(always=True)
+
+    def _measured(self) -> dict[str, dict[str, Any]]:
+        now = max((view.session.time for view in self._views.values() if view.session.time is not None), default=None)
+        return {name: told_of(view.session, now) for name, view in self._views.items()}
+
+    def _tell(self, measured: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        """Write down how the stream is doing, with what has come of it where something has."""
+        if measured is not None:
+            accounts = {name: view.session.accounts.as_mapping() for name, view in self._views.items()}
+            self.progress.add(self._number, {name: ViewProgress(accounts[name], _numbers(measured[name])) for name in self._views})
+        self.progress.write(self._journal.folder / "status.json")
+        self._told_at = time.monotonic()
 
     def _show(self, always: bool = False) -> None:
         now = time.monotonic()

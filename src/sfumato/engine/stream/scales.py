@@ -3,12 +3,13 @@
 An ordered column (numbers, and days and instants where intervals of them are published) stands on the line of its type. All others have a ladder. One
 that is written down, or that groups values by how often they occur, stays what it is at the beginning of the stream, and values that it does not
 know are what ``on_unknown`` says. One whose labels mean the same whatever values there are (prefixes, networks, the calendar, a flat one) is built
-anew over the values of each window, so that nothing grows with the stream.
+anew over the values of each window, so that nothing grows with the stream. Where clusters outlive a window it grows by the values that come, until it
+has too many: then those are forgotten that nothing stands on any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -34,11 +35,12 @@ OnUnknown = Literal["error", "suppress", "generalise"]
 _TOP = Level(np.zeros(1, np.int32), (ROOT,))
 _EXACT = 2.0**53
 _DIGITS = 1e15
+_MOST_LEAVES = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How one quasi-identifier is placed: on a line where there is neither a ladder nor what builds one.
+    """How one quasi-identifier is placed: on a line where there is neither a ladder nor what builds one; one with both grows.
 
     ``bounds`` are the smallest and the largest place that the policy allows on a line, ``digits`` how many decimals its numbers have been seen to
     have, None where they are binary fractions.
@@ -70,6 +72,21 @@ class Scale:
         places[places >= ladder.size] = np.nan
         return Placed(places, unknown, self, ladder)
 
+    def grown(self, values: pa.Array, standing: Callable[[], NDArray[np.int64]]) -> Scale:
+        """Return the scale with further values on its ladder, where it can grow; ``standing`` finds the leaves that must not be forgotten."""
+        if self.ladder is None or self.builder is None or not self.placed(values).unknown.any():
+            return self
+        leaves = self.ladder.values
+        found = self._over(leaves, values)
+        if found.size > _MOST_LEAVES:
+            found = self._over(leaves.take(pa.array(standing())), values)
+        return self if found.size == self.ladder.size and found.leaves.equals(self.ladder.leaves) else replace(self, ladder=found)
+
+    def _over(self, leaves: pa.Array, values: pa.Array) -> Hierarchy:
+        """Return the ladder over leaves and further values."""
+        coded = pa.concat_arrays([canonical.as_text(values), canonical.render(leaves)]).dictionary_encode()
+        return self._built(coded)
+
     def _built(self, coded: pa.DictionaryArray) -> Hierarchy:
         """Return the ladder over the values that are there."""
         counts = np.bincount(_indices(coded)[coded.indices.is_valid().to_numpy(zero_copy_only=False)], minlength=len(coded.dictionary))
@@ -77,7 +94,7 @@ class Scale:
         if self.builder is None:
             raise AssertionError("a scale with neither a ladder nor a builder is a line")
         built = self.builder.build(self.name, typed, rows)
-        return built if built.size else replace(Hierarchy.of_paths(self.name, [[""]]), kind=self.kind)
+        return _with_a_leaf(built, self.kind)
 
     def _on_line(self, values: pa.Array) -> Placed:
         is_missing = values.is_null()
@@ -153,10 +170,18 @@ def learnt(plan: Plan, name: str, values: pa.Array, anew: bool) -> Scale:
         return replace(plain, bounds=_bounds(builder, kind))
     if anew and (built.builder is not None or built.height == 1 or built.ordered):
         return replace(plain, builder=built.builder or (builder if built.ordered or given is not None else find("hierarchies", "flat")()))
+    if built.builder is not None or built.height == 1:
+        flat: HierarchyBuilder = find("hierarchies", "flat")()
+        return replace(plain, ladder=_with_a_leaf(built, kind), builder=built.builder or flat)
     if given is None and "on_unknown" not in column.model_fields_set:
         # groups of the first values are no mistake of later ones; where clusters are used again missing and unknown values cannot be told apart
         plain = replace(plain, on_unknown="generalise" if anew else "suppress")
-    return replace(plain, ladder=built if built.size else replace(Hierarchy.of_paths(name, [[""]]), kind=kind))
+    return replace(plain, ladder=_with_a_leaf(built, kind))
+
+
+def _with_a_leaf(built: Hierarchy, kind: ValueType) -> Hierarchy:
+    """Return a ladder, one with a leaf that nobody has where it has none."""
+    return built if built.size else replace(Hierarchy.of_paths(built.column, [[""]]), kind=kind)
 
 
 def _column(plan: Plan, name: str, values: pa.Array) -> tuple[Column, ValueType]:

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from sfumato.core.chance import derived_chance
 from sfumato.core.stream import Accounts
+from sfumato.engine.broken_release import as_said_of_stream
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream import session_state
 from sfumato.engine.stream.closing import Learnt
@@ -35,7 +36,7 @@ from sfumato.engine.stream.retracing import Retraced
 from sfumato.engine.stream.sensitive import Known
 from sfumato.engine.stream.window_work import WindowWork
 from sfumato.engine.stream.work import State, Work
-from sfumato.errors import DataError, UsageError
+from sfumato.errors import DataError, PromiseError, UsageError
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.resolve import Resolved
 
@@ -185,9 +186,11 @@ class Session:
         try:
             with derived_chance(self._secret, f"{self.view}:{purpose}"):
                 pushed: Pushed = what()
-        except BaseException:
+        except BaseException as error:
             if self._search is not None:
                 self._search.put_back(before)
+            if isinstance(error, PromiseError):
+                raise as_said_of_stream(error, self.view) from None
             raise
         self._plan, self._state, self._search = plan, work.state, work.search
         if self._search is not None:

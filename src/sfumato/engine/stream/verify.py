@@ -78,7 +78,7 @@ def _all_different(numbers: NDArray[np.int64]) -> bool:
 def _kept(plan: StreamPlan, public: pa.RecordBatch, rows: Rows) -> None:
     for name in plan.plan.kept:
         if name not in plan.event_columns and not np.array_equal(value_prints(public.column(name)), value_prints(rows.came(name))):
-            raise broken("holds a kept value that differs from its original", code="verify-kept")
+            raise broken(f"holds in column {name} a kept value that differs from its original", code="verify-kept")
 
 
 def _masked(plan: StreamPlan, public: pa.RecordBatch, rows: Rows) -> None:
@@ -87,7 +87,7 @@ def _masked(plan: StreamPlan, public: pa.RecordBatch, rows: Rows) -> None:
         if name in quasi or name not in plan.plan.published or not plan.masks[name].repeatable:
             continue
         if not np.array_equal(value_prints(public.column(name)), value_prints(repeated(plan, name, rows))):
-            raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
+            raise broken(f"holds in column {name} a masked value that is not what its mask makes of its original", code="verify-mask")
 
 
 def _promises(plan: StreamPlan, rows: Rows, promised: Promised, classes: TextClasses) -> None:

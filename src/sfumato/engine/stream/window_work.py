@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from sfumato.engine.stream.closing import Closed, close_window
 from sfumato.engine.stream.forming import arrive, windows_of
+from sfumato.engine.stream.people import People
+from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.rows import Rows
-from sfumato.engine.stream.work import Work, joined, number_of_rows
+from sfumato.engine.stream.work import State, Work, joined, number_of_rows
 from sfumato.policy.windows import Window
 
 
 class WindowWork(Work):
     """Puts rows into windows, and publishes those that are over."""
+
+    def __init__(self, plan: StreamPlan, state: State, search: Any, people: People) -> None:
+        super().__init__(plan, state, search, people)
+        self._came, self._over = np.empty(0, np.int64), np.empty(0, np.int64)
 
     def _in_time(self, rows: Rows) -> Rows:
         """Return the rows that are not late, and move the clock."""
@@ -24,6 +31,7 @@ class WindowWork(Work):
         joins = self._plan.settings.on_late == "next"
         arrived = arrive(window, self.state.clock, rows.times, joins)
         self.state = replace(self.state, clock=arrived.clock)
+        self._came, self._over = rows.numbers, arrived.over
         if joins:
             return rows.at(arrived.times)
         self._late.append(rows.numbers[arrived.late])
@@ -51,7 +59,7 @@ class WindowWork(Work):
             self.state = replace(self.state, waiting=joined(self.state.waiting, part))
             waiting += len(part)
             if waiting >= count or waiting + carried >= most:
-                self._close(self.state.waiting)
+                self._close(self.state.waiting, int(part.numbers[-1]))
                 self.state = replace(self.state, waiting=None)
                 self._not_too_many()
 
@@ -59,8 +67,13 @@ class WindowWork(Work):
         """Close the windows that are over, one after the other."""
         ends = windows_of(self._window, waiting, waiting.times)
         for end in np.unique(ends[ends <= over]).tolist():
-            self._close(waiting.where(ends == end))
+            self._close(waiting.where(ends == end), self._ended_by(end))
         self.state = replace(self.state, waiting=waiting.where(ends > over))
+
+    def _ended_by(self, end: int) -> int:
+        """Return the record of this push with which a window was over."""
+        place = int(np.searchsorted(self._over, end))
+        return int(self._came[place]) if place < len(self._came) else self._latest
 
     def _not_too_many(self) -> None:
         """End the oldest window early where more is held than may be; what even then cannot be published is left out."""
@@ -74,28 +87,28 @@ class WindowWork(Work):
             ends = windows_of(self._window, waiting, waiting.times) if self._window.count is None else np.zeros(len(waiting), np.int64)
             oldest = ends == ends.min()
             self.state = replace(self.state, waiting=waiting.where(~oldest))
-            self._close(waiting.where(oldest))
+            self._close(waiting.where(oldest), self._latest)
 
     def _end(self) -> None:
         """Close all windows in their order, and leave out what still cannot be published."""
         waiting = self.state.waiting
         if waiting is not None and len(waiting):
             if self._window.count is not None:
-                self._close(waiting)
+                self._close(waiting, self._latest)
             else:
                 ends = windows_of(self._window, waiting, waiting.times)
                 for end in np.unique(ends).tolist():
-                    self._close(waiting.where(ends == end))
+                    self._close(waiting.where(ends == end), self._latest)
                 if self._window.time is not None:
                     clock = self.state.clock
                     self.state = replace(self.state, clock=replace(clock, over=max(clock.over, int(ends.max()))))
             self.state = replace(self.state, waiting=None)
         elif self.state.carried is not None:
-            self._close(None)
+            self._close(None, self._latest)
         self._leave_out_carried()
 
-    def _close(self, rows: Rows | None) -> None:
-        """Publish a window together with what waits from earlier ones, or let it wait."""
+    def _close(self, rows: Rows | None, ended_by: int) -> None:
+        """Publish a window together with what waits from earlier ones, or let it wait; ``ended_by`` is the record with which it was over."""
         together = joined(self.state.carried, rows)
         if together is None or not len(together):
             return
@@ -110,13 +123,18 @@ class WindowWork(Work):
             first = self.state.next_cluster
             numbered = replace(closed.release, clusters=np.where(closed.release.clusters < 0, -1, closed.release.clusters + first))
             self.state = replace(self.state, next_cluster=int(numbered.clusters.max(initial=first - 1)) + 1)
-            last = int(rows.numbers[-1]) if rows is not None and self._window.count is not None else self.state.next_number - 1
-            self._hand_out(numbered, closed.spans, last)
+            # a session that a later record has split may have been over before
+            last = max(ended_by, int(together.numbers.max()))
+            self._hand_out(numbered, closed.spans, last - numbered.numbers)
 
     def _leave_out_carried(self) -> None:
         if self.state.carried is not None:
             self._suppressed.append(self.state.carried.numbers)
             self.state = replace(self.state, carried=None)
+
+    @property
+    def _latest(self) -> int:
+        return self.state.next_number - 1
 
     @property
     def _window(self) -> Window:

@@ -160,10 +160,10 @@ class Work:
     def _end(self) -> None:
         """Nothing waits."""
 
-    def _hand_out(self, release: StreamRelease, spans: Any, last: int | None = None) -> None:
-        """Hand out a release; ``last`` is the record with which it could leave, where it had to wait for one."""
+    def _hand_out(self, release: StreamRelease, spans: Any, waited: NDArray[np.int64] | None = None) -> None:
+        """Hand out a release; ``waited`` has how many records came after each of its own before it was decided, where they had to wait."""
         self._releases.append(release)
-        measures = self.state.measures.released(release.numbers, last, spans)
+        measures = self.state.measures.released(len(release.numbers), np.zeros(0, np.int64) if waited is None else waited, spans)
         self.state = replace(self.state, measures=measures)
 
     def _pushed(self, came: int, before: Accounts) -> Pushed:
