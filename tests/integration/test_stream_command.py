@@ -296,3 +296,19 @@ def test_an_unfinished_last_line_of_a_pipe_is_a_record(folder: Path) -> None:
         assert isinstance(pipe, io.FileIO)
         progress = run_stream(path, Running(), pipe=pipe)
     assert progress.views[""].accounts["released"] == 60
+
+
+def test_a_file_that_went_unread_and_a_policy_that_was_changed_are_told(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    with (folder / "events.jsonl").open("a") as file:
+        file.write(line(100)[:9])
+    path = written(folder)
+    run(path, at_end="keep")
+    (folder / "events.jsonl").unlink()
+    run(path, at_end="keep")
+    told = sfumato_command("stream", "status", str(path))
+    assert "lost      1 file of the source went before the end was read\n" in told.stdout
+    assert "changed" not in told.stdout
+
+    written(folder, promises=[{"k_anonymity": {"k": 4}}])
+    told = sfumato_command("stream", "status", str(path))
+    assert "policy    changed since: all of this is of the policy before, and stream run refuses the new one\n" in told.stdout

@@ -399,7 +399,8 @@ def run_command(arguments: Sequence[str]) -> int:
         status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else _failed(arguments, error, bool(interrupts))
     # an interrupt within a library can come out as any error, or as none
     if status == INTERRUPTED or (interrupts and status != 0):
-        return _say(arguments, "interrupted; a release is published whole or not at all", INTERRUPTED)
+        what = "the next run goes on from the last commit" if list(arguments[:1]) == ["stream"] else "a release is published whole or not at all"
+        return _say(arguments, f"interrupted; {what}", INTERRUPTED)
     closed_pipe.flush()
     return int(status)
 

@@ -36,6 +36,7 @@ class StreamProgress:
         self.records = records
         self.views: dict[str, ViewProgress] = {}
         self.state = "running"
+        self.lost = 0
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
         self._last = time.monotonic()
 
@@ -67,7 +68,8 @@ class StreamProgress:
     def as_mapping(self) -> dict[str, Any]:
         """Return everything by name."""
         views = {name: {"accounts": dict(view.accounts), "measured": dict(view.measured)} for name, view in self.views.items()}
-        return {"state": self.state, "process": os.getpid(), "records": self.records, "records_per_second": round(self.rate, 1), "views": views}
+        told = {"state": self.state, "process": os.getpid(), "records": self.records, "records_per_second": round(self.rate, 1), "views": views}
+        return told | ({"lost_files": self.lost} if self.lost else {})
 
     def line(self) -> str:
         """Return one line for a terminal."""
