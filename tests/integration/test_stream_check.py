@@ -42,7 +42,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "sessions": {"window": {"session": "30s", "column": "at"}},
     "means": {"window": {"count": 40}, "algorithm": {"microaggregation": {"publish": "mean"}}},
     "clusters": {"algorithm": {"castle": {"delta": 30}}, "promises": [*POLICY["promises"], {"t_closeness": {"column": "illness", "t": 0.6}}]},
-    "events": EVENTS | {"algorithm": {"z_anonymity": {"z": 4, "window": "30s", "time": "at", "path": "item", "noise": {"diffmax": 2}}}},
+    "events": EVENTS
+    | {"algorithm": {"z_anonymity": {"z": 4, "window": "30s", "time": "at", "path": "item", "noise": {"diffmax": 2, "copied": ["illness"]}}}},
     "everybody": EVENTS
     | {"algorithm": {"z_anonymity": {"z": 4, "window": "2m", "time": "at", "path": "item", "count": "all", "tuning": {"every": "1m"}}}},
     "at once": {"columns": POLICY["columns"] | {name: {"role": "identifier"} for name in ("age", "zip")}, "promises": []},
@@ -230,11 +231,12 @@ def test_the_command_says_one_sentence_for_each_broken_promise_and_ends_with_4(t
 
 def test_what_nobody_can_check_any_more_is_said(tmp_path: Path) -> None:
     path = ran(tmp_path, "windows")
-    (tmp_path / "events.jsonl").rename(tmp_path / "elsewhere.jsonl")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "events.jsonl").rename(tmp_path / "elsewhere" / "events.jsonl")
     found = sfumato.check_stream(path)
     assert found.holds
     assert found.views[""].not_checked == ["rows whose records are no longer in the source", "rows: the records that they are of cannot be read"]
-    (tmp_path / "elsewhere.jsonl").rename(tmp_path / "events.jsonl")
+    (tmp_path / "elsewhere" / "events.jsonl").rename(tmp_path / "events.jsonl")
     (tmp_path / "state" / "links" / "release.rows").unlink()
     found = sfumato.check_stream(path)
     assert found.holds

@@ -393,3 +393,19 @@ def test_data_that_is_interrupted_says_nothing_of_a_release() -> None:
     process.stdout.readline()
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=60)[1] == "interrupted\n"
+
+
+def test_a_file_that_went_unread_and_a_policy_that_was_changed_are_told(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    with (folder / "events.jsonl").open("a") as file:
+        file.write(line(100)[:9])
+    path = written(folder)
+    run(path, at_end="keep")
+    (folder / "events.jsonl").unlink()
+    run(path, at_end="keep")
+    told = sfumato_command("stream", "status", str(path))
+    assert "lost      1 file of the source went before the end was read\n" in told.stdout
+    assert "changed" not in told.stdout
+
+    written(folder, promises=[{"k_anonymity": {"k": 4}}])
+    told = sfumato_command("stream", "status", str(path))
+    assert "policy    changed since: all of this is of the policy before, and stream run refuses the new one\n" in told.stdout

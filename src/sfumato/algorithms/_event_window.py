@@ -56,8 +56,9 @@ class Window:
     def __init__(self, length: int, levels: int, ways: Ways, makes_up: bool) -> None:
         self._length, self._levels, self._ways = length, levels, ways.array()
         self._secret = np.frombuffer(random_bytes(16) + bytes(16), np.uint64).copy()
-        self._counts = np.zeros(7, np.int64)
+        self._counts = np.zeros(8, np.int64)
         self._counts[kernel.NEWEST] = kernel.NEVER
+        self._counts[kernel.MAKES_UP] = makes_up and not ways.original
         self._sizes = np.zeros(2, np.int64)
         self._paths = _numbers(_SMALLEST, self._sizes, paths.FREE_PATHS, np.empty((0, levels + 2), np.int32))
         self._nodes = _numbers(_SMALLEST, self._sizes, paths.FREE_NODES, np.empty((0, 5), np.int64))
@@ -147,16 +148,26 @@ class Window:
         done = 0
         while done < number:
             done = kernel.decide(
-                times, people, path_of, opted_out, thresholds, missing, done, self._length, self._ways, chance.pool,
+                times, people, path_of, opted_out, thresholds, missing, done, self._length, self._ways,
                 self._secret, self._tables, self._pairs, self._ring, self._heap, self._counts, levels, (begins, places, made_up), scratch,
             )  # fmt: skip
             if done < number:
                 needed = int(missing[done])
-                self._make_room(self._levels + 2 + needed)
+                self._make_room(self._levels + 3 + needed)
                 if self._counts[kernel.FAKES] + needed > len(made_up):
                     made_up = np.concatenate([made_up, np.empty(len(made_up) + needed, np.int64)])
         chance.drawn = int(self._counts[kernel.DRAWN])
         return levels, begins, places, made_up[: self._counts[kernel.FAKES]]
+
+    @property
+    def opted_out(self) -> NDArray[np.int64]:
+        """In whose name nothing may be made up, in order."""
+        return np.sort(self._pairs[(self._pairs[:, 1] == kernel.NOBODY) & (self._pairs[:, 2] > 0), 0])
+
+    def opt_out(self, people: NDArray[np.int64]) -> None:
+        """Let nothing ever be made up in the name of some people."""
+        self._make_room(len(people))
+        kernel.opt_out(people, self._pairs, self._counts, self._secret)
 
     def _make_room(self, further: int) -> None:
         counts = self._counts
@@ -227,7 +238,8 @@ class Window:
         names = np.where(used[:, :, None] >= 0, node_keys[used], np.uint64(0))
         entries[:, 2] = (path << 24) | (entries[:, 2] & 0xFFFFFF)
         sizes = np.array([self.newest, len(self._ring), len(self._heap)], np.int64)
-        return {"entries": entries, "paths": keys[numbers], "nodes": names, "heights": heights, "secret": self._secret[:2], "sizes": sizes}
+        told = {"entries": entries, "paths": keys[numbers], "nodes": names, "heights": heights, "opted_out": self.opted_out}
+        return told | {"secret": self._secret[:2], "sizes": sizes}
 
     def take_up(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Be again the window that has been written down."""
@@ -238,7 +250,9 @@ class Window:
         self._make_room_for_paths(len(path_of))
         paths.number_keys(arrays["paths"], arrays["nodes"], arrays["heights"], self._tables, path_of)
         entries[:, 2] = (path_of[entries[:, 2] >> 24].astype(np.int64) << 24) | (entries[:, 2] & 0xFFFFFF)
-        self._pairs = _no_pairs(_power(2 * (self._levels + 1) * len(entries) + 4 * _SMALLEST))
+        opted_out = arrays["opted_out"]
+        self._pairs = _no_pairs(_power(2 * (self._levels + 2) * len(entries) + 2 * len(opted_out) + 4 * _SMALLEST))
+        kernel.opt_out(opted_out, self._pairs, self._counts, self._secret)
         kernel.take_up(entries, self._tables, self._pairs, self._ring, self._heap, self._counts, self._secret)
         self._counts[kernel.NEWEST] = newest
 
@@ -246,15 +260,15 @@ class Window:
 class Chance:
     """What is drawn while some records are decided of."""
 
-    def __init__(self, pool: int, is_needed: bool) -> None:
-        self.pool, self.drawn = pool, 0
+    def __init__(self, is_needed: bool) -> None:
+        self.drawn = 0
         self.secret = np.frombuffer(random_bytes(16) if is_needed else bytes(16), np.uint64)
         self._scratch = (np.empty(0, np.int64), np.zeros((16, 2), np.int64))
 
     def scratch(self, most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return room for choosing among people, ``most`` at once."""
-        if len(self._scratch[0]) < most * self.pool:
-            room = most * self.pool
+        room = max(most, kernel.CANDIDATES) if most else 0
+        if len(self._scratch[0]) < room:
             self._scratch = (np.empty(room, np.int64), np.zeros((_power(2 * room), 2), np.int64))
         return self._scratch
 

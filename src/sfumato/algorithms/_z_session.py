@@ -21,8 +21,10 @@ from sfumato.core.kernels.z_anonymity import NEVER
 from sfumato.core.packed_state import packed, unpacked
 from sfumato.errors import DataError
 
-_NAME, _VERSION = "z_anonymity", 1
+_NAME, _VERSION = "z_anonymity", 2
 _QUARTER = 900 * SECOND
+_CYCLE = 146_097 * 86_400
+"""After so many seconds, 400 years, the calendar repeats."""
 _K = 2
 """For how many people p_kanon is measured where no goal says so."""
 
@@ -42,10 +44,9 @@ class Goal:
 
 @dataclass(frozen=True)
 class Noising:
-    """How many people may be made up: so many, or a share of z; and among how many times as many they are drawn."""
+    """How many people may be made up: so many, or a share of z."""
 
     diffmax: int | float
-    pool: int
 
     def most(self, thresholds: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many people may be made up for each record."""
@@ -69,7 +70,7 @@ class Floors:
         # no time zone changes its clocks but at a quarter of an hour
         quarters, place = np.unique(times // _QUARTER, return_inverse=True)
         zone = ZoneInfo(self.time_zone)
-        hours = [datetime.fromtimestamp(quarter * 900, UTC).astimezone(zone).hour for quarter in quarters.tolist()]
+        hours = [datetime.fromtimestamp(_in_reach(quarter * 900), UTC).astimezone(zone).hour for quarter in quarters.tolist()]
         return np.array([self.by_hour[hour] for hour in hours], np.int64)[place]
 
 
@@ -115,7 +116,7 @@ class ZSession:
 
     def push(self, events: Events) -> EventDecisions:
         """Take further records and decide of each."""
-        chance = Chance(self._plan.noise.pool if self._plan.noise else 1, self._plan.noise is not None and not self._plan.original)
+        chance = Chance(self._plan.noise is not None and not self._plan.original)
         read = self._attribute.read(events.attributes)
         parts = [self._piece(events, read, first, min(first + PIECE, len(events)), chance) for first in range(0, len(events), PIECE)]
         levels, thresholds, begins, places, made_up = _joined(parts)
@@ -124,6 +125,10 @@ class ZSession:
             self._window = self._window.moved_to(self._new_window())
         published = dict(zip(self._columns, self._attribute.published(read, levels), strict=True))
         return EventDecisions(events.numbers, levels, thresholds, published, *_order(events.people, levels, begins, places, made_up))
+
+    def opt_out(self, people: NDArray[np.int64]) -> None:
+        """Never make anything up in the name of some people."""
+        self._window.opt_out(np.ascontiguousarray(people, np.int64))
 
     def people(self) -> NDArray[np.int64]:
         """Return the numbers of the people in the window."""
@@ -155,7 +160,10 @@ class ZSession:
         return packed(_NAME, _VERSION, values, {"by_level": self._by_level, **self._window.arrays()})
 
     def restore(self, state: bytes) -> None:
-        """Go on from a state. That of a stream with another window, attribute or way of counting is refused."""
+        """Go on from a state. That of a stream with another window, attribute or way of counting is refused.
+
+        Whoever has opted out before stays so, beside those of the state.
+        """
         values, arrays = unpacked(state, _NAME, _VERSION)
         if values["settings"] != self._what_must_stay():
             hint = "put window, attribute, count, generalise and original back, or begin the stream anew with an empty state folder"
@@ -163,6 +171,7 @@ class ZSession:
         window = self._new_window()
         by_level = arrays.pop("by_level")
         window.take_up(arrays)
+        window.opt_out(self._window.opted_out)
         self._window, self._by_level, self._totals = window, by_level, dict(values["totals"])
         if self._plan.goal is not None:
             self._z, self._next_update = min(max(values["z"], self._plan.goal.bounds[0]), self._plan.goal.bounds[1]), values["next_update"]
@@ -187,7 +196,7 @@ class ZSession:
         opted_out = np.zeros(number, np.bool_) if events.opted_out is None else np.asarray(events.opted_out[first:end], np.bool_)
         times, people = (np.ascontiguousarray(column[first:end], np.int64) for column in (events.times, events.people))
         now = np.maximum.accumulate(np.append(self._window.newest, times))[1:]
-        floors = self._plan.floors.at(now)
+        floors = np.maximum(self._plan.floors.at(now), self._plan.floors.at(times))
         parts, done = [], 0
         while done < number:
             until = self._until(now, done)
@@ -220,6 +229,15 @@ class ZSession:
         self._by_level += np.bincount(levels[levels >= 0], minlength=len(self._by_level))
         further = {"records": len(levels), "suppressed": (levels == SUPPRESSED).sum(), "late": (levels == LATE).sum(), "fakes": fakes}
         self._totals = {name: self._totals[name] + int(number) for name, number in further.items()}
+
+
+def _in_reach(seconds: int) -> int:
+    """Return a time of whole centuries earlier or later that a calendar of the years 1 to 9999 has; the hours of the day are the same.
+
+    >>> _in_reach(-5), _in_reach(10**12) < 5 * 10**10
+    (-5, True)
+    """
+    return seconds if abs(seconds) < 2 * _CYCLE else seconds % _CYCLE
 
 
 def _true(kept: Kept) -> Kept:

@@ -54,8 +54,12 @@ class Noise(Settings):
     """
 
     diffmax: Annotated[int | float, Field(gt=0, description="how many people at most may be made up: a whole number, or a share of z below 1")]
-    pool: Annotated[int, Field(ge=1, le=100, description="made-up people are drawn among so many times as many of the latest")] = 4
-    opted_out: Annotated[_Column | None, Field(description="the column that is true where a record's person wants nothing made up")] = None
+    copied: Annotated[
+        list[_Column], Field(description="further published columns: made-up records have those of the true one, so they must not hang on the person")
+    ] = []
+    opted_out: Annotated[
+        _Column | None, Field(description="the column that is true where a record's person wants nothing made up, from then on and for ever")
+    ] = None
     opted_out_file: Annotated[PolicyPath | None, Field(description="a text file with one such person a line")] = None
 
     @field_validator("diffmax")
@@ -180,7 +184,7 @@ class ZAnonymity(Settings):
             original=self.original,
             goal=goal,
             floors=Floors(tuple(self._hours()), self.time_zone),
-            noise=None if noise is None else Noising(noise.diffmax, noise.pool),
+            noise=None if noise is None else Noising(noise.diffmax),
         )
 
     def _hours(self) -> list[int]:

@@ -21,6 +21,9 @@ from sfumato.cli.answers import answers
 from sfumato.errors import SfumatoError
 
 INTERRUPTED = 130
+# what an interrupt leaves behind, by the command that it met
+_WHOLE = "; a release is published whole or not at all"
+_AFTERWARDS = {"generate": "", "stream": "; the next run goes on from the last commit"}
 
 app = typer.Typer(
     name="sfumato",
@@ -399,8 +402,7 @@ def run_command(arguments: Sequence[str]) -> int:
         status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else _failed(arguments, error, bool(interrupts))
     # an interrupt within a library can come out as any error, or as none
     if status == INTERRUPTED or (interrupts and status != 0):
-        of_release = "" if list(arguments[:1]) == ["generate"] else "; a release is published whole or not at all"
-        return _say(arguments, f"interrupted{of_release}", INTERRUPTED)
+        return _say(arguments, f"interrupted{_AFTERWARDS.get(next(iter(arguments), ''), _WHOLE)}", INTERRUPTED)
     closed_pipe.flush()
     return int(status)
 

@@ -44,12 +44,16 @@ def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None
 
 def status(policy: Path, format: str) -> None:
     """Say how a stream goes, whether it runs or not."""
-    from sfumato.engine.stream.kept_state import told_status
+    from sfumato.engine.stream.kept_state import KeptState, told_status
     from sfumato.engine.stream.running import state_folder
+    from sfumato.policy.identity import policy_hash
     from sfumato.policy.load import load
 
-    folder = state_folder(load(policy))
+    loaded = load(policy)
+    folder = state_folder(loaded)
     told = told_status(folder)
+    if KeptState(folder).identity != policy_hash(loaded.policy):
+        told["policy"] = "changed"
     told["folder"], told["seconds_ago"] = str(folder), round(time.time() - told.pop("at"), 1)
     if told["state"] == "running" and not _alive(told["process"]):
         told["state"] = "interrupted"
@@ -59,6 +63,8 @@ def status(policy: Path, format: str) -> None:
     ago = f", {told['seconds_ago']:.0f} s ago" if told["seconds_ago"] > _STALE else ""
     why = f" [{told['error']}]" if told.get("error") else ""
     lines = [f"state     {told['state']}{why}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
+    lines += ["policy    changed since: all of this is of the policy before, and stream run refuses the new one"] if "policy" in told else []
+    lines += _of_lost(told.get("lost_files", 0))
     lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"])]
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
 
@@ -142,10 +148,15 @@ def _stopped_by_signals(stop: threading.Event) -> None:
 
 
 def _summary(progress: StreamProgress) -> list[str]:
-    lines = [f"records   {progress.records:,}"]
+    lines = [f"records   {progress.records:,}", *_of_lost(progress.lost)]
     for name, view in progress.views.items():
         lines += _of_view(name, view.accounts, view.measured)
     return lines
+
+
+def _of_lost(files: int) -> list[str]:
+    """Return what is said of files that went before they were read to their end."""
+    return [f"lost      {files:,} {'file' if files == 1 else 'files'} of the source went before the end was read"] if files else []
 
 
 def _of_view(name: str, accounts: Any, measured: Any) -> list[str]:

@@ -115,6 +115,10 @@ class EventSession(Protocol):
         """Take further records and decide of each."""
         ...
 
+    def opt_out(self, people: NDArray[np.int64]) -> None:
+        """Never make anything up in the name of some people."""
+        ...
+
     def people(self) -> NDArray[np.int64]:
         """Return the numbers of the people in the window, in order: in the name of nobody else can anything be published."""
         ...

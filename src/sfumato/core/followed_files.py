@@ -1,8 +1,9 @@
 """Files that grow: their bytes in whole records, each stretch named so that it can be read again after a crash.
 
-A file is known by what it is, not by its name: a log that was renamed is read to its end, and the new file of the old name from its beginning. Files
-are read in the order of their names; one that appears later, or grows after a later one was begun, is read all the same. What was read of each
-is the position, which is written down with what became of it.
+A file is known by what it is, not by its name: a log that was renamed within its folder is read to its end, and the new file of the old name from its
+beginning. While it is followed it is also kept open, and read to its end wherever it was moved. Files are read in the order of their names; one that
+appears later, or grows after a later one was begun, is read all the same. What was read of each is the position, which is written down with what
+became of it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from sfumato.core.files import file_errors
 from sfumato.errors import DataError
@@ -21,6 +23,7 @@ from sfumato.errors import DataError
 BLOCK = 4 << 20
 _LARGEST_RECORD = 64 << 20
 _BEGINNING = 256
+_KEPT_OPEN = 64
 
 Records = Callable[[bytes, bool], int]
 """Returns how many bytes of a block are whole records; all of them where nothing will follow."""
@@ -28,13 +31,14 @@ Records = Callable[[bytes, bool], int]
 
 @dataclass(frozen=True)
 class Begun:
-    """A file of which something has been read: where it was last seen, how its beginning is known again, and how much was read."""
+    """A file of which something has been read: where it was last seen, how its beginning is known again, how much was read, and how long it was."""
 
     path: str
     file: str
     print: str
     printed: int
     offset: int
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,72 +60,164 @@ class FollowedFiles:
 
     def __init__(self, names: Callable[[], Iterable[Path]], records: Records, secret: bytes, position: Mapping[str, Any] | None = None) -> None:
         self._names, self._records, self._secret = names, records, secret
-        self._begun = {place: Begun(**begun) for place, begun in (position or {}).items()}
-        self._waiting: set[str] = set()
+        self._begun: dict[str, Begun] = {}
+        self._places: dict[str, list[str]] = {}
+        for place, begun in (position or {}).items():
+            self._begin(place, Begun(**begun))
+        self._open: dict[str, BinaryIO] = {}
+        self._quiet: dict[str, tuple[int, int]] = {}
+        self._lost: tuple[str, ...] = ()
 
     @property
     def position(self) -> dict[str, dict[str, Any]]:
         """What was read of each file."""
         return {place: asdict(begun) for place, begun in self._begun.items()}
 
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Where files were that have gone before they were read to the end that was known."""
+        return self._lost
+
     def stretches(self, ended: bool = False) -> Iterator[Stretch]:
         """Yield what there is to read now; where nothing will follow, ``ended``, an unfinished last record counts as one.
 
         A stretch that was handed out counts as read: what becomes of it is written down together with the position.
         """
-        for path in self._listed():
-            with file_errors(path), path.open("rb") as file:
-                place = self._known(path, file)
-                while (stretch := self._next(place, file, ended)) is not None:
-                    self._begun[place] = replace(self._begun[place], offset=stretch.end)
-                    yield stretch
+        named = {path: status for path in sorted(self._names()) if (status := _status(path)) is not None}
+        moved, away = self._elsewhere({_file(status) for status in named.values()})
+        for known in away:
+            yield from self._read(known, self._open[known], ended)
+        for path, status in [*moved.items(), *named.items()]:
+            if not ended and self._quiet.get(_file(status)) == (status.st_size, status.st_mtime_ns):
+                continue
+            with file_errors(path):
+                place = self._followed(path, path in named)
+            if place is not None:
+                yield from self._read(place, self._open[place], ended)
+                self._quiet[_file(status)] = (status.st_size, status.st_mtime_ns)
 
     def again(self, place: str, start: int, end: int) -> bytes:
         """Return bytes that were read before."""
         begun = self._begun.get(place)
-        for path in self._where(begun, sorted(self._names())) if begun is not None else ():
-            with file_errors(path), path.open("rb") as file:
-                if begun is None or not self._is(begun, file):
-                    continue
-                content = os.pread(file.fileno(), end - start, start)
-                if len(content) == end - start:
+        if begun is not None:
+            for path in self._where(begun):
+                with file_errors(path):
+                    content = self._content(place, path, start, end)
+                if content is not None:
                     return content
         raise _gone(begun)
 
-    def _listed(self) -> list[Path]:
-        """Return the files to look at, renamed ones of which something is unread before those that are named."""
-        names = sorted(self._names())
-        seen = {_file(path.stat()) for path in names if path.exists()}
-        renamed = [path for begun in self._begun.values() if begun.file not in seen for path in self._where(begun, []) if path not in names]
-        return [*dict.fromkeys(renamed), *(path for path in names if path.is_file())]
+    def close(self) -> None:
+        """Let go of all files."""
+        for file in self._open.values():
+            file.close()
+        self._open.clear()
 
-    def _where(self, begun: Begun, named: list[Path]) -> list[Path]:
-        """Return where a file is by now: under its name, beside it under a name that begins alike, or under another one that is followed."""
+    def _where(self, begun: Begun) -> Iterator[Path]:
+        """Yield where a file may be by now: under its name, beside it under another, or under one that is followed elsewhere."""
         path = Path(begun.path)
-        beside = sorted(path.parent.glob(f"{_escaped(path.name)}*")) if path.parent.is_dir() else []
-        return [each for each in dict.fromkeys([path, *beside, *named]) if each.is_file() and _file(each.stat()) == begun.file]
+        yield path
+        yield from _beside(path, {begun.file}).values()
+        yield from sorted(self._names())
 
-    def _known(self, path: Path, file: Any) -> str:
-        """Return by which name a file is known here; that of a new one where it is not."""
-        identity = _file(os.fstat(file.fileno()))
-        for place, begun in self._begun.items():
-            if begun.file == identity and self._is(begun, file):
-                if os.fstat(file.fileno()).st_size < begun.offset:
-                    raise DataError(
-                        f"{path} is shorter than what has been read of it",
-                        code="stream-source-shortened",
-                        hint="rotate files by renaming them, not by emptying them; what was written meanwhile may be lost",
-                    )
-                return place
-        place = f"{len(self._begun)}"
-        self._begun[place] = Begun(str(path), identity, self._print(b""), 0, 0)
+    def _content(self, place: str, path: Path, start: int, end: int) -> bytes | None:
+        """Return bytes of a file that is kept open, or is the one at a path; None where it is not, or does not have them."""
+        begun, file = self._begun[place], self._open.get(place)
+        if file is not None:
+            content = os.pread(file.fileno(), end - start, start)
+        else:
+            if not path.is_file() or _file(path.stat()) != begun.file:
+                return None
+            with path.open("rb") as opened:
+                content = os.pread(opened.fileno(), end - start, start) if self._is(begun, opened) else b""
+        return content if len(content) == end - start else None
+
+    def _elsewhere(self, named: set[str]) -> tuple[dict[Path, os.stat_result], list[str]]:
+        """Return files of which something was read and that no name stands for now: those beside their old name, and those that are only open."""
+        missing = {begun.file: place for place, begun in self._begun.items() if begun.file not in named}
+        found: dict[str, Path] = {}
+        for folder in {Path(self._begun[place].path).parent for place in missing.values()}:
+            found |= _beside(folder / "any", set(missing))
+        away = [place for file, place in missing.items() if file not in found and place in self._open]
+        gone = [self._begun[place] for file, place in missing.items() if file not in found and place not in self._open]
+        self._lost = tuple(begun.path for begun in gone if begun.offset < begun.size)
+        moved = {path: status for path in sorted(found.values()) if (status := _status(path)) is not None}
+        return moved, away
+
+    def _followed(self, path: Path, is_named: bool) -> str | None:
+        """Return by which name the file at a path is known here, with the file kept open; None where it has just been moved.
+
+        Beside the named files may be others, to which the number of one that was removed was given.
+        """
+        status = _status(path)
+        if status is None:
+            return None
+        for known in self._places.get(_file(status), ()):
+            if known in self._open:
+                # as long as it is open, no other file gets its number
+                self._look_at_size(path, self._begun[known], status)
+                self._open[known] = self._open.pop(known)
+                return known
+        try:
+            file = path.open("rb")
+        except FileNotFoundError:
+            return None
+        try:
+            place = self._known(path, file, is_named)
+        except BaseException:
+            file.close()
+            raise
+        if place is None:
+            file.close()
+            return None
+        self._open[place] = file
+        while len(self._open) > _KEPT_OPEN:
+            self._open.pop(next(iter(self._open))).close()
         return place
 
-    def _is(self, begun: Begun, file: Any) -> bool:
+    def _known(self, path: Path, file: BinaryIO, is_named: bool) -> str | None:
+        """Return by which name a file is known here; where it is not, that of a new one if its name is one of those to follow."""
+        status = os.fstat(file.fileno())
+        for place in reversed(self._places.get(_file(status), [])):
+            begun = self._begun[place]
+            is_same = self._is(begun, file) and (is_named or begun.printed > 0)
+            if is_same or begun.path == str(path):
+                self._look_at_size(path, begun, status)
+            if is_same:
+                self._begun[place] = replace(begun, path=str(path))
+                return place
+        if not is_named:
+            return None
+        place = f"{len(self._begun)}"
+        self._begin(place, Begun(str(path), _file(status), self._print(b""), 0, 0))
+        return place
+
+    def _begin(self, place: str, begun: Begun) -> None:
+        self._begun[place] = begun
+        self._places.setdefault(begun.file, []).append(place)
+
+    @staticmethod
+    def _look_at_size(path: Path, begun: Begun, status: os.stat_result) -> None:
+        if status.st_size < begun.offset:
+            raise DataError(
+                f"{path} is shorter than what has been read of it",
+                code="stream-source-shortened",
+                hint="rotate files by renaming them, not by emptying them; what was written meanwhile may be lost",
+            )
+
+    def _read(self, place: str, file: BinaryIO, ended: bool) -> Iterator[Stretch]:
+        while (stretch := self._next(place, file, ended)) is not None:
+            self._begun[place] = replace(self._begun[place], offset=stretch.end)
+            yield stretch
+        size = os.fstat(file.fileno()).st_size
+        if size != self._begun[place].size:
+            self._begun[place] = replace(self._begun[place], size=size)
+
+    def _is(self, begun: Begun, file: BinaryIO) -> bool:
         """Return whether a file begins as one that is known; the number of a file that was removed may be given to another."""
         return hmac.compare_digest(self._print(os.pread(file.fileno(), begun.printed, 0)), begun.print)
 
-    def _next(self, place: str, file: Any, ended: bool) -> Stretch | None:
+    def _next(self, place: str, file: BinaryIO, ended: bool) -> Stretch | None:
         begun, size = self._begun[place], BLOCK
         while True:
             content = os.pread(file.fileno(), size, begun.offset)
@@ -159,8 +255,23 @@ def _file(status: os.stat_result) -> str:
     return f"{status.st_dev}:{status.st_ino}"
 
 
-def _escaped(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+def _status(path: Path) -> os.stat_result | None:
+    """Return the status of a file, None where there is none by now."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _beside(path: Path, wanted: set[str]) -> dict[str, Path]:
+    """Return where in the folder of a path some files are, whatever their names."""
+    folder = path.parent
+    if not wanted or not folder.is_dir():
+        return {}
+    with file_errors(folder), os.scandir(folder) as entries:
+        device = folder.stat().st_dev
+        return {file: folder / entry.name for entry in entries if (file := f"{device}:{entry.inode()}") in wanted and entry.is_file()}
 
 
 def _gone(begun: Begun | None) -> DataError:

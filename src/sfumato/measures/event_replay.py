@@ -61,9 +61,10 @@ class EventReplay:
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self._newest: int | None = None
-        # who counts for what; and who has shown what, seems to have, and has opted out, when last
+        # who counts for what; who has shown what and seems to have, when last; and who has ever opted out
         self._counted = _Counted(asked.rest)
-        self._shown, self._made_up, self._opted_out = _Latest(), _Latest(), _Latest()
+        self._shown, self._made_up = _Latest(), _Latest()
+        self._opted_out: set[Hashable] = set()
 
     def breaches(self, records: Sequence[Seen], decisions: EventDecisions) -> Iterator[Breach]:
         """Yield what is wrong with a piece; it must be gone through to its end."""
@@ -91,8 +92,10 @@ class EventReplay:
         level, leaving = left.level, left.names
         self._newest = record.time if self._newest is None else max(self._newest, record.time)
         horizon = self._newest - self._asked.window
-        for latest in (self._counted, self._shown, self._made_up, self._opted_out):
+        for latest in (self._counted, self._shown, self._made_up):
             latest.forget(horizon)
+        if record.opted_out:
+            self._opted_out.add(record.person)
         if (record.time < horizon) != (level == LATE):
             yield Breach(record.number, "is late, and was not treated so, or the other way round")
         if level < 0:
@@ -115,8 +118,6 @@ class EventReplay:
         self._counted.add(record)
         for label in record.labels:
             self._shown.add(label, record.person, record.time)
-        if record.opted_out:
-            self._opted_out.add((), record.person, record.time)
 
     def _enough(self, record: Seen, level: int, fakes: list[Hashable], asked: int) -> Iterator[Breach]:
         label = record.labels[level]
@@ -146,7 +147,7 @@ class EventReplay:
             yield Breach(record.number, "was made up for somebody who has shown it, or seems to have")
         if not set(fakes) <= known:
             yield Breach(record.number, "was made up for somebody who has not shown its category", len(set(fakes) & known), len(fakes))
-        if set(fakes) & self._opted_out.people(()):
+        if set(fakes) & self._opted_out:
             yield Breach(record.number, "was made up for somebody who has opted out")
 
 

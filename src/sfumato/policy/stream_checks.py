@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -199,7 +199,8 @@ class StreamChecks:
         name, columns = self.algorithm.component_name(), self.policy.columns
         attribute, taxonomy = self.algorithm.attribute_columns, getattr(self.algorithm, "taxonomy", None)
         noise = getattr(self.algorithm, "noise", None)
-        for column in dict.fromkeys([*attribute, self.algorithm.time, *([noise.opted_out] if noise is not None and noise.opted_out else [])]):
+        of_noise = [] if noise is None else [*([noise.opted_out] if noise.opted_out else []), *noise.copied]
+        for column in dict.fromkeys([*attribute, self.algorithm.time, *of_noise]):
             if column not in columns and ("columns",) not in self.unknown:
                 words = f"{name} looks at the column {column}, which the policy does not name"
                 yield self._wrong(("algorithm",), words, "policy-unknown-column", suggestion(column, columns))
@@ -222,6 +223,24 @@ class StreamChecks:
         if taxonomy is not None and taxonomy in columns and columns[taxonomy].hierarchy is None:
             words = f"{name} generalises {taxonomy} by its hierarchy, and it has none"
             yield self._wrong(("columns", taxonomy), words, "policy-hierarchy-missing", "hierarchy: {taxonomy: {path: ...}}")
+        if noise is not None and not self.algorithm.original:
+            yield from self._made_up({*attribute, self.algorithm.time, *noise.copied})
+
+    def _made_up(self, copied: Collection[str]) -> Iterator[Mistake]:
+        """Yield the published columns by which made-up records could be told."""
+        for name, entry in self.policy.columns.items():
+            mask, path = self.masks.get(name), ("columns", name, "role" if entry.mask is None else "mask")
+            if (mask is None and (entry.mask is not None or entry.role == "identifier")) or (mask is not None and mask.drops):
+                continue
+            if name == self.policy.subject:
+                if mask is not None and (not mask.card.deterministic or mask.reads):
+                    words = "gives a person several names, and a made-up record could be told by the one that it has"
+                    hint = f"{yaml_text(name)}: {{role: identifier}}, so that it is not published, or a mask that is a function of the value"
+                    yield self._wrong(path, words, "policy-stream-noise", hint)
+            elif name not in copied:
+                words = "is published beside made-up records, which copy it from the true one: if it hangs on the person, they are told by it"
+                hint = f"role: identifier, so that it is not published, or noise: {{copied: [{yaml_text(name)}]}} if it says nothing of the person"
+                yield self._wrong(path, words, "policy-stream-noise", hint)
 
 
 def _of_column(column: Column) -> Iterator[tuple[str, str, str]]:

@@ -296,3 +296,91 @@ def test_no_record_waits_longer_than_delta_but_the_first_that_are_learnt_from(si
     learning = sfumato.stream(castle(stream={"learn": 100}), secret=SECRET)
     pushed_in_parts(learning, records, size)
     assert learning.measured()["delay"]["longest"] == 99
+
+
+def noisy(noise: dict[str, Any], columns: dict[str, Any] | None = None, **further: Any) -> dict[str, Any]:
+    search = {"z": 3, "time": "at", "path": "item", "noise": {"diffmax": 2} | noise} | further
+    named = EVENTS["columns"] | {"user": {"role": "other"}} | (columns or {})
+    return EVENTS | {"columns": named, "algorithm": {"z_anonymity": search}}
+
+
+OPTS_OUT = noisy({"opted_out": "out"}, {"out": {"role": "identifier"}, "at": {"role": "identifier", "type": "integer"}})
+CROWD = [event("tom", "a.x", 1), event("ann", "a.y", 2), event("ben", "a.z", 3)]
+
+
+def made_up_for(session: sfumato.Session, *pushes: list[dict[str, Any]]) -> set[str]:
+    """Return in whose names records were made up; whoever does not say it has not opted out."""
+    found = set()
+    for records in pushes:
+        for release in session.push([{"out": "no"} | record for record in records]):
+            rows = zip(release.batch.to_pylist(), release.numbers.tolist(), strict=True)
+            found |= {row["user"] for row, number in rows if number < 0}
+    return found
+
+
+@pytest.mark.parametrize(
+    "says_so",
+    [
+        event("ann", "a.y", 4),
+        event("ann", None, 4),  # type: ignore[arg-type]
+        event("ann", "a.y", -9_000),
+        event("ann", "a.y", None),  # type: ignore[arg-type]
+        event("ann", "a.y", 10**12),
+        event("ann", "a.y", 4) | {"strange": 1},
+    ],
+    ids=[
+        "as all others",
+        "without an attribute",
+        "late",
+        "a dead letter without a time",
+        "a dead letter of the year 33658",
+        "a dead letter too many",
+    ],
+)
+def test_who_opts_out_in_any_record_that_can_be_read_is_never_made_up_again(says_so: dict[str, Any]) -> None:
+    tom = event("tom", "a.q", 5)
+    assert made_up_for(sfumato.stream(OPTS_OUT, secret=SECRET), [*CROWD, tom]) == {"ann", "ben"}
+
+    assert "ann" not in made_up_for(sfumato.stream(OPTS_OUT, secret=SECRET), [*CROWD, says_so | {"out": "yes"}, tom])
+    # alone in its push, too
+    assert "ann" not in made_up_for(sfumato.stream(OPTS_OUT, secret=SECRET), CROWD, [says_so | {"out": "yes"}], [tom])
+
+
+def test_who_has_opted_out_stays_so_beyond_the_window_and_in_a_state() -> None:
+    one, other = (sfumato.stream(OPTS_OUT, secret=SECRET) for _ in range(2))
+    one.push([event("ann", "a.y", 4) | {"out": "yes"}])
+    later = [event(record["user"], record["item"], 90_000 + record["at"]) for record in CROWD]
+    other.restore(one.snapshot())
+
+    assert made_up_for(one, later, [event("tom", "a.q", 90_005)]) == set()
+    assert made_up_for(other, later, [event("tom", "a.q", 90_005)]) == set()
+    assert one.snapshot() == other.snapshot()
+
+
+def test_a_flag_that_cannot_be_read_is_a_yes_and_one_that_is_not_there_in_a_dead_letter_is_none() -> None:
+    given = noisy({"opted_out": "out"}, {"out": {"role": "identifier", "type": "integer"}, "at": {"role": "identifier", "type": "integer"}})
+    crowd, tom = [record | {"out": 0} for record in CROWD], event("tom", "a.q", 5) | {"out": 0}
+    lost = event("ann", "a.y", None)  # type: ignore[arg-type]
+
+    assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [event("ann", "a.y", 4) | {"out": "never!"}, tom]) == set()
+    assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [lost | {"out": None}, tom]) == {"ann", "ben"}
+
+
+@pytest.mark.parametrize("at", [10**12, -(10**12), 10**18, -(2**63), 253_402_300_799])
+def test_a_time_beyond_the_calendar_is_a_dead_letter_also_where_hours_have_floors(at: int) -> None:
+    floors = {"floors": {"22-6": 5}, "time_zone": "Pacific/Auckland"}
+    session = sfumato.stream(noisy({}, **floors), secret=SECRET)
+
+    pushed = session.push([event("a", "x", 1_700_000_000), event("b", "x", at), event("c", "x", 1_700_000_001)])
+
+    assert [(letter.number, letter.code, letter.column) for letter in pushed.dead] == [(1, "time-missing", "at")]
+    assert session.accounts.suppressed == 2
+
+
+def test_a_record_that_comes_late_is_asked_for_as_many_people_as_its_own_hour_asks_for() -> None:
+    given = EVENTS | {"algorithm": {"z_anonymity": {"z": 2, "time": "at", "path": "item", "floors": {"22-24": 50}}}}
+    midnight = 86_400 * 19_000
+    late = [event(f"u{number}", "a.x", midnight - 60) for number in range(3)]
+
+    assert sfumato.stream(given).push([event("zed", "k.k", midnight + 1), *late]) == []
+    assert len(sfumato.stream(given).push([event("zed", "k.k", midnight + 61), *[record | {"at": midnight + 1} for record in late]])[0].batch) == 2

@@ -13,6 +13,7 @@ import pytest
 
 import sfumato
 from sfumato.core.stream import Accounts
+from sfumato.engine.stream.dead_letters import DeadLetter
 from sfumato.engine.stream.release import Pushed
 from sfumato.errors import DataError, PolicyError, PromiseError, UsageError
 
@@ -564,3 +565,27 @@ def test_masks_are_verified_on_rows_in_the_order_in_which_they_had_them() -> Non
     for first in range(0, 60, 6):
         (release,) = session.push(records([1, 1, 1, 1, 9, 9], first=first))
         assert sorted(map(float, release.batch.column("age").to_pylist())) == pytest.approx([1.0, 1.0, 1.0, 19 / 3, 19 / 3, 19 / 3], abs=0.5)
+
+
+@pytest.mark.parametrize("column", ["person", "illness", "age"])
+def test_half_a_pair_of_surrogates_is_a_dead_letter(column: str) -> None:
+    session = sfumato.stream(policy({"count": 2}))
+    whole = [{"person": f"p{number}", "age": 30, "illness": "flu"} for number in range(2)]
+
+    for place in range(2):
+        pushed = session.push([whole[0], whole[1] | {column: "Qkxcanary\ud800"}])
+        assert pushed.dead == [DeadLetter(2 * place + 1, "value-type", column)]
+
+
+@pytest.mark.parametrize("window", [{"time": "10s"}, {"session": "10s"}, {"time": "36525d", "lateness": "36525d"}])
+@pytest.mark.parametrize("kind", ["integer", "decimal"])
+def test_times_beyond_the_calendar_are_dead_letters_in_every_window(window: dict[str, str], kind: str) -> None:
+    columns = {**COLUMNS, "at": {"role": "identifier", "type": kind}}
+    session = sfumato.stream(policy(window | {"column": "at"}, columns=columns))
+    absurd = [10**18, -(10**18), 10**12, -(10**11), *([float("nan"), float("inf"), -1e308] if kind == "decimal" else [2**63 - 1])]
+
+    pushed = session.push([{**timed([1])[0], "at": at} for at in (1, *absurd)])
+
+    assert {letter.code for letter in pushed.dead} <= {"time-missing", "value-type"}
+    session.flush()
+    assert (session.accounts.dead, session.accounts.records) == (len(absurd), len(absurd) + 1)

@@ -130,3 +130,41 @@ def test_a_quasi_identifier_beside_a_search_over_events_gets_one_hint(tmp_path: 
         resolve_views(load(tmp_path / "policy.yaml"))
 
     assert [(mistake.key, mistake.hint) for mistake in caught.value.mistakes] == [("columns.item.role", "role: sensitive, without a mask")]
+
+
+NOISY = """
+subject: person
+columns:
+  person: PERSON
+  item: {role: sensitive}
+  at: {role: other, type: timestamp}
+  town: TOWN
+algorithm: {z_anonymity: {z: 5, time: at, path: item, noise: NOISE}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("person", "town", "noise", "expected"),
+    [
+        ("{role: other}", "{role: other}", "{diffmax: 2}", [("columns.town.role", "policy-stream-noise", 6)]),
+        ("{role: other}", "{role: other}", "{diffmax: 2, copied: [town]}", []),
+        (
+            "{role: other}",
+            "{role: other, mask: {regex_replace: {pattern: x, replacement: y}}}",
+            "{diffmax: 2}",
+            [("columns.town.mask", "policy-stream-noise", 6)],
+        ),
+        ("{role: other}", "{role: identifier}", "{diffmax: 2}", []),
+        ("{role: other}", "{role: other, mask: {drop: {}}}", "{diffmax: 2}", []),
+        ("{role: identifier}", "{role: identifier}", "{diffmax: 2, copied: [twon]}", [("algorithm", "policy-unknown-column", 7)]),
+        ("{role: other, mask: {random_uuid: {}}}", "{role: identifier}", "{diffmax: 2}", [("columns.person.mask", "policy-stream-noise", 3)]),
+        ("{role: other, mask: {constant: {value: x}}}", "{role: identifier}", "{diffmax: 2}", []),
+    ],
+)
+def test_columns_by_which_made_up_records_could_be_told_are_refused(
+    tmp_path: Path, person: str, town: str, noise: str, expected: list[tuple[str, str, int]]
+) -> None:
+    text = NOISY.replace("PERSON", person).replace("TOWN", town).replace("NOISE", noise)
+    assert mistakes(tmp_path, text) == expected
+    # nothing is made up here, and all of it may be published
+    assert mistakes(tmp_path, text.replace(f", noise: {noise}", "")) == []

@@ -2,7 +2,8 @@
 
 ``pairs`` is a table of open addresses: a person, a node, how many records of the person count for it, and how many were made up in the person's
 name. A record that leaves the window takes with it the pairs that no other record holds, then its path, then the path's nodes: nothing is kept of
-what is gone. Records that came after newer ones stand in a heap as well. Node -1 of a person says that nothing may be made up in their name.
+what is gone. Records that came after newer ones stand in a heap as well. Node -1 of a person says that nothing may be made up in their name, and
+stays for ever. Where people are made up, node -2 - n counts the records in which a person has shown category n, published or not.
 
 Kept of a record: its time, its person, its path with reach, level and kind; and for each level of its path the record before it that has the same
 node, so that all records of a node can be walked through from the latest on. The reach is on how many levels a record counts: where only the rest
@@ -18,24 +19,28 @@ import numpy as np
 from sfumato.core.kernels import inner_kernel, kernel
 from sfumato.core.kernels._words import fetch_row
 
-HEAD, TAIL, WAITING, PAIRS, NEWEST, DRAWN, FAKES = 0, 1, 2, 3, 4, 5, 6
-"""Where the counts stand: the first record of the ring and the one after the last, records in the heap, pairs, the newest time, draws, fakes."""
+HEAD, TAIL, WAITING, PAIRS, NEWEST, DRAWN, FAKES, MAKES_UP = 0, 1, 2, 3, 4, 5, 6, 7
+"""Where the counts stand: the first record of the ring and the one after the last, records in the heap, pairs, the newest time, draws, fakes; and
+whether people are made up, by chance and in the name of those who have shown the category."""
 REST, GENERALISE, ORIGINAL = 0, 1, 2
 """Where the ways stand: whether what is released finer is left out of the count, whether categories are released, whether all is as published."""
 PEOPLE, SEEMING, PATHS, LATEST, OPEN = 0, 1, 2, 3, 4
 """What is known of a node: who shows it, in whose name it is shown, paths through it, its latest record, records that count above it too."""
-FAKE, OPTED_OUT, GONE = 1, 2, 4
+FAKE, GONE = 1, 4
 """Kinds of records; one that is gone is still in the ring for those after it."""
 NEVER = np.iinfo(np.int64).min
 _SUPPRESSED, _LATE = -1, -2
-_NOBODY = -1
+NOBODY = -1
+"""The node that says that nothing may be made up in somebody's name."""
+CANDIDATES = 4096
+"""Among so many people of a rare category made-up ones are drawn at most, and among as many as are needed at least."""
 _AHEAD = 4
 _LINKS = 3
 
 
 # fmt: off
 @kernel
-def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: Any, missing: Any, begin: int, window: int, ways: Any, pool_size: int,
+def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: Any, missing: Any, begin: int, window: int, ways: Any,
            secret: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, levels: Any, fakes: Any, scratch: Any) -> Any:
     # fmt: on
     """Decide of records from ``begin`` on; return the place of the first that there is no room for.
@@ -47,7 +52,7 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
     most = rows.shape[1] - 2
     begins, places, made_up = fakes
     for place in range(begin, len(times)):
-        room = most + 2 + missing[place]
+        room = most + 3 + missing[place]
         if 2 * (counts[PAIRS] + room) > len(pairs) or counts[TAIL] - counts[HEAD] + room > len(ring) or counts[WAITING] + room > len(heap):
             return place
         if counts[FAKES] + missing[place] > len(made_up):
@@ -59,6 +64,9 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
             counts[NEWEST] = time
         horizon = counts[NEWEST] - window
         _expire(horizon, tables, pairs, ring, heap, counts, secret)
+        if opted_out[place]:
+            # whatever else is wrong with the record
+            pairs[_pair(people[place], NOBODY, pairs, counts, secret), 2] = 1
         if time < horizon:
             levels[place] = _LATE
             if path >= 0:
@@ -67,10 +75,6 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
         if path < 0:
             levels[place] = _SUPPRESSED
             continue
-        kind = 0
-        if opted_out[place]:
-            kind = OPTED_OUT
-            pairs[_pair(people[place], _NOBODY, pairs, counts, secret), 2] += 1
         released = np.int64(_SUPPRESSED)
         for level in range(_counted(rows[path, most], ways)):
             node = rows[path, level]
@@ -80,15 +84,23 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
                     released = level
                 # few are missing, and there is a category in which others can be found
                 elif level == 0 and missing[place] >= thresholds[place] - shared and rows[path, most] > 1:
-                    made = _made_up(place, people[place], path, time, thresholds[place], pool_size, ways, fakes,
+                    made = _made_up(place, people[place], path, time, thresholds[place], ways, fakes,
                                     tables, pairs, ring, heap, counts, secret, scratch)  # fmt: skip
                     released = np.int64(0) if made else released
             if released >= 0 and ways[REST]:
                 _close(rows[path, level], tables, pairs, ring, counts, secret)
                 break
         levels[place] = released
-        _keep(time, people[place], path, _reached(released, rows[path, most], ways), released, kind, tables, ring, heap, counts)
+        _in_category(people[place], path, tables, pairs, counts, secret)
+        _keep(time, people[place], path, _reached(released, rows[path, most], ways), released, 0, tables, ring, heap, counts)
     return len(times)
+
+
+@kernel
+def opt_out(people: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    """Let nothing be made up in the name of some people; there must be room for all."""
+    for place in range(len(people)):
+        pairs[_pair(people[place], NOBODY, pairs, counts, secret), 2] = 1
 
 
 @kernel
@@ -139,8 +151,7 @@ def take_up(entries: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
                 _shown(person, rows[path, level], tables, pairs, counts, secret)
                 if level + 1 < reach:
                     nodes[rows[path, level], OPEN] += 1
-        if kind & OPTED_OUT:
-            pairs[_pair(person, _NOBODY, pairs, counts, secret), 2] += 1
+            _in_category(person, path, tables, pairs, counts, secret)
         _store(time, person, packed, counts[NEWEST], tables, ring, heap, counts)
         counts[NEWEST] = max(time, counts[NEWEST])
 
@@ -171,6 +182,14 @@ def _shown(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret:
             nodes[node, SEEMING] += 1
     pairs[slot, 2] += 1
     return nodes[node, PEOPLE]
+
+
+@inner_kernel
+def _in_category(person: Any, path: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    """Count a record for the category of its attribute, whatever of it is published; where nobody is made up, nobody asks."""
+    rows = tables[2]
+    if counts[MAKES_UP] and rows[path, rows.shape[1] - 2] > 1:
+        pairs[_pair(person, -2 - rows[path, 1], pairs, counts, secret), 2] += 1
 
 
 @inner_kernel
@@ -350,8 +369,8 @@ def _gone(person: Any, packed: Any, tables: Any, pairs: Any, counts: Any, secret
             _less(person, rows[path, level], 2, tables, pairs, counts, secret)
             if level + 1 < reach:
                 nodes[rows[path, level], OPEN] -= 1
-    if packed & OPTED_OUT:
-        _less(person, _NOBODY, 2, tables, pairs, counts, secret)
+        if counts[MAKES_UP] and rows[path, rows.shape[1] - 2] > 1:
+            _less(person, -2 - rows[path, 1], 2, tables, pairs, counts, secret)
     _unused(path, tables)
 
 
@@ -421,13 +440,13 @@ def _heap_out(heap: Any, counts: Any) -> None:
 
 # fmt: off
 @inner_kernel
-def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, pool_size: int, ways: Any, fakes: Any, tables: Any, pairs: Any, ring: Any,
-             heap: Any, counts: Any, secret: Any, scratch: Any) -> Any:
+def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, ways: Any, fakes: Any, tables: Any, pairs: Any, ring: Any, heap: Any,
+             counts: Any, secret: Any, scratch: Any) -> Any:
     # fmt: on
     """Find people of the same category in whose name the attribute is shown too, so that enough seem to; return whether there are any.
 
-    As published: the latest people of the category, the true one last, and nobody is remembered. Otherwise people are drawn among the latest, the
-    true one stands anywhere, all are remembered, and the true one must have shown the category before, as all others have.
+    As published: the latest people of the category, the true one last, and nobody is remembered. Otherwise people are drawn, the true one stands
+    anywhere, all are remembered, and the true one must have shown the category before, as all others have.
     """
     rows, nodes = tables[2], tables[6]
     attribute, category = rows[path, 0], rows[path, 1]
@@ -439,47 +458,87 @@ def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, pool_siz
         in_category = nodes[category, PEOPLE] + (0 if _known(person, category, pairs, secret) >= 0 else 1)
         if in_category - nodes[attribute, PEOPLE] < needed:
             return False
+        if _latest(person, path, needed, len(ring), tables, pairs, ring, counts, secret, scratch) < needed:
+            return False
+        places[place] = needed
+    else:
+        if _known(person, -2 - category, pairs, secret) < 0:
+            return False
+        if not _drawn(person, path, needed, tables, pairs, ring, counts, secret, scratch):
+            return False
+        places[place] = np.int64(_draw(counts, secret) % np.uint64(needed + 1))
+    for step in range(needed):
+        made_up[counts[FAKES]] = scratch[0][step]
+        counts[FAKES] += 1
+        if not ways[ORIGINAL]:
+            _made_of(scratch[0][step], attribute, tables, pairs, counts, secret)
+            rows[path, rows.shape[1] - 1] += 1
+            _keep(time, scratch[0][step], path, 1, np.int64(0), FAKE, tables, ring, heap, counts)
+    return True
+
+
+# fmt: off
+@inner_kernel
+def _drawn(person: Any, path: Any, needed: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any, scratch: Any) -> Any:
+    # fmt: on
+    """Draw people of the category from all records of the window; return whether there are enough.
+
+    Whoever shows the category more often is drawn more often: so they have shown it as lately as people who show it once more have. Where chance
+    does not find enough, as the category is rare in the window, they are drawn among its people.
+    """
+    rows = tables[2]
+    attribute, category = rows[path, 0], rows[path, 1]
     pool, found = scratch
-    wanted = needed if ways[ORIGINAL] else min(needed * pool_size, len(pool))
+    number, size = 0, counts[TAIL] - counts[HEAD]
+    counts[DRAWN] += 1
+    stamp = counts[DRAWN]
+    for _ in range(64 * (needed + 1) if size else 0):
+        slot = (counts[HEAD] + np.int64(_draw(counts, secret) % np.uint64(size))) & (len(ring) - 1)
+        other, packed = ring[slot, 1], ring[slot, 2]
+        if packed & (GONE | FAKE) or other == person or rows[packed >> 24, rows.shape[1] - 2] < 2 or rows[packed >> 24, 1] != category:
+            continue
+        if _may_stand(other, attribute, pairs, secret) and _is_new(other, found, stamp):
+            pool[number] = other
+            number += 1
+            if number == needed:
+                return True
     # a walk without end would let a rare category stop the stream
-    steps = len(ring) if ways[ORIGINAL] else 32 * wanted + 256
-    number, is_known = 0, ways[ORIGINAL]
+    number = _latest(person, path, len(pool), 16 * len(pool), tables, pairs, ring, counts, secret, scratch)
+    if number < needed:
+        return False
+    for step in range(needed):
+        chosen = step + np.int64(_draw(counts, secret) % np.uint64(number - step))
+        pool[step], pool[chosen] = pool[chosen], pool[step]
+    return True
+
+
+# fmt: off
+@inner_kernel
+def _latest(person: Any, path: Any, most: Any, steps: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any, scratch: Any) -> Any:
+    # fmt: on
+    """Find the latest people of the category for whom an attribute may be made up; return how many."""
+    rows, nodes = tables[2], tables[6]
+    attribute, category = rows[path, 0], rows[path, 1]
+    pool, found = scratch
+    number = 0
     record = nodes[category, LATEST]
     counts[DRAWN] += 1
-    while record >= counts[HEAD] and steps > 0 and (number < wanted or not is_known):
+    while record >= counts[HEAD] and steps > 0 and number < most:
         slot = record & (len(ring) - 1)
         other, record = ring[slot, 1], ring[slot, _LINKS + _level_of(slot, category, tables, ring)]
         steps -= 1
-        if ring[slot, 2] & GONE:
+        if ring[slot, 2] & GONE or other == person:
             continue
-        if other == person:
-            is_known = True
-        elif number < wanted and _may_stand(other, attribute, pairs, secret) and _is_new(other, found, counts[DRAWN]):
+        if _may_stand(other, attribute, pairs, secret) and _is_new(other, found, counts[DRAWN]):
             pool[number] = other
             number += 1
-    if number < needed or not is_known:
-        return False
-    if not ways[ORIGINAL]:
-        for step in range(needed):
-            chosen = step + np.int64(_draw(counts, secret) % np.uint64(number - step))
-            pool[step], pool[chosen] = pool[chosen], pool[step]
-        places[place] = np.int64(_draw(counts, secret) % np.uint64(needed + 1))
-    else:
-        places[place] = needed
-    for step in range(needed):
-        made_up[counts[FAKES]] = pool[step]
-        counts[FAKES] += 1
-        if not ways[ORIGINAL]:
-            _made_of(pool[step], attribute, tables, pairs, counts, secret)
-            rows[path, rows.shape[1] - 1] += 1
-            _keep(time, pool[step], path, 1, np.int64(0), FAKE, tables, ring, heap, counts)
-    return True
+    return number
 
 
 @inner_kernel
 def _may_stand(person: Any, attribute: Any, pairs: Any, secret: Any) -> Any:
     """Return whether an attribute may be made up for somebody: neither have they shown it, nor did it seem so, nor have they opted out."""
-    return _known(person, attribute, pairs, secret) < 0 and _known(person, _NOBODY, pairs, secret) < 0
+    return _known(person, attribute, pairs, secret) < 0 and _known(person, NOBODY, pairs, secret) < 0
 
 
 @inner_kernel

@@ -192,9 +192,7 @@ class _Thresholds:
     def at(self, number: int, time: int, findings: Findings) -> int:
         """Return how many people are asked for when a record comes."""
         self._newest = time if self._newest is None else max(self._newest, time)
-        floor = 0
-        if self._hours:
-            floor = self._hours.get(datetime.fromtimestamp(self._newest // _SECOND, UTC).astimezone(self._zone).hour, 0)
+        floor = max(self._floor(self._newest), self._floor(time)) if self._hours else 0
         if self.tuned is None:
             return max(int(self._search.z), floor)
         while self._next is None or self._next[0] <= number:
@@ -205,6 +203,9 @@ class _Thresholds:
         if not least <= self._now <= most:
             findings.breaks("z_anonymity", "z was beyond its bounds", f"record {number}", self._now, least if self._now < least else most)
         return max(int(self._now), floor)
+
+    def _floor(self, time: int) -> int:
+        return self._hours.get(datetime.fromtimestamp(time // _SECOND, UTC).astimezone(self._zone).hour, 0)
 
 
 def _hours(floors: dict[str, int]) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from sfumato.core.encoding import encode
 from sfumato.core.events import LATE, SUPPRESSED, EventDecisions, Events
 from sfumato.core.number_columns import numbers_of
 from sfumato.engine.broken_release import broken
+from sfumato.engine.stream.dead_letters import Unfit
 from sfumato.engine.stream.names import Names
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.engine.stream.rows import Rows
@@ -33,7 +35,25 @@ class EventWork(Work):
     def _start(self) -> Any:
         search: Any = self._plan.resolved.algorithm
         taxonomy = getattr(search, "taxonomy", None)
-        return search.start(None if taxonomy is None else self._plan.resolved.ladders[taxonomy])
+        started = search.start(None if taxonomy is None else self._plan.resolved.ladders[taxonomy])
+        listed = self._plan.opted_out_people
+        if listed is not None:
+            started.opt_out(self._people.numbers(listed))
+        return started
+
+    def _look_at_letters(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:
+        """Take it from records that are set aside, too, who wants nothing made up; what stands there and cannot be read is a yes."""
+        column, subject = self._plan.opted_out, self._plan.subject
+        if column is None or subject is None or unfit.fits.all():
+            return
+        letters = unfit.letters(np.arange(len(unfit.fits)))
+        unread = np.isin(np.arange(len(unfit.fits)), [letter.number for letter in letters if letter.column == column])
+        said = unread | (_wanted(columns[column]) & columns[column].is_valid().to_numpy(zero_copy_only=False))
+        wants = ~unfit.fits & said & columns[subject].is_valid().to_numpy(zero_copy_only=False)
+        if wants.any():
+            if self.search is None:
+                self.search = self.started()
+            self.search.opt_out(self._people.numbers(columns[subject].filter(pa.array(wants))))
 
     def _take(self, rows: Rows) -> None:
         if not len(rows):
@@ -62,19 +82,8 @@ class EventWork(Work):
             attributes = np.append(codes, ladder.missing)[pc.fill_null(coded.indices, len(codes)).to_numpy(zero_copy_only=False)]
         else:
             attributes = columns[0].cast(pa.string())
-        return Events(rows.numbers, rows.times, rows.people, attributes, self._opted_out(rows))
-
-    def _opted_out(self, rows: Rows) -> NDArray[np.bool_] | None:
-        """Return whose records nothing may be made up from; a value that is no clear no is a yes."""
-        found: NDArray[np.bool_] | None = None
-        column, known = self._plan.opted_out, self._plan.opted_out_people
-        if column is not None:
-            texts = pc.utf8_lower(rows.came(column).cast(pa.string()))
-            found = pc.fill_null(pc.invert(pc.is_in(texts, value_set=pa.array(_NO))), False).to_numpy(zero_copy_only=False)
-        if known is not None:
-            listed = np.isin(rows.people, self._people.numbers(known))
-            found = listed if found is None else found | listed
-        return found
+        opted_out = None if self._plan.opted_out is None else _wanted(rows.came(self._plan.opted_out))
+        return Events(rows.numbers, rows.times, rows.people, attributes, opted_out)
 
     def _names(self, rows: Rows) -> Names:
         """Return under which name each person is published, of those lately seen and these; the latest where it is another every time."""
@@ -130,3 +139,10 @@ def _with_others(own: pa.Array, decisions: EventDecisions, names: Names) -> pa.A
         return own
     others = [names.of(person) for person in decisions.shown[decisions.is_fake].tolist()]
     return pc.replace_with_mask(own, pa.array(decisions.is_fake), pa.array(others, own.type))
+
+
+def _wanted(flags: pa.Array) -> NDArray[np.bool_]:
+    """Return where nothing may be made up; what is no clear no is a yes, and so is nothing at all."""
+    texts = pc.utf8_lower(flags.cast(pa.string()))
+    found: NDArray[np.bool_] = pc.invert(pc.is_in(texts, value_set=pa.array(_NO))).to_numpy(zero_copy_only=False)
+    return found

@@ -188,15 +188,28 @@ def _of_values(values: list[Any], one: pa.Field | None) -> tuple[pa.Array, NDArr
 def _document(value: Any) -> str | None:
     """Return a list or mapping as text in JSON, as other columns of documents are read; None where it has none."""
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         return None
+    return text if _is_encoded(text) else None
+
+
+def _is_encoded(text: str) -> bool:
+    """Return whether a text can be written down at all."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text(value: Any) -> str | None:
     """Return a single value as text; None for what is no single value."""
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
+    if isinstance(value, str):
+        # half a pair of surrogates is no character
+        return value if value.isascii() or _is_encoded(value) else None
     if isinstance(value, Mapping | Sequence | set):
         return None
     try:

@@ -37,6 +37,7 @@ class StreamProgress:
         self.views: dict[str, ViewProgress] = {}
         self.state = "running"
         self.error: str | None = None
+        self.lost = 0
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
         self._last = time.monotonic()
 
@@ -71,7 +72,8 @@ class StreamProgress:
         """Return everything by name."""
         views = {name: {"accounts": dict(view.accounts), "measured": dict(view.measured)} for name, view in self.views.items()}
         told = {"state": self.state, "error": self.error, "process": os.getpid(), "records": self.records}
-        return {**told, "records_per_second": round(self.rate, 1), "views": views}
+        lost = {"lost_files": self.lost} if self.lost else {}
+        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost}
 
     def line(self) -> str:
         """Return one line for a terminal."""

@@ -48,6 +48,15 @@ class Stretches(Protocol):
         """Return bytes that were read before."""
         ...
 
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """What has gone before it was read to its end."""
+        ...
+
+    def close(self) -> None:
+        """Take nothing more."""
+        ...
+
 
 class Reading:
     """The source of a stream; what was read once can be read ``again`` beside the process that reads on."""
@@ -90,6 +99,11 @@ class Reading:
         """Whether nothing more will come: the pipe was closed."""
         return self._spool is not None and self._spool.closed
 
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Which files have gone before they were read to the end that was known."""
+        return self._stretches.lost
+
     def stretches(self, ended: bool) -> Iterator[Stretch]:
         """Yield what there is to read now."""
         return self._stretches.stretches(ended)
@@ -117,8 +131,7 @@ class Reading:
 
     def close(self) -> None:
         """Take nothing more."""
-        if self._spool is not None:
-            self._spool.stop()
+        self._stretches.close()
 
     def _files(self) -> Iterable[Path]:
         path = self._settings.path

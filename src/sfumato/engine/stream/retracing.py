@@ -10,6 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.chance import derived_chance, random_bytes
 
 _FEWEST_RECORDS = 1 << 17
@@ -47,6 +50,10 @@ class Retraced:
         """Let the search decide of further records; these must not be changed afterwards."""
         self._records += len(records)
         return self._step(lambda search: search.push(records))
+
+    def opt_out(self, people: NDArray[np.int64]) -> None:
+        """Let nothing be made up in the name of some people."""
+        self._step(lambda search: search.opt_out(people))
 
     def flush(self) -> Any:
         """Let the search end what waits in it."""

@@ -84,6 +84,8 @@ class Journal:
         self.folder = folder
         with file_errors(folder, "written"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # one that was there before may be open to others
+            folder.chmod(0o700)
             self._lock = _locked(folder)
         try:
             with file_errors(folder / "secret", "written"):
@@ -239,7 +241,7 @@ class Journal:
 
 
 def _locked(folder: Path) -> IO[bytes]:
-    lock = (folder / "lock").open("ab")
+    lock = os.fdopen(os.open(folder / "lock", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -184,6 +184,7 @@ class _Stream:
             self._show()
             if self._stop.is_set():
                 break
+        self.progress.lost = len(self._reading.lost)
         return found
 
     def _push(self, stretch: Stretch) -> None:

@@ -86,7 +86,12 @@ class Spool:
             if begin < int(place):
                 self._mark(begin).unlink(missing_ok=True)
 
-    def stop(self) -> None:
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Nothing goes that nobody has read."""
+        return ()
+
+    def close(self) -> None:
         """Take nothing more from the pipe."""
         with self._changed:
             self._stopped = True

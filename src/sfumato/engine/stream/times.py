@@ -15,7 +15,8 @@ from sfumato.policy.windows import Unit
 
 _UNITS: dict[Unit, int] = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _DAY = 86_400_000_000
-_FURTHEST = 1 << 61
+_FIRST, _LAST = -62_135_596_800_000_000 + _DAY, 253_402_300_800_000_000 - _DAY
+"""The years 1 to 9999, in every time zone. A time beyond them is a mistake: milliseconds that were read as seconds, mostly."""
 _OF_TIMES = ("timestamp", "date", "integer", "decimal")
 
 
@@ -32,7 +33,7 @@ def kind_of_times(values: pa.Array, declared: ValueType | None, resolved: Resolv
 
 
 def times_of(values: pa.Array, kind: ValueType, unit: Unit) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return when each record was, and which say it; what is no time, or lies beyond all, says none.
+    """Return when each record was, and which say it; what is no time of the years 1 to 9999 says none.
 
     >>> times_of(pa.array(["1970-01-01T00:00:01Z", None, "soon"]), "timestamp", "s")[0].tolist()
     [1000000, 0, 0]
@@ -42,9 +43,12 @@ def times_of(values: pa.Array, kind: ValueType, unit: Unit) -> tuple[NDArray[np.
     typed = canonical.parse(values, kind)
     if kind == "timestamp":
         places = pc.cast(typed, pa.int64())
-        return places.fill_null(0).to_numpy(zero_copy_only=False), places.is_valid().to_numpy(zero_copy_only=False)
-    numbers = canonical.positions(typed) * (_DAY if kind == "date" else _UNITS[unit])
-    known = np.isfinite(numbers) & (np.abs(numbers) < _FURTHEST)
+        found = places.fill_null(0).to_numpy(zero_copy_only=False)
+        known = places.is_valid().to_numpy(zero_copy_only=False) & (found >= _FIRST) & (found < _LAST)
+        return np.where(known, found, 0), known
+    with np.errstate(over="ignore"):
+        numbers = canonical.positions(typed) * (_DAY if kind == "date" else _UNITS[unit])
+    known = (numbers >= _FIRST) & (numbers < _LAST)
     if kind == "integer":
         # a float does not tell all microseconds apart
         exact = typed.fill_null(0).to_numpy(zero_copy_only=False)

@@ -92,16 +92,21 @@ class Work:
         columns = in_canonical_form(plan, fitted(taken, plan.plan.schema, plan.resolved.policy, unfit), unfit)
         times = self._times(columns, unfit)
         starts = self._starts(columns, unfit)
+        self._look_at_letters(columns, unfit)
         # a record that is set aside teaches nothing and moves no clock
         columns, numbers_left, times, starts = self._without(unfit, numbers, columns, times, starts)
         again = Unfit(len(numbers_left))
         made = mask_as_they_come(plan, columns, again)
+        self._look_at_letters(columns, again)
         self._dead += again.letters(numbers_left)
         subject = plan.subject
         people = numbers_left if subject is None else self._people.numbers(columns[subject])
         rows = Rows.of(numbers_left, times, people, starts, {name: columns[name] for name in plan.needed}, made).where(again.fits)
         self.state = replace(self.state, next_number=first + taken.rows + self._unreadable)
         return self._in_time(rows)
+
+    def _look_at_letters(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:
+        """Look at what can be read of records that are set aside: here nothing is."""
 
     def _without(
         self, unfit: Unfit, numbers: NDArray[np.int64], columns: Mapping[str, pa.Array], times: NDArray[np.int64], starts: NDArray[np.bool_]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,30 @@ from sfumato.core.followed_files import FollowedFiles, whole_lines
 from sfumato.errors import DataError
 
 SECRET = bytes(32)
+FOLLOWED: list[FollowedFiles] = []
+
+
+@pytest.fixture(autouse=True)
+def _all_closed() -> Iterator[None]:
+    yield
+    while FOLLOWED:
+        FOLLOWED.pop().close()
 
 
 def followed(folder: Path, pattern: str = "*.log", position: dict | None = None) -> FollowedFiles:
-    return FollowedFiles(lambda: folder.glob(pattern), whole_lines, SECRET, position)
+    FOLLOWED.append(FollowedFiles(lambda: folder.glob(pattern), whole_lines, SECRET, position))
+    return FOLLOWED[-1]
+
+
+def later(files: FollowedFiles, folder: Path, pattern: str = "*.log") -> FollowedFiles:
+    """Return files as another process follows them, from the position that these are at."""
+    files.close()
+    return followed(folder, pattern, files.position)
+
+
+def append(path: Path, content: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(content)
 
 
 def read(files: FollowedFiles, ended: bool = False) -> list[bytes]:
@@ -74,7 +96,7 @@ def test_another_file_with_the_number_of_a_removed_one_is_read_from_its_beginnin
     read(files)
     # the same file for the file system, with another content: what a removed file's number being given away looks like
     (tmp_path / "a.log").write_bytes(b"9\n8\n7\n")
-    assert read(files) == [b"9\n8\n7\n"]
+    assert read(later(files, tmp_path)) == [b"9\n8\n7\n"]
 
 
 def test_a_file_that_was_shortened_is_refused(tmp_path: Path) -> None:
@@ -94,7 +116,10 @@ def test_what_was_read_can_be_read_again_and_is_missed_where_it_is_gone(tmp_path
     assert files.again(stretch.place, 2, 4) == b"2\n"
     (tmp_path / "a.log").rename(tmp_path / "a.log.1")
     assert files.again(stretch.place, 2, 4) == b"2\n"
-    (tmp_path / "a.log.1").unlink()
+    files = later(files, tmp_path)
+    (tmp_path / "a.log.1").rename(tmp_path / "old")
+    assert files.again(stretch.place, 2, 4) == b"2\n"
+    (tmp_path / "old").unlink()
     with pytest.raises(DataError) as refused:
         files.again(stretch.place, 2, 4)
     assert refused.value.code == "stream-source-gone"
@@ -109,3 +134,73 @@ def test_long_records_are_read_whole_and_endless_ones_refused(tmp_path: Path, mo
     with pytest.raises(DataError) as refused:
         read(followed(tmp_path, "b.log"))
     assert refused.value.code == "stream-record-large"
+
+
+@pytest.mark.parametrize("name", ["b.log.old", "2024-01-01.log", "a.log.1"])
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_file_is_read_to_its_end_whatever_its_new_name(tmp_path: Path, name: str, is_running: bool) -> None:
+    (tmp_path / "a.log").write_bytes(b"1\n")
+    files = followed(tmp_path, "a.log")
+    read(files)
+    append(tmp_path / "a.log", b"2\n")
+    (tmp_path / "a.log").rename(tmp_path / name)
+    (tmp_path / "a.log").write_bytes(b"3\n")
+    files = files if is_running else later(files, tmp_path, "a.log")
+    assert (read(files), read(files), files.lost) == ([b"2\n", b"3\n"], [], ())
+
+
+def test_a_file_that_was_moved_away_or_removed_while_it_is_followed_is_read_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "a.log").write_bytes(b"1\n")
+    files = followed(tmp_path, "a.log")
+    read(files)
+    append(tmp_path / "a.log", b"2\n")
+    (tmp_path / "a.log").rename(tmp_path / "elsewhere" / "a.log")
+    assert read(files) == [b"2\n"]
+    append(tmp_path / "elsewhere" / "a.log", b"3\n")
+    (tmp_path / "elsewhere" / "a.log").unlink()
+    assert read(files) == [b"3\n"]
+
+
+def test_a_file_that_went_before_its_known_end_was_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"1\n2")
+    files = followed(tmp_path, "a.log")
+    read(files)
+    (tmp_path / "a.log").unlink()
+    files = later(files, tmp_path, "a.log")
+    assert (read(files), files.lost) == ([], (str(tmp_path / "a.log"),))
+
+
+def test_another_file_of_the_folder_is_not_taken_for_one_that_went(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"1\n")
+    files = followed(tmp_path, "a.log")
+    read(files)
+    # what a removed file's number being given to a release in the same folder looks like
+    (tmp_path / "a.log").rename(tmp_path / "release.csv")
+    (tmp_path / "release.csv").write_bytes(b"private\n")
+    assert read(later(files, tmp_path, "a.log")) == []
+
+
+@pytest.mark.parametrize("left", [b"", b"9\n"])
+@pytest.mark.parametrize("is_running", [True, False])
+def test_a_file_that_was_emptied_in_place_is_refused(tmp_path: Path, left: bytes, is_running: bool) -> None:
+    (tmp_path / "a.log").write_bytes(b"1\n2\n")
+    files = followed(tmp_path)
+    read(files)
+    (tmp_path / "a.log").write_bytes(left)
+    with pytest.raises(DataError) as refused:
+        read(files if is_running else later(files, tmp_path))
+    assert refused.value.code == "stream-source-shortened"
+
+
+def test_a_folder_of_many_files_is_looked_through_without_opening_what_has_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(300):
+        (tmp_path / f"{number:04}.log").write_bytes(b"%d\n" % number)
+    files = followed(tmp_path)
+    assert len(read(files)) == 300
+    asked = []
+    pread = os.pread
+    monkeypatch.setattr(os, "pread", lambda *given: asked.append(given) or pread(*given))
+    assert (read(files), asked) == ([], [])
+    append(tmp_path / "0007.log", b"more\n")
+    assert (read(files), len(files.position)) == ([b"more\n"], 300)

@@ -95,3 +95,9 @@ def test_folder_and_files_are_private(tmp_path: Path, opened: Callable[..., Jour
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "s").iterdir() if path.name != "lock"}
     assert set(modes.values()) == {0o600}
     assert (tmp_path / "s").stat().st_mode & 0o777 == 0o700
+
+
+def test_the_folder_and_all_in_it_is_its_owners_alone_also_where_it_was_there_before(tmp_path: Path, opened: Callable[..., Journal]) -> None:
+    (tmp_path / "s").mkdir(mode=0o755)
+    opened(tmp_path / "s").commit(done())
+    assert {path.name: path.stat().st_mode & 0o077 for path in [tmp_path / "s", *(tmp_path / "s").iterdir()] if path.stat().st_mode & 0o077} == {}
