@@ -409,3 +409,15 @@ def test_a_file_that_went_unread_and_a_policy_that_was_changed_are_told(folder: 
     written(folder, promises=[{"k_anonymity": {"k": 4}}])
     told = sfumato_command("stream", "status", str(path))
     assert "policy    changed since: all of this is of the policy before, and stream run refuses the new one\n" in told.stdout
+
+
+def test_records_that_do_not_fit_are_counted_by_reason_and_never_quoted(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    with (folder / "events.jsonl").open("a") as file:
+        file.write(line(100, age="canary") + line(101, canary="x") + line(102, canary="x") + "{canary\n")
+    path = written(folder)
+    ran = sfumato_command("stream", "run", str(path), "--once")
+    reasons = "set aside since it was started: 2 json-field-unnamed, 1 json-type, 1 json-line\n"
+
+    assert reasons in ran.stdout
+    assert reasons in sfumato_command("stream", "status", str(path)).stdout
+    assert "canary" not in ran.stdout + ran.stderr

@@ -65,7 +65,7 @@ def status(policy: Path, format: str) -> None:
     lines = [f"state     {told['state']}{why}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
     lines += ["policy    changed since: all of this is of the policy before, and stream run refuses the new one"] if "policy" in told else []
     lines += _of_lost(told.get("lost_files", 0))
-    lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"])]
+    lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"], view.get("set_aside", {}))]
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
 
 
@@ -100,7 +100,7 @@ def check(policy: Path, format: str) -> None:
         return
     lines = [f"records   {found.records:,}"]
     for name, view in found.views.items():
-        lines += _of_view(name, found.accounts[name], {})
+        lines += _of_view(name, found.accounts[name], {}, {})
         lines += [f"{'':<9} {what}: {number:.4g}" for what, number in view.measured.items()]
         lines += [f"{'':<9} not checked: {what}" for what in view.not_checked]
     broken = found.sentences()
@@ -150,7 +150,7 @@ def _stopped_by_signals(stop: threading.Event) -> None:
 def _summary(progress: StreamProgress) -> list[str]:
     lines = [f"records   {progress.records:,}", *_of_lost(progress.lost)]
     for name, view in progress.views.items():
-        lines += _of_view(name, view.accounts, view.measured)
+        lines += _of_view(name, view.accounts, view.measured, view.set_aside)
     return lines
 
 
@@ -159,9 +159,11 @@ def _of_lost(files: int) -> list[str]:
     return [f"lost      {files:,} {'file' if files == 1 else 'files'} of the source went before the end was read"] if files else []
 
 
-def _of_view(name: str, accounts: Any, measured: Any) -> list[str]:
+def _of_view(name: str, accounts: Any, measured: Any, set_aside: Any) -> list[str]:
     became = ", ".join(f"{number:,} {_WORDS[key]}" for key, number in accounts.items() if number or key == "released")
     lines = [f"{(name or 'release'):<9} {became}"]
+    reasons = ", ".join(f"{number:,} {reason}" for reason, number in set_aside.items())
+    lines += [f"{'':<9} set aside since it was started: {reasons}"] if reasons else []
     told = [
         f"{key} {measured[key]:.4g}" for key in ("z", "p_kanon", "loss", "delay.mean", "delay.longest", "residual_information") if key in measured
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,14 +53,11 @@ class Unfit:
         ]
 
 
-def counted(letters: Iterable[DeadLetter]) -> dict[str, int]:
-    """Return how many records were set aside for each reason.
+def counted(letters: Sequence[DeadLetter]) -> dict[str, int]:
+    """Return how many records were set aside for each reason; what a column is called that the policy does not know may be data itself.
 
-    >>> counted([DeadLetter(3, "value-type", "age"), DeadLetter(5, "value-type", "age")])
-    {'value-type age': 2}
+    >>> counted([DeadLetter(3, "value-type", "age"), DeadLetter(5, "value-type", "age"), DeadLetter(6, "columns-differ", "Ada")])
+    {'value-type age': 2, 'columns-differ': 1}
     """
-    found: dict[str, int] = {}
-    for letter in letters:
-        reason = f"{letter.code} {letter.column}" if letter.column else letter.code
-        found[reason] = found.get(reason, 0) + 1
-    return found
+    known = (letter.column if letter.code != "columns-differ" else None for letter in letters)
+    return dict(Counter(f"{letter.code} {column}" if column else letter.code for letter, column in zip(letters, known, strict=True)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from sfumato.core.decoded import Decoded
-from sfumato.engine.stream.dead_letters import DeadLetter
+from sfumato.engine.stream.dead_letters import DeadLetter, counted
 from sfumato.engine.stream.growing import GrowingFile
 from sfumato.engine.stream.run_journal import Journal
 
@@ -21,6 +22,12 @@ class Letters:
 
     def __init__(self, folder: Path, journal: Journal) -> None:
         self._file = GrowingFile(folder / NAME, journal.length(NAME), private=True)
+        self._unread: Counter[str] = Counter()
+        self._unfit: dict[str, Counter[str]] = {}
+
+    def reasons(self, view: str) -> dict[str, int]:
+        """Return how many records were set aside for each reason since the file was opened, the most frequent reason first."""
+        return dict((self._unread + self._unfit.get(view, Counter())).most_common())
 
     def poison(self, decoded: Decoded, content: bytes, first: int) -> None:
         """Write down records of a stretch that could not be read."""
@@ -32,6 +39,7 @@ class Letters:
             }
             for each in decoded.poison
         ]
+        self._unread.update(each.code for each in decoded.poison)
         self._write(lines)
 
     def unfit(self, view: str, dead: Sequence[DeadLetter], decoded: Decoded | None, first: int) -> None:
@@ -43,6 +51,7 @@ class Letters:
                 place = int(np.searchsorted(decoded.places, letter.number - first))
                 content = decoded.rows.slice(place, 1).to_pylist()[0]
             lines.append({"record": letter.number, "view": view, "code": letter.code, "column": letter.column, "content": content})
+        self._unfit.setdefault(view, Counter()).update(counted(dead))
         self._write(lines)
 
     def sync(self) -> dict[str, int]:

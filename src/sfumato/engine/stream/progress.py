@@ -23,10 +23,15 @@ _IN_LINE = {"delay.mean": "delay", "loss": "loss", "z": "z", "p_kanon": "p_kanon
 
 @dataclass(frozen=True)
 class ViewProgress:
-    """What became of the records of one view, and what is measured of it now."""
+    """What became of the records of one view, what is measured of it now, and why records were set aside since the stream was started."""
 
     accounts: Mapping[str, int] = field(default_factory=dict)
     measured: Mapping[str, float] = field(default_factory=dict)
+    set_aside: Mapping[str, int] = field(default_factory=dict)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """Return everything by name."""
+        return {"accounts": dict(self.accounts), "measured": dict(self.measured), "set_aside": dict(self.set_aside)}
 
 
 class StreamProgress:
@@ -70,7 +75,7 @@ class StreamProgress:
 
     def as_mapping(self) -> dict[str, Any]:
         """Return everything by name."""
-        views = {name: {"accounts": dict(view.accounts), "measured": dict(view.measured)} for name, view in self.views.items()}
+        views = {name: view.as_mapping() for name, view in self.views.items()}
         told = {"state": self.state, "error": self.error, "process": os.getpid(), "records": self.records}
         lost = {"lost_files": self.lost} if self.lost else {}
         return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost}

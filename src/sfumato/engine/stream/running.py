@@ -272,8 +272,11 @@ class _Stream:
     def _tell(self, measured: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Write down how the stream is doing, with what has come of it where something has."""
         if measured is not None:
-            accounts = {name: view.session.accounts.as_mapping() for name, view in self._views.items()}
-            self.progress.add(self._number, {name: ViewProgress(accounts[name], _numbers(measured[name])) for name in self._views})
+            told = {
+                name: ViewProgress(view.session.accounts.as_mapping(), _numbers(measured[name]), self._letters.reasons(name))
+                for name, view in self._views.items()
+            }
+            self.progress.add(self._number, told)
         self.progress.write(self._journal.folder / "status.json")
         self._told_at = time.monotonic()
 
