@@ -92,6 +92,8 @@ class _Axis:
 
     values: Sequence[float]
     is_time: bool
+    begin: float = 0.0
+    """Where nothing had come yet."""
 
     @classmethod
     def of(cls, points: Sequence[Point]) -> _Axis:
@@ -101,7 +103,9 @@ class _Axis:
             # before the first record that says a time there was none
             for place in range(len(times)):
                 times[place] = times[place] if math.isfinite(times[place]) else times[place - 1] if place else known[0]
-            return cls(times, True)
+            began = _number(points[-1].get("began"))
+            # a stream whose first record is not told has begun when it was first looked at
+            return cls(times, True, min(times[0], began) if began >= 0 else times[0])
         return cls([float(point["records"]) for point in points], False)
 
     @property
@@ -111,7 +115,7 @@ class _Axis:
     @property
     def step(self) -> float:
         """How long a bar of the volume is: round, and so long that there are not too many."""
-        least = (self.values[-1] - (self.values[0] if self.is_time else 0.0)) / _MOST_BINS
+        least = (self.values[-1] - self.begin) / _MOST_BINS
         if self.is_time:
             return next((step for step in _STEPS if step >= least), 30 * _DAY)
         return max(1.0, _round(least))
@@ -165,12 +169,12 @@ def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:
     names = {level_name(level): f"by_level.{level}" for level in levels} or {"released": "accounts.released", "aggregated": "accounts.aggregated"}
     names |= {name: f"accounts.{name}" for name in ("suppressed", "late", "dead")}
     step = axis.step
-    first = math.ceil(axis.values[0] / step) - 1 if axis.is_time else 0
+    first = math.floor(axis.begin / step)
     edges = [step * place for place in range(first, math.ceil(axis.values[-1] / step) + 1)]
     series = {}
     for name, key in names.items():
         totals = [_number(point.get(key, 0)) for point in points]
-        reached = [_reached(edge, axis.values, totals, edges[0]) for edge in edges]
+        reached = [_reached(edge, axis.values, totals, axis.begin) for edge in edges]
         steps = [after - before for before, after in pairwise(reached)]
         if any(steps):
             series[name] = [value for each in steps for value in (each, each)]
@@ -183,6 +187,8 @@ def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:
 def _reached(edge: float, axis: Sequence[float], totals: Sequence[float], begin: float) -> float:
     """Return how many there were at a place of the axis, as if they had come evenly between two points."""
     after = bisect_right(axis, edge)
+    if edge < begin:
+        return 0.0
     if after == len(axis):
         return totals[-1]
     low, before = (axis[after - 1], totals[after - 1]) if after else (begin, 0.0)
@@ -221,7 +227,7 @@ def _number(value: Any) -> float:
 
 
 def _shown(key: str, value: Any) -> object:
-    if key == "time" and isinstance(value, int | float) and 0 <= value < _FURTHEST:
+    if key in ("began", "time") and isinstance(value, int | float) and 0 <= value < _FURTHEST:
         return f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M:%S}"
     if isinstance(value, float):
         return f"{value:.4g}" if math.isfinite(value) else ""

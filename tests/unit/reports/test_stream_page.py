@@ -19,7 +19,8 @@ def points(number: int, time: bool = True, **further: Any) -> list[dict[str, Any
     for place in range(1, number + 1):
         told = {"records": 1000 * place, "rows": 900 * place, "accounts.released": 900 * place, "accounts.suppressed": 100 * place}
         told |= {"by_level.0": 600 * place, "by_level.1": 300 * place, "z": 5 + place, "p_kanon": 0.5, "entropy_before": 8.0, "entropy_after": 6.0}
-        found.append(told | ({"time": BEGIN + HOUR * place} if time else {}) | {name: value(place) for name, value in further.items()})
+        told |= {"began": BEGIN, "time": BEGIN + HOUR * place} if time else {}
+        found.append(told | {name: value(place) for name, value in further.items()})
     return found
 
 
@@ -49,6 +50,13 @@ def test_bars_add_up_to_what_became_of_all_records(time: bool) -> None:
         "1 level up": 9_000,
         "suppressed": 3_000,
     }
+
+
+def test_what_came_before_the_first_look_is_spread_over_the_time_that_it_took() -> None:
+    late = [point | {"began": BEGIN} for point in points(30)[9:]]
+    bars = charts_of(late)[0].series["as it came"]
+    # half an hour has 300 of the 600 that come in an hour, before the first look as after it
+    assert set(map(round, bars)) == {300}
 
 
 def test_delay_and_loss_are_those_between_two_points() -> None:

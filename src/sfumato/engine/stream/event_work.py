@@ -60,8 +60,7 @@ class EventWork(Work):
             return
         if self.search is None:
             self.search = self.started()
-        clock = self.state.clock
-        self.state = replace(self.state, clock=replace(clock, latest=max(clock.latest, int(rows.times.max()))))
+        self.state = replace(self.state, clock=self.state.clock.later(rows.times))
         decisions: EventDecisions = self.search.push(self._events(rows))
         self._late.append(rows.numbers[decisions.levels == LATE])
         self._suppressed.append(rows.numbers[decisions.levels == SUPPRESSED])

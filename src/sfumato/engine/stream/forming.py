@@ -22,15 +22,20 @@ _LONG_AGO = -(1 << 62)
 
 @dataclass(frozen=True)
 class Clock:
-    """How far a stream has come: the latest time seen, and before which time all windows are over."""
+    """How far a stream has come: the latest time seen, before which time all windows are over, and the time of the first record."""
 
     latest: int = _LONG_AGO
     over: int = _LONG_AGO
+    began: int | None = None
 
     @property
     def time(self) -> int | None:
         """The latest time seen; None where there was none."""
         return self.latest if self.latest > _LONG_AGO else None
+
+    def later(self, times: NDArray[np.int64]) -> Clock:
+        """Return the clock after further records, of which there is at least one."""
+        return replace(self, latest=max(self.latest, int(times.max())), began=int(times[0]) if self.began is None else self.began)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +60,7 @@ def arrive(window: Window, clock: Clock, times: NDArray[np.int64], late_join: bo
     over = np.maximum(_whole(before - window.allowed_lateness, length), clock.over)
     late = times < over[:-1]
     joined = np.where(late, over[:-1], times) if late_join else times
-    return Arrived(late, joined, replace(clock, latest=int(before[-1]), over=int(over[-1])), over[1:])
+    return Arrived(late, joined, replace(clock.later(times), over=int(over[-1])), over[1:])
 
 
 def windows_of(window: Window, rows: Rows, times: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -16,8 +16,8 @@ from sfumato.engine.stream.run_journal import Point
 from sfumato.engine.stream.session import Session
 
 _EVERY = 600 * 1_000_000
-# so many times as long as it takes to measure passes until the next time
-_SHARE = 20.0
+# so many times as long as it takes to measure this process works on other things until the next time
+_SHARE = 4.0
 
 
 @dataclass
@@ -27,6 +27,7 @@ class History:
     points: list[Point] = field(default_factory=list)
     # how many records had come when, by the views that look at times
     _came: list[tuple[int, int]] = field(default_factory=list)
+    _began: int | None = None
     _time: dict[str, int] = field(default_factory=dict)
     _again: dict[str, float] = field(default_factory=dict)
 
@@ -36,15 +37,16 @@ class History:
         A view that looks at no time takes that of the others, which are to be looked at before it.
         """
         now = session.time
+        self._began = session.began if self._began is None else self._began
         if now is not None:
             self._came.append((session.next_number, now))
         else:
             now = max((time for number, time in self._came if number <= session.next_number), default=None)
-        if now is None or now - self._time.get(view, now - _EVERY) < _EVERY or time.monotonic() < self._again.get(view, 0.0):
+        if now is None or now - self._time.get(view, now - _EVERY) < _EVERY or time.process_time() < self._again.get(view, 0.0):
             return
-        began = time.monotonic()
-        self.points.append(Point(view, session.next_number, told_of(session, now)))
-        self._time[view], self._again[view] = now, time.monotonic() + _SHARE * (time.monotonic() - began)
+        began = time.process_time()
+        self.points.append(Point(view, session.next_number, told_of(session, now, self._began)))
+        self._time[view], self._again[view] = now, time.process_time() + _SHARE * (time.process_time() - began)
 
     def taken(self) -> list[Point]:
         """Return what has been gathered, and begin anew."""
@@ -52,14 +54,15 @@ class History:
         return found
 
 
-def told_of(session: Session, stream_time: int | None = None) -> dict[str, Any]:
-    """Return what is kept of a session's measures, with the time of the stream in seconds since 1970, where there is one."""
-    told, now = _flat(session.measured()), session.time if session.time is not None else stream_time
+def told_of(session: Session, stream_time: int | None = None, stream_began: int | None = None) -> dict[str, Any]:
+    """Return what is kept of a session's measures, with the time of the stream and of its first record, where there is one: seconds since 1970."""
+    told = _flat(session.measured())
+    now, began = (own if own is not None else others for own, others in ((session.time, stream_time), (session.began, stream_began)))
     z, silent = told.get("z"), told.get("silent")
     if z and silent and silent < z:
         # of so few people nobody is told, also not that they are there
         told["silent"] = None
-    return told if now is None else told | {"time": now / 1e6}
+    return told | {name: time / 1e6 for name, time in (("began", began), ("time", now)) if time is not None}
 
 
 def _flat(measured: Mapping[str, Any]) -> dict[str, Any]:

@@ -266,8 +266,10 @@ class _Stream:
         self._show(always=True)
 
     def _measured(self) -> dict[str, dict[str, Any]]:
-        now = max((view.session.time for view in self._views.values() if view.session.time is not None), default=None)
-        return {name: told_of(view.session, now) for name, view in self._views.items()}
+        sessions = [view.session for view in self._views.values()]
+        now = max((each.time for each in sessions if each.time is not None), default=None)
+        began = min((each.began for each in sessions if each.began is not None), default=None)
+        return {name: told_of(view.session, now, began) for name, view in self._views.items()}
 
     def _tell(self, measured: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Write down how the stream is doing, with what has come of it where something has."""

@@ -78,6 +78,11 @@ class Session:
         return self._state.clock.time
 
     @property
+    def began(self) -> int | None:
+        """The time of the first record, as ``time`` tells it."""
+        return self._state.clock.began
+
+    @property
     def resolved(self) -> Resolved:
         """The policy of the view."""
         return self._resolved
@@ -134,7 +139,7 @@ class Session:
             "loose": self._plan is not None and self._plan.loose,
             "next_number": state.next_number,
             "accounts": state.accounts.as_mapping(),
-            "clock": [state.clock.latest, state.clock.over],
+            "clock": [state.clock.latest, state.clock.over, state.clock.began],
             "scales": {name: session_state.scale_as_json(scale) for name, scale in state.learnt.scales.items()},
             "kinds": dict(state.learnt.kinds),
             "looked": state.learnt.looked,
