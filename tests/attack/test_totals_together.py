@@ -38,6 +38,7 @@ def read_by_one(one: Any, other: Any, data: pa.Table = WARDS, column: dict[str, 
     columns |= {name: {"role": "identifier"} for name in data.column_names if name == policy.get("subject")}
     views = {name: {"columns": {"pay": {**column, **pay}}} for name, pay in (("one", one), ("other", other))}
     given = {
+        "accept": "inference",
         "columns": columns,
         "promises": K,
         "views": views,
@@ -197,7 +198,7 @@ def test_the_total_of_what_is_made_of_another_column_is_one_of_that_column(sql: 
         "bonus": {"role": "other", "mask": made},
     }
     with pytest.raises(PromiseError) as caught:
-        sfumato.run({"columns": columns}, ONE_MAN.append_column("bonus", [list(range(10))]))
+        sfumato.run({"accept": "inference", "columns": columns}, ONE_MAN.append_column("bonus", [list(range(10))]))
     assert caught.value.code == "aggregate-difference"
     assert caught.value.message.startswith("pay and bonus tell totals of groups ")
 
@@ -209,7 +210,7 @@ def test_a_column_made_of_another_one_takes_it_from_its_total() -> None:
         "bonus": {"role": "other", "mask": shown},
     }
     with pytest.raises(PromiseError, match="pay tells a total of which the release shows all values but those of 1 person, fewer than 3"):
-        sfumato.run({"columns": columns}, ONE_MAN.append_column("bonus", [list(range(10))]))
+        sfumato.run({"accept": "inference", "columns": columns}, ONE_MAN.append_column("bonus", [list(range(10))]))
 
 
 def test_totals_of_columns_that_have_nothing_to_do_with_each_other_stand_in_one_view() -> None:
@@ -217,7 +218,7 @@ def test_totals_of_columns_that_have_nothing_to_do_with_each_other_stand_in_one_
         "pay": {"role": "other", **total("ward", k=3)},
         "bonus": {"role": "other", **total("sex", k=3)},
     }
-    assert sfumato.run({"columns": columns}, ONE_MAN.append_column("bonus", [list(range(10))])).table.num_rows == 10
+    assert sfumato.run({"accept": "inference", "columns": columns}, ONE_MAN.append_column("bonus", [list(range(10))])).table.num_rows == 10
 
 
 def test_nested_groups_of_enough_people_may_be_read_together() -> None:
@@ -236,7 +237,7 @@ def test_intervals_that_end_where_the_policy_says_show_nobody(readers: dict[str,
     }
     other = {"ward": {"role": "other"}, "pay": {**PAY, **total("ward", k=3)}}
     views = {"one": {"columns": {}, "algorithm": "datafly", "promises": K}, "other": {"columns": other, "promises": []}}
-    releases = sfumato.run({"columns": columns, "views": views, "readers": readers}, NINE)
+    releases = sfumato.run({"accept": "inference", "columns": columns, "views": views, "readers": readers}, NINE)
 
     assert set(releases["one"].table["pay"].to_pylist()) == {"[0, 999]"}
     assert [note for release in releases.values() for note in release.record.notes if "tells a total" in note] == []
@@ -274,7 +275,7 @@ def test_values_in_any_order_are_known_in_any_unit(steps: list[str]) -> None:
 def read_by_all(*pays: Any, data: pa.Table = ANN) -> Any:
     columns = {name: {"role": "other"} for name in data.column_names} | {"region": {"role": "quasi_identifier"}}
     views = {f"v{number}": {"columns": {"pay": {**PAY, **pay}}} for number, pay in enumerate(pays)}
-    return sfumato.run({"columns": columns, "promises": K, "views": views, "readers": {"reader": list(views)}}, data)
+    return sfumato.run({"accept": "inference", "columns": columns, "promises": K, "views": views, "readers": {"reader": list(views)}}, data)
 
 
 def test_two_totals_beside_all_values_in_any_order_tell_whose_they_are() -> None:
@@ -317,7 +318,7 @@ def test_an_extreme_of_two_groups_in_one_view_is_that_of_somebody_in_both() -> N
         "again": {"role": "other", "mask": copied},
     }
     with pytest.raises(PromiseError) as caught:
-        sfumato.run({"columns": columns}, ANN.append_column("again", [[0.0] * 17]))
+        sfumato.run({"accept": "inference", "columns": columns}, ANN.append_column("again", [[0.0] * 17]))
     assert caught.value.message == f"pay and again {ONE_VALUE}; nothing has been published"
 
 
@@ -329,7 +330,12 @@ def test_extremes_of_weeks_and_of_seven_days_are_held_against_each_other() -> No
         length: {"columns": {"cost": {"role": "other", "mask": {"aggregate": {"function": "max", "by": ["day"], "every": {"day": length}, "k": 3}}}}}
         for length in ("1w", "7d")
     }
-    given = {"columns": {"day": {"role": "other"}, "cost": {"role": "other"}}, "views": views, "readers": {"reader": list(views)}}
+    given = {
+        "accept": "inference",
+        "columns": {"day": {"role": "other"}, "cost": {"role": "other"}},
+        "views": views,
+        "readers": {"reader": list(views)},
+    }
     with pytest.raises(PromiseError, match="show one value of groups that have 2 people in common, fewer than 3"):
         sfumato.run({**given, "unnamed": "remove"}, data)
 
@@ -459,7 +465,7 @@ def test_brackets_of_several_views_are_known_by_what_they_have_in_common() -> No
         return {"columns": {"pay": {**PAY, **shown}}}
 
     views = {"one": sized(96_090), "two": sized(96_000), "other": {"columns": {"pay": {**PAY, **total()}}}}
-    policy: dict[str, Any] = {"columns": {"region": {"role": "quasi_identifier"}, "pay": PAY}, "promises": K, "views": views}
+    policy: dict[str, Any] = {"accept": "inference", "columns": {"region": {"role": "quasi_identifier"}, "pay": PAY}, "promises": K, "views": views}
     for seen in (["one", "other"], ["two", "other"]):
         assert len(sfumato.run({**policy, "readers": {"reader": seen}}, CHIEF)) == 3
     with pytest.raises(PromiseError, match="the view one and the view two show so much that less than a tenth is open of 1 person"):
@@ -486,7 +492,7 @@ def test_another_column_of_the_same_view_may_hold_the_brackets() -> None:
         "pay": {**PAY, **total(k=3)},
     }
     with pytest.raises(PromiseError, match="pay tells a total of which the release shows so much that less than a tenth is open"):
-        sfumato.run({"columns": columns}, CHIEF.append_column("band", CHIEF["region"]))
+        sfumato.run({"accept": "inference", "columns": columns}, CHIEF.append_column("band", CHIEF["region"]))
 
 
 def test_what_chance_leaves_of_values_is_not_held_against_a_total_and_the_records_say_so() -> None:
@@ -630,7 +636,7 @@ def test_a_sum_of_two_columns_beside_that_of_each_is_held_to_the_people_they_dif
         "both": {**PAY, "mask": both, "on_invalid": "remove"},
     }
     with pytest.raises(PromiseError, match="pay and both tell totals of groups that differ by 1 person, fewer than 3"):
-        sfumato.run({"columns": columns}, data)
+        sfumato.run({"accept": "inference", "columns": columns}, data)
     same = {**columns, "pay": {**PAY, "mask": {"aggregate": others}, "on_invalid": "remove"}}
     assert sfumato.run({"columns": same}, data).record.rows.out == 15
 
@@ -683,10 +689,10 @@ def test_conditions_on_what_is_added_up_are_brackets_of_it() -> None:
     with pytest.raises(
         PromiseError, match="pay tells a total of which the release shows so much that less than a tenth is open of 1 person"
     ) as caught:
-        sfumato.run({"columns": pay | flagged(100, 102)}, data.drop_columns(["flag125"]))
+        sfumato.run({"accept": "inference", "columns": pay | flagged(100, 102)}, data.drop_columns(["flag125"]))
     assert caught.value.code == "aggregate-difference"
     wide = data.set_column(0, "pay", pa.array([100, 103, 107, 112, 120, 126, 131, 138, 144, 150]))
-    assert sfumato.run({"columns": pay | flagged(125)}, wide.drop_columns(["flag100", "flag102"])).table.num_rows == 10
+    assert sfumato.run({"accept": "inference", "columns": pay | flagged(125)}, wide.drop_columns(["flag100", "flag102"])).table.num_rows == 10
 
 
 ALL_BUT_THE_FIRST = {"when": {"not": {"column": "pay", "equals": 1500}}, "otherwise": "empty"}
@@ -723,7 +729,7 @@ def test_conditions_of_two_views_are_brackets_of_what_a_third_adds_up() -> None:
     hidden = {"mask": {"constant": {"value": "hi"}}, "otherwise": "constant"}
     views = {f"from{limit}": {"columns": {"pay": {**PAY, **hidden, "when": {"column": "pay", "at_least": limit}}}} for limit in (100, 102)}
     views["all"] = {"columns": {"pay": {**PAY, **total(k=3)}}}
-    policy = {"columns": {"pay": PAY}, "views": views}
+    policy = {"accept": "inference", "columns": {"pay": PAY}, "views": views}
     assert len(sfumato.run({**policy, "readers": {"reader": ["from100", "all"], "other": ["from102", "all"]}}, data)) == 3
     with pytest.raises(PromiseError, match="the view from100 and the view from102 show so much that less than a tenth is open of 1 person"):
         sfumato.run({**policy, "readers": {"reader": [*views]}}, data)
@@ -770,4 +776,4 @@ def test_cases_by_a_text_beside_totals_are_weighed_without_it() -> None:
     masks = {"p": [{"expression": {"sql": "pay", "columns": ["pay"]}}, sums["ward"]], "q": [hidden, sums["town"]], "r": hidden}
     columns = {name: {"role": "other"} for name in ("ward", "town")} | {"pay": {"role": "identifier"}}
     columns |= {name: {"role": "other", "mask": mask, "on_invalid": "remove"} for name, mask in masks.items()}
-    assert sfumato.run({"columns": columns}, data).table.num_rows == 12
+    assert sfumato.run({"accept": "inference", "columns": columns}, data).table.num_rows == 12

@@ -39,6 +39,7 @@ def table() -> pa.Table:
 
 def read_by_one(views: dict[str, Any], data: pa.Table | None = None, **policy: Any) -> Any:
     given = {
+        "accept": "inference",
         "columns": {"badge": REMOVED, "zip": ZIP, "age": REMOVED, "diag": {"role": "sensitive"}, "case": KEPT},
         "promises": [{"k_anonymity": {"k": 10}}],
         "keys": KEYS,
@@ -281,6 +282,7 @@ BADGED = pa.table(
 
 def beside_badges(**columns: Any) -> dict[str, Any]:
     return {
+        "accept": "inference",
         "columns": {"badge": KEPT, "age": QUASI, "dis": {"role": "sensitive"}},
         "promises": [{"k_anonymity": {"k": 4}}, {"l_diversity": {"column": "dis", "l": 2}}],
         "views": {"a": {}, "b": {"columns": columns, "promises": []}},
@@ -305,6 +307,7 @@ def test_ages_and_diseases_that_move_together_tell_the_disease_of_whoever_has_an
 def test_a_column_of_the_same_view_made_of_one_that_moves_finds_its_row_again() -> None:
     copy = {**KEPT, "mask": {"expression": {"sql": "badge", "columns": ["badge"]}}}
     policy = {
+        "accept": "inference",
         "columns": {"badge": KEPT, "copy": KEPT, "age": REMOVED, "dis": QUASI},
         "promises": [{"k_anonymity": {"k": 4}}],
         "views": {

@@ -24,7 +24,7 @@ def published(values: list[int], wards: list[str], mask: dict[str, Any], sizes: 
     table = pa.table({"who": [f"p{number}" for number in range(len(values))], "ward": wards, "pay": values})
     views = {"told": {"columns": {"pay": {**OTHER, "mask": mask, "on_invalid": "remove"}}}}
     views |= {f"by_{size}": {"columns": {"pay": {**OTHER, "mask": {"generalise": {"size": size}}}}} for size in sizes}
-    policy = {"columns": {"who": OTHER, "ward": OTHER, "pay": OTHER}, "views": views, "readers": {"reader": list(views)}}
+    policy = {"accept": "inference", "columns": {"who": OTHER, "ward": OTHER, "pay": OTHER}, "views": views, "readers": {"reader": list(views)}}
     try:
         releases = sfumato.run(policy, table)
     except PromiseError:

@@ -91,11 +91,21 @@ class Condition(Settings):
         """The columns it looks at."""
         return tuple(dict.fromkeys(self._columns()))
 
+    @property
+    def weighs(self) -> frozenset[str]:
+        """The columns of which it asks more than whether there is a value."""
+        own = [self.column] if self.column is not None and any(getattr(self, name) is not None for name in _TESTS if name != "missing") else []
+        return frozenset(own).union(*(inner.weighs for inner in self._inner))
+
     def _columns(self) -> Iterator[str]:
         if self.column is not None:
             yield self.column
-        for inner in [*(self.and_ or []), *(self.or_ or []), *([self.not_] if self.not_ else [])]:
+        for inner in self._inner:
             yield from inner.reads
+
+    @property
+    def _inner(self) -> list[Condition]:
+        return [*(self.and_ or []), *(self.or_ or []), *([self.not_] if self.not_ else [])]
 
     def words(self) -> str:
         """Return it as a sentence says it.
@@ -143,7 +153,7 @@ class Condition(Settings):
         if self.missing is not None:
             yield values.is_null().to_numpy(zero_copy_only=False) == self.missing
         if self.matches is not None:
-            yield _truths(pc.match_substring_regex(canonical.as_text(values), self.matches))
+            yield _truths(pc.match_substring_regex(_as_written(values), self.matches))
         wanted = [self.equals] if self.equals is not None else self.one_of
         if wanted is not None:
             yield ~_all([~_equal(values, value) for value in wanted])
@@ -199,13 +209,46 @@ def _equal(values: pa.Array, wanted: Value) -> NDArray[np.bool_]:
     if isinstance(wanted, bool):
         return _truths(pc.equal(pc.utf8_lower(canonical.as_text(values)), str(wanted).lower()))
     if isinstance(wanted, str):
-        return _truths(pc.equal(canonical.as_text(values), wanted))
+        return _truths(pc.equal(_as_written(values), wanted)) | _same_otherwise(values, wanted)
     bound = _bound(wanted)
     near = _truths(pc.equal(_in_type(values, bound.type), bound))
-    if isinstance(wanted, float) or abs(wanted) < _TOLD_APART:
+    if isinstance(wanted, float) or abs(wanted) < _TOLD_APART or pa.types.is_floating(values.type):
         return near
     # beyond this a float does not tell whole numbers apart
-    return _truths(pc.equal(canonical.as_text(values), str(wanted)))
+    return _truths(pc.equal(pc.replace_substring_regex(canonical.as_text(values), r"\.0+$", ""), str(wanted)))
+
+
+def has_other_writings(wanted: str) -> bool:
+    """Return whether a value may be the same and be written otherwise: a day, an instant or an address.
+
+    >>> [has_other_writings(text) for text in ("2020-01-31", "2020-01-31T12:30:00Z", "10.0.0.1", "Ward A")]
+    [True, True, True, False]
+    """
+    return bool(pa.types.is_temporal(_bound(wanted).type) or canonical.parse(pa.array([wanted]), "ip")[0].is_valid)
+
+
+def _same_otherwise(values: pa.Array, wanted: str) -> NDArray[np.bool_]:
+    """Return where a value is the same moment or address in another writing: a mask must not miss it because of how it is written."""
+    if not has_other_writings(wanted):
+        return np.zeros(len(values), bool)
+    bound = _bound(wanted)
+    if pa.types.is_temporal(bound.type):
+        return _truths(pc.equal(_in_type(values, bound.type), bound))
+    texts = canonical.as_text(values).dictionary_encode()
+    same = pc.equal(canonical.parse(texts.dictionary, "ip"), canonical.parse(pa.array([wanted]), "ip")[0])
+    return _truths(same.take(texts.indices))
+
+
+def _as_written(values: pa.Array) -> pa.Array:
+    """Return the text that conditions look at: instants and times of day as policies write them, whatever their unit is."""
+    if pa.types.is_timestamp(values.type):
+        return canonical.render(canonical.parse(values, "timestamp"))
+    text = canonical.as_text(values)
+    return pc.replace_substring_regex(text, r"\.?0+$", "") if _has_fraction(values.type) else text
+
+
+def _has_fraction(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_time(kind) and kind.unit != "s")
 
 
 def _bound(value: Bound) -> Any:

@@ -313,6 +313,11 @@ class Told:
         return replace(self, groups=groups, known=known, added=added, one_of=None if self.one_of is None else one_of)
 
 
+Way = Literal["adding", "choosing", "ordering", "moving", "in part", "asking"]
+"""How something is told of a column: by what its values add up to, by one of them, by the mean of neighbours, in another order; or of each row, by a
+part of its value, or by whether a condition on it holds."""
+
+
 @runtime_checkable
 class Totals(Protocol):
     """A mask that tells sums, means, counts, extremes or modes of groups, or lets them be worked out: what rows exchange adds up to what it did."""

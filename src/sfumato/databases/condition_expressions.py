@@ -13,7 +13,7 @@ from typing import Any
 
 import ibis
 
-from sfumato.core.condition import Condition
+from sfumato.core.condition import Condition, has_other_writings
 from sfumato.core.policy_bounds import first_moment
 from sfumato.core.typed_column import DAY, DIGITS
 from sfumato.databases.server_functions import days, finds, instant, same, text_of
@@ -91,6 +91,9 @@ def _same_text(value: Any, wanted: str) -> Any | None:
     # the text of decimals and instants that a condition looks at is not the canonical one
     kind = value.type()
     if kind.is_decimal() or kind.is_timestamp():
+        return None
+    # a day has one writing in a column of days; elsewhere what is the same may be written in many ways
+    if has_other_writings(wanted) and not (kind.is_date() and len(wanted) == len("2020-01-31")):
         return None
     text = text_of(value)
     return None if text is None else _known(same(text, ibis.literal(wanted)))

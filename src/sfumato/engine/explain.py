@@ -21,6 +21,7 @@ from sfumato.engine.plan import Plan, Plans
 from sfumato.engine.search_elsewhere import undivided
 from sfumato.errors import first_few
 from sfumato.policy.seed import FOR_TESTS
+from sfumato.policy.told_ways import ReadView, accepted_words
 from sfumato.sinks.live_view import LiveView
 from sfumato.sinks.sql import Sql
 
@@ -41,7 +42,8 @@ def explain(plan: Plan) -> list[str]:
     scan = plan.source.scan()
     steps = [f"Mind that {FOR_TESTS}."] if policy.seed is not None else []
     steps.append(f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}.")
-    steps += [f"Mind that {words}." for words in plan.told]
+    told_twice = accepted_words(ReadView(policy, plan.resolved.masks, plan.resolved.lines))
+    steps += [f"Mind that {words}." for words in (*plan.told, *told_twice)]
     for name, form in policy.formats.items():
         written = form.form()
         clocks = f" by the clocks of {written.time_zone}" if written.time_zone else ""

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from sfumato.core.canonical import ValueType, as_text
 from sfumato.core.grouped_mask import GroupedMask, missing, one_as_list, told_apart
 from sfumato.core.kernels.grouping import group_columns
-from sfumato.core.mask import Card, MaskContext, Told
+from sfumato.core.mask import Card, MaskContext, Told, Way
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly, with_decimals
 from sfumato.core.row_groups import parts_of_people, people_of
 
@@ -79,6 +79,11 @@ class Aggregate(GroupedMask):
     def alike(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.by
+
+    @property
+    def way(self) -> Way | None:
+        """How it tells of a group: by what adds up, or by one of its values; numbers of people tell of no value."""
+        return None if self.function == "count" else "adding" if self.function in ("sum", "average") else "choosing"
 
     @property
     def warnings(self) -> Sequence[str]:

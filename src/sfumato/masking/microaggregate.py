@@ -15,7 +15,7 @@ from pydantic import Field
 
 from sfumato.core.grouped_mask import GroupedMask, told_apart
 from sfumato.core.kernels.microaggregation import shortest_path
-from sfumato.core.mask import Card, MaskContext, Told
+from sfumato.core.mask import Card, MaskContext, Told, Way
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly, with_decimals
 from sfumato.core.row_groups import parts_of_people, people_of
 from sfumato.masking._undominated import in_the_middle, undominated
@@ -59,6 +59,11 @@ class Microaggregate(GroupedMask):
     def alike(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.within
+
+    @property
+    def way(self) -> Way:
+        """How it tells of a group."""
+        return "ordering"
 
     def refused(self, people: int) -> tuple[str, str]:
         """Return that it is the group that is refused, not the value."""

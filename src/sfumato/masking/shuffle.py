@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from sfumato.core.dealt import dealt
 from sfumato.core.grouped_mask import GroupedMask
-from sfumato.core.mask import Card, MaskContext, Told
+from sfumato.core.mask import Card, MaskContext, Told, Way
 from sfumato.core.number_columns import added_prints
 from sfumato.core.row_groups import chance, permuted
 from sfumato.key_material import named
@@ -65,6 +65,11 @@ class Shuffle(GroupedMask):
     def alike(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.within
+
+    @property
+    def way(self) -> Way:
+        """How it tells of a group."""
+        return "moving"
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups that exchange values: they are shown, though not whose they are, and so is what they add up to."""

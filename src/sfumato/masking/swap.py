@@ -14,7 +14,7 @@ from pydantic import Field
 from sfumato.core import canonical
 from sfumato.core.dealt import dealt
 from sfumato.core.grouped_mask import GroupedMask
-from sfumato.core.mask import Card, MaskContext, Told
+from sfumato.core.mask import Card, MaskContext, Told, Way
 from sfumato.core.number_columns import added_prints
 from sfumato.core.row_groups import permuted
 
@@ -50,6 +50,11 @@ class Swap(GroupedMask):
     def alike(self) -> Sequence[str]:
         """The columns that make groups."""
         return self.within
+
+    @property
+    def way(self) -> Way:
+        """How it tells of a group."""
+        return "moving"
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups that exchange values: they are shown, though not whose they are, and so is what they add up to."""

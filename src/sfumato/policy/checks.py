@@ -17,6 +17,7 @@ from sfumato.policy.mask_checks import mask_mistakes
 from sfumato.policy.mask_circles import mask_circles
 from sfumato.policy.model import Column
 from sfumato.policy.stream_checks import StreamChecks, decides_of_events, is_stream
+from sfumato.policy.told_ways import ReadView, told_in_several_ways
 
 if TYPE_CHECKING:
     from sfumato.core.interfaces import Promise
@@ -50,6 +51,8 @@ class Checks:
         self._columns()
         self._mistakes += mask_mistakes(self._policy, self._masks, self._lines, self._unknown)
         self._mistakes += mask_circles(self._masks, self._lines)
+        alone = {"": ReadView(self._policy, self._masks, self._lines)}
+        self._mistakes += [mistake for _, mistake in told_in_several_ways(alone, [""])]
         self._promised_columns()
         self._roles()
         self._subject()

@@ -17,6 +17,7 @@ from sfumato.policy.own_files import written
 from sfumato.policy.resolve import Resolved, mistakes_in_parts, resolve
 from sfumato.policy.stream_checks import as_stream, between_views, is_stream, needs_no_window
 from sfumato.policy.tables import has_tables, resolve_tables
+from sfumato.policy.told_ways import ReadView, told_in_several_ways
 
 _REPLACED = ("promises", "algorithm", "suppression_limit", "window")
 
@@ -57,6 +58,7 @@ def resolve_views(loaded: Loaded, needs: Sequence[str] = ()) -> ResolvedViews:
         mistakes += between_views(policy, loaded.lines)
     mistakes += _same_sinks(loaded, views)
     mistakes += _overlapping(loaded, views)
+    mistakes += _told_in_several_ways(policy, views)
     if mistakes:
         raise PolicyError(list(dict.fromkeys(mistakes)), name=loaded.name)
     derived = {name: view.derived_from for name, view in policy.views.items() if view.derived_from is not None}
@@ -178,6 +180,18 @@ def _overlapping(loaded: Loaded, views: Mapping[str, Resolved]) -> Iterator[Mist
             place: Place = ("views", name, "derived_from")
             message = f"makes unions of classes, and the view {relaxed[0]} deals out rows that are alike"
             yield Mistake(key_text(place), message, "policy-relaxed", f"leave relaxed out in views.{relaxed[0]}", loaded.lines.at(place))
+
+
+def _told_in_several_ways(policy: Policy, views: Mapping[str, Resolved]) -> Iterator[Mistake]:
+    """Yield what readers of several views are told of one column in ways that cannot be held against each other."""
+    read = {name: ReadView(view.policy, view.masks, view.lines) for name, view in views.items()}
+    for seen in policy.readers.values():
+        for name, mistake in told_in_several_ways(read, [view for view in seen if view in read]):
+            yield replace(mistake, key=f"{key_text(('views', name))}.{mistake.key}") if _has_own(policy.views[name], mistake) else mistake
+
+
+def _has_own(view: View, mistake: Mistake) -> bool:
+    return any(mistake.key.startswith(f"{key}.") for key in _own(view))
 
 
 def _overlap(one: str, other: str) -> bool:

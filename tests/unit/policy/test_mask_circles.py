@@ -89,7 +89,7 @@ def test_a_chain_is_no_circle() -> None:
 
 
 def test_conditions_and_groups_are_no_domain() -> None:
-    shuffled = {"role": "other", "mask": {"shuffle": {"within": ["town"]}}, "when": {"column": "town", "missing": False}}
+    shuffled = {"role": "other", "mask": {"shuffle": {"within": ["town"]}}, "when": {"column": "town", "missing": False}, "accept": "inference"}
     assert mistakes(town=fake("ward") | {"when": {"column": "ward", "missing": False}}, ward=shuffled) == []
 
 

@@ -90,7 +90,7 @@ def test_all_tables_of_a_policy_have_one_identity() -> None:
         ),
         (
             {"tables": {"a": {**PATIENTS, "accept": "broken"}}},
-            "tables.a.accept[0]: must be one of singling_out, broken_key [policy-value]\n  try: broken_key",
+            "tables.a.accept[0]: must be one of singling_out, inference, broken_key [policy-value]\n  try: broken_key",
         ),
     ],
 )

@@ -1,0 +1,145 @@
+"""Readers who put together what is told of one column in several ways: brackets, conditions, extremes, modes, values in another order.
+
+Each policy was published once, and somebody's value followed from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import sfumato
+from sfumato.errors import PolicyError, PromiseError
+
+OTHER: dict[str, Any] = {"role": "other"}
+PID = {"role": "other", "accept": "singling_out"}
+SUM, AVERAGE, MAX, MODE = ({"aggregate": {"function": function, "k": 3}} for function in ("sum", "average", "max", "mode"))
+BANDS = {"generalise": {"size": 100}}
+
+
+def masked(mask: Any, **further: Any) -> dict[str, Any]:
+    return {**OTHER, "mask": mask, **further}
+
+
+def by(column: str, mask: dict[str, Any], **further: Any) -> dict[str, Any]:
+    return {"aggregate": {**mask["aggregate"], "by": [column], **further}}
+
+
+def codes(policy: dict[str, Any]) -> set[str]:
+    """Return what is wrong with a policy; nothing where it is published, or looked at with its data."""
+    people = 9
+    table = {"pid": [f"p{number}" for number in range(people)], "ward": list("AAAABBBBB"), "sex": list("ffmmffmmm")}
+    pays = [[10, 120, 230, 340, 450, 560, 670, 780, 990]] * 2
+    columns = {"pid": PID, "ward": OTHER, "sex": OTHER, "pay": OTHER, "again": {"role": "identifier"}, **policy.get("columns", {})}
+    try:
+        sfumato.run({**policy, "columns": columns}, pa.table({**table, "pay": pays[0], "again": pays[1]}))
+    except PolicyError as error:
+        return {mistake.code for mistake in error.mistakes}
+    except PromiseError as error:
+        assert error.code == "aggregate-difference"
+    return set()
+
+
+def read_together(one: Any, other: Any, **policy: Any) -> set[str]:
+    views = {"one": {"columns": {"pay": one}}, "other": {"columns": {"pay": other}}}
+    return codes({"views": views, "readers": {"clerk": ["one", "other"]}, **policy})
+
+
+SEVERAL_WAYS = {
+    "shuffled values beside bands": (masked(BANDS), masked("shuffle")),
+    "shuffled values beside rounded ones": (masked({"round_number": {"base": 100}}), masked({"shuffle": {"within": ["ward"]}})),
+    "shuffled values beside the largest": (masked(MAX), masked("shuffle")),
+    "a total beside for whom a value is one": (masked("constant", when={"column": "pay", "equals": 10}, otherwise="empty"), masked(SUM)),
+    "a total beside for whom a value is in a range": (
+        masked("constant", when={"column": "pay", "at_least": 0, "below": 500}, otherwise="empty"),
+        masked(SUM),
+    ),
+    "a total beside values that are capped": (masked({"top_bottom_code": {"top": 500}}), masked(by("ward", AVERAGE))),
+    "a total beside noise": (masked({"noise": {"amount": 5}}), masked(SUM)),
+    "a total beside means of neighbours": (masked({"microaggregate": {"k": 3}}), masked(SUM)),
+    "largest values of two kinds of groups": (masked(by("sex", MAX)), masked(by("ward", MAX))),
+    "a mode beside a largest value of other groups": (masked(by("ward", MAX)), masked(by("sex", MODE), on_invalid="remove")),
+    "a total beside a plain largest value": (masked(by("ward", MAX, plain=True, k=None)), masked(by("ward", SUM))),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), SEVERAL_WAYS.values(), ids=SEVERAL_WAYS.keys())
+def test_what_cannot_be_held_against_each_other_is_refused_before_anything_is_read(one: Any, other: Any) -> None:
+    assert read_together(one, other) == {"policy-told-twice"}
+    assert read_together(other, one) == {"policy-told-twice"}
+
+
+@pytest.mark.parametrize(("one", "other"), SEVERAL_WAYS.values(), ids=SEVERAL_WAYS.keys())
+def test_nobody_who_reads_one_view_alone_is_told_in_two_ways(one: Any, other: Any) -> None:
+    assert read_together(one, other, readers={"clerk": ["one"], "boss": ["other"]}) == set()
+
+
+COPY = {"expression": {"sql": "pay", "columns": ["pay"], "same_again": True}}
+ONE_RELEASE = {
+    "a total under a condition on what it adds up": {"pay": masked(AVERAGE, when={"column": "pay", "at_most": 500}, otherwise="empty")},
+    "bands of a column that is shuffled": {
+        "pay": masked("shuffle"),
+        "again": masked([COPY, {"generalise": {"size": 100}}], accept="singling_out"),
+    },
+    "modes of all and of groups, some of which are removed": {
+        "pay": masked(MODE, on_invalid="remove"),
+        "again": masked([COPY, by("sex", MODE)], on_invalid="remove"),
+    },
+    "another column that is masked where a total's column is large": {
+        "pay": masked(SUM),
+        "sex": masked("constant", when={"column": "pay", "above": 500}),
+    },
+}
+
+
+@pytest.mark.parametrize("columns", ONE_RELEASE.values(), ids=ONE_RELEASE.keys())
+def test_one_release_tells_of_a_column_in_one_way(columns: dict[str, Any]) -> None:
+    assert codes({"columns": columns}) == {"policy-told-twice"}
+
+
+def test_ends_of_classes_beside_a_total_are_refused() -> None:
+    views = {
+        "classes": {"columns": {"pay": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}]},
+        "totals": {"columns": {"pay": masked(by("ward", SUM))}},
+    }
+    assert codes({"views": views, "readers": {"clerk": ["classes", "totals"]}}) == {"policy-told-twice"}
+
+
+HELD = {
+    "totals of two kinds of groups": (masked(by("ward", SUM)), masked(AVERAGE)),
+    "total, smallest and largest of the same people": (masked(by("ward", SUM)), masked(by("ward", MAX))),
+    "a total beside nothing": (masked("constant"), masked(by("ward", SUM))),
+    "a total beside ciphertexts": (masked({"random_number": {"minimum": 0, "maximum": 9}}), masked(by("ward", SUM))),
+    "a total of those of whom there is a value": (masked("constant", when={"column": "pay", "missing": False}), masked(by("ward", SUM))),
+    "values that are shown": (OTHER, masked(MAX)),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), HELD.values(), ids=HELD.keys())
+def test_what_is_worked_out_is_looked_at_with_the_data(one: Any, other: Any) -> None:
+    assert read_together({**one, "accept": "singling_out"}, {**other, "accept": "singling_out"}) == set()
+
+
+@pytest.mark.parametrize("where", ["column", "policy"])
+def test_what_is_known_to_follow_can_be_accepted_and_is_told(where: str) -> None:
+    known = {"accept": "inference"}
+    pay = masked("shuffle", **(known if where == "column" else {}))
+    policy = {"columns": {"pay": pay, "band": masked([COPY, {"generalise": {"size": 100}}])}, **(known if where == "policy" else {})}
+    record = sfumato.run(policy, pa.table({"pay": [1, 120, 130, 240], "band": ["x"] * 4})).record
+    told = "of pay it is told its values in another order (column pay) beside a part of each value (column band)"
+    assert [note for note in record.notes if note.startswith(told)] == [f"{told}: more may follow of few people than was looked for"]
+
+
+def test_the_refusal_says_where_and_what_to_do() -> None:
+    views = {"one": {"columns": {"pay": masked(BANDS)}}, "other": {"columns": {"pay": masked(SUM)}}}
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run({"columns": {"pay": OTHER}, "views": views, "readers": {"clerk": ["one", "other"]}}, pa.table({"pay": [1, 2, 3]}))
+    (mistake,) = caught.value.mistakes
+    assert mistake.key == "views.other.columns.pay.mask"
+    assert mistake.message == (
+        "of pay it is told a total (column pay of the view other) beside a part of each value (column pay of the view one): "
+        "what follows from both of few people cannot be worked out"
+    )
+    assert mistake.hint == "tell it in one way, let nobody read both, or accept: inference in columns.pay, if that is known"
