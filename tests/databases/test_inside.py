@@ -258,7 +258,10 @@ def test_a_plan_says_where_the_work_is_done_and_what_the_server_is_asked(people:
     ("changes", "reason"),
     [
         ({"columns": {**COLUMNS, "note": {"role": "other", "mask": {"shuffle": {}}}}}, "note is masked in a way that is done here"),
-        ({"columns": {**COLUMNS, "age": {"role": "other"}, "ward": {"role": "other"}}, "promises": []}, "no column is generalised"),
+        (
+            {"columns": {**COLUMNS, "age": {"role": "identifier"}, "ward": {"role": "other"}}, "promises": [], "subject": "age"},
+            "a subject is named, and no column is generalised",
+        ),
     ],
 )
 def test_what_is_not_done_inside_is_done_here(people: str, changes: dict[str, Any], reason: str) -> None:
@@ -313,13 +316,18 @@ def test_views_and_partitions_come_in_an_order_by_chance_too(postgresql_url: str
     assert sorted(orders[0]) == sorted(orders[1]) == sorted(TABLE["note"].to_pylist())
 
 
-def _one_class(url: str) -> tuple[list[int], list[str]]:
+ONE_CLASS = {"columns": {**COLUMNS, "note": {"role": "other", "accept": "singling_out"}}, "promises": [{"k_anonymity": {"k": ROWS}}]}
+MASKED_ALONE = {
+    "columns": {"age": {"role": "identifier"}, "ward": {"role": "other", "mask": "empty"}, "illness": {"role": "other"}, "note": {"role": "other"}},
+    "promises": [],
+}
+
+
+def _one_class(url: str, given: dict[str, Any] = ONE_CLASS) -> tuple[list[int], list[str]]:
     """Return the notes of a release, which number the rows of the source, in the order of the release, and the ward that each has there."""
     numbered = TABLE.set_column(3, "note", pa.array(range(ROWS), pa.int32()))
     stored(url, numbered, "people")
-    release: Any = sfumato.run(
-        policy(url, columns={**COLUMNS, "note": {"role": "other", "accept": "singling_out"}}, promises=[{"k_anonymity": {"k": ROWS}}])
-    )
+    release: Any = sfumato.run(policy(url, **given))
     order = release.table["note"].to_pylist()
     return order, [TABLE["ward"][number].as_py() for number in order]
 
@@ -332,8 +340,9 @@ def _is_by_chance(order: list[int], wards: list[str]) -> bool:
     return abs(likeness) < 0.2 and together < 0.22
 
 
-def test_a_release_has_nothing_of_the_order_of_the_source_or_of_cells(url: str) -> None:
-    order, wards = _one_class(url)
+@pytest.mark.parametrize("given", [ONE_CLASS, MASKED_ALONE], ids=["generalised", "masked alone"])
+def test_a_release_has_nothing_of_the_order_of_the_source_or_of_cells(url: str, given: dict[str, Any]) -> None:
+    order, wards = _one_class(url, given)
 
     assert sorted(order) == list(range(ROWS))
     assert _is_by_chance(order, wards)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.databases.duckdb_connection import DuckdbConnection, refuse_names
 from sfumato.databases.duckdb_types import bytewise, called, is_text, quoted_name, readable, selected
-from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
+from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, grouped_by, limited, listed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UnreachableError
 
@@ -93,7 +93,7 @@ class DuckdbInside:
 
     def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables."""
-        for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels_named(labels)))):
+        for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels))):
             self._brought(table, decided)
 
     def _brought(self, table: TableName, decided: Decided) -> None:
@@ -183,9 +183,10 @@ class DuckdbInside:
         columns = [(column, f"c{place}") for place, column in enumerate(shown)]
         values = [f"{bytewise(column, quoted_name(column.name))} AS {name}" for column, name in columns]
         printed = self._hash([(column, quoted_name(column.name)) for column in self._layout.released])
-        names = listed(name for _, name in columns)
+        names = [name for _, name in columns]
         inner = f"SELECT {listed([*values, f'{printed} AS {PRINT}'])} FROM {self._connection.quoted(staged)}"
-        grouped = f"SELECT {names}, count(*) AS {ROWS}, {self._sum()} AS {PRINT} FROM ({inner}) s GROUP BY {names}"
+        sums = [f"count(*) AS {ROWS}", f"{self._sum()} AS {PRINT}"]
+        grouped = f"SELECT {listed([*names, *sums])} FROM ({inner}) s{grouped_by(names)}"
         query = f"SELECT {listed([*(readable(column, name) for column, name in columns), ROWS, PRINT])} FROM ({grouped}) g"
         return self._connection.select(query, [*shown, _rows(), _text(PRINT)])
 

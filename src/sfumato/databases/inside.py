@@ -1,6 +1,7 @@
 """Work inside a database: rows are copied, counted, recoded and checked there, and only what is told of many of them leaves it.
 
 Rows that are alike in the counted columns make a cell, and a cell is known by a key, a number or a text that the server computes from their values.
+Where no column is counted, because a policy only masks, all rows are one cell and one class.
 Searches see cells; what they decide goes back as two small tables, the class of each key and the text of each class.
 """
 
@@ -127,7 +128,7 @@ class Inside(Protocol):
         ...
 
     def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
-        """Take the class of each key that is published, and the texts of each class."""
+        """Take the class of each key that is published, and the number and the texts of each class, as ``labels_of_classes`` has them."""
         ...
 
     def stage(self, target: TableName, columns: Sequence[tuple[str, int | None]]) -> TableName:
@@ -173,10 +174,23 @@ def limited(most: int | None) -> str:
     return "" if most is None else f" LIMIT {most + 1}"
 
 
-def labels_named(labels: pa.RecordBatch) -> pa.RecordBatch:
-    """Return texts under names that no server has trouble with, numbered by class."""
-    numbers = pa.array(range(labels.num_rows), pa.int32())
-    return pa.RecordBatch.from_arrays([numbers, *labels.columns], names=["class", *(f"t{place}" for place in range(labels.num_columns))])
+def labels_of_classes(number: int, texts: Sequence[pa.Array]) -> pa.RecordBatch:
+    """Return the texts of so many classes under names that no server has trouble with, numbered by class; there may be classes without any text.
+
+    >>> labels_of_classes(1, []).to_pylist()
+    [{'class': 0}]
+    """
+    numbers = pa.array(range(number), pa.int32())
+    return pa.RecordBatch.from_arrays([numbers, *texts], names=["class", *(f"t{place}" for place in range(len(texts)))])
+
+
+def grouped_by(parts: Sequence[str]) -> str:
+    """Return what groups a query; by nothing, all rows are one group, and no row is none, as with any other columns.
+
+    >>> grouped_by(["a", "b"]), grouped_by([])
+    (' GROUP BY a, b', ' HAVING count(*) > 0')
+    """
+    return f" GROUP BY {listed(parts)}" if parts else " HAVING count(*) > 0"
 
 
 def listed(parts: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
+from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, limited, listed
 from sfumato.databases.left_copy import beginning_of, new_name, owned_by
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import is_plain_text, is_short, is_whole, quoted, quoted_name, selected
@@ -115,12 +115,11 @@ class MysqlInside:
 
     def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables."""
-        named = Decided.of(labels_named(labels))
-        widths = [_width(column) for column in labels.columns]
+        widths = [_width(column) for column in labels.columns[1:]]
         texts = [f"t{place} varchar({width})" if width <= _SHORT else f"t{place} longtext" for place, width in enumerate(widths)]
         for table, decided, columns, width in (
             (self._classes, classes, [_KEY, "class INT NOT NULL", *self._stretch], _DIGITS),
-            (self._labels, named, ["class INT NOT NULL PRIMARY KEY", *texts], _CHARACTER * sum(widths)),
+            (self._labels, Decided.of(labels), ["class INT NOT NULL PRIMARY KEY", *texts], _CHARACTER * sum(widths)),
         ):
             # what fits is found fastest in memory, where every text takes as much room as the longest
             fits = decided.rows * (width + _OVERHEAD) <= _MEMORY and max(widths, default=0) <= _SHORT
@@ -272,8 +271,8 @@ class MysqlInside:
         return f"CAST(SUM({each}) AS CHAR)"
 
     def _digest(self, parts: Sequence[str]) -> str:
-        """Return the key of some values: what stands between them, and for a missing one, nobody can have written."""
-        texts = listed(f"IFNULL({text}, '{self._missing}')" for text in self._texts(parts))
+        """Return the key of some values: what stands between them, and for a missing one, nobody can have written; of none a constant."""
+        texts = listed([f"IFNULL({text}, '{self._missing}')" for text in self._texts(parts)] or ["''"])
         return _told(f"CONCAT_WS('{self._between}', {texts})")
 
     def _texts(self, parts: Sequence[str]) -> list[str]:

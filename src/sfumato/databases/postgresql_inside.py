@@ -14,7 +14,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named, limited, listed
+from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, grouped_by, limited, listed
 from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
@@ -105,12 +105,12 @@ class PostgresqlInside:
         Grouping the copy by its keys would be faster, and would not notice a copy that is wrong, or two cells that have one key.
         """
         columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
-        names = listed(name for _, name in columns)
-        inner = listed(f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns)
+        inner = [f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns]
         source = self._layout.beside(f"{quoted(self._source)} s")
         # by their places: the source may have columns of such names
-        grouped = f"SELECT {inner}, {self._sums(_of_source)} FROM {source} GROUP BY {_first(len(columns))}"
-        query = f"SELECT {self._hash(columns, read=True)} AS {KEY}, {ROWS}, {PRINT}, {names} FROM ({grouped}) g"
+        grouped = f"SELECT {listed([*inner, self._sums(_of_source)])} FROM {source}{grouped_by(_first(len(columns)))}"
+        chosen = listed([f"{self._hash(columns, read=True)} AS {KEY}", ROWS, PRINT, *(name for _, name in columns)])
+        query = f"SELECT {chosen} FROM ({grouped}) g"
         self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
 
     def _by_chance(self) -> str:
@@ -135,8 +135,8 @@ class PostgresqlInside:
 
     def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Return what was counted."""
-        names = listed(f"c{place}" for place in range(len(self._layout.counted)))
-        query = f"SELECT {KEY}, {ROWS}, {PRINT}, {names} FROM {quoted(self._cells)}{limited(most)}"
+        names = listed([KEY, ROWS, PRINT, *(f"c{place}" for place in range(len(self._layout.counted)))])
+        query = f"SELECT {names} FROM {quoted(self._cells)}{limited(most)}"
         return self._connection.select(query, [_key(), _rows(), _text(PRINT), *self._layout.counted])
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
@@ -160,9 +160,10 @@ class PostgresqlInside:
 
     def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Load both tables, and let the server look at them."""
-        widest = sum(pc.max(pc.binary_length(column)).as_py() or 0 for column in labels.columns)
-        self._is_small = classes.rows * (widest + _OVERHEAD + _TEXT * labels.num_columns) <= _MEMORY
-        for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels_named(labels)))):
+        texts = labels.columns[1:]
+        widest = sum(pc.max(pc.binary_length(column)).as_py() or 0 for column in texts)
+        self._is_small = classes.rows * (widest + _OVERHEAD + _TEXT * len(texts)) <= _MEMORY
+        for table, decided in ((self._classes, classes), (self._labels, Decided.of(labels))):
             self._brought(table, decided)
 
     def _brought(self, table: TableName, decided: Decided) -> None:
@@ -290,7 +291,7 @@ class PostgresqlInside:
         inputs = [(read[name], self._of_copy(name)) for name in computed.reads]
         values = [*inputs, (computed.column, _typed(computed.column, computed.sql(self._of_copy)))]
         shown = [bytewise(column, f"({expression})") for column, expression in values]
-        query = f"SELECT {listed([*shown, 'count(*)'])} FROM {self._layout.beside(self._published)} GROUP BY {_first(len(shown))}"
+        query = f"SELECT {listed([*shown, 'count(*)'])} FROM {self._layout.beside(self._published)}{grouped_by(_first(len(shown)))}"
         names = numbered([column for column, _ in values])
         return self._connection.select(query, [*names, _rows()])
 
@@ -356,8 +357,8 @@ def _typed(column: TableColumn, expression: str) -> str:
     return f"CAST({expression} AS {called(pa.field(column.name, column.kind))})"
 
 
-def _first(number: int) -> str:
-    return listed(str(place + 1) for place in range(number))
+def _first(number: int) -> list[str]:
+    return [str(place + 1) for place in range(number)]
 
 
 def _key() -> TableColumn:

@@ -8,7 +8,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.inside import FIRST, KEY, LAST, Decided, Layout
+from sfumato.databases.inside import FIRST, KEY, LAST, Computing, Decided, Layout, labels_of_classes
 from sfumato.databases.located import inside_of
 from sfumato.databases.table import TableColumn, TableName
 
@@ -136,11 +136,11 @@ class Script:
 
 def spark_steps(source: TableName, target: TableName, counted: Sequence[str], masked: Sequence[str] = ()) -> list[str]:
     """Return what a run lets Spark do: it is given plans, not statements."""
+    together = f"the copy is grouped by {', '.join(counted)} and by what is watched; these cells are read"
     steps = (
         f"{source} is copied to private Parquet files, each row with the key of its cell and a number by chance",
         *([f"{', '.join(masked)} of the copy are masked there, beside what they were"] if masked else []),
-        f"the copy is grouped by {', '.join(counted)} and by what is watched; these cells are read",
-        "the values of columns that are kept are counted, all at once",
+        *([together, "the values of columns that are kept are counted, all at once"] if counted else ["the rows of the copy are counted"]),
         "the class of each key and the texts of each class are sent to the workers",
         "copy and classes are joined, dealt out to files by chance and sorted by it, and written to private Parquet files",
         "these are grouped by what they show, which is read, and compared with the cells",
@@ -150,23 +150,29 @@ def spark_steps(source: TableName, target: TableName, counted: Sequence[str], ma
     return [f"-- {step}" for step in steps]
 
 
-def script(address: Address, layout: Layout, target: TableName, columns: Sequence[tuple[str, int | None]]) -> list[str]:
-    """Return the statements of a run, in their order; ``columns`` are those of the release, each with its place among the texts, if it is one."""
+def script(address: Address, layout: Layout, target: TableName, columns: Sequence[tuple[str, int | None]], is_promised: bool = True) -> list[str]:
+    """Return the statements of a run, in their order; ``columns`` are those of the release, each with its place among the texts, if it is one.
+
+    What singles people out is looked for only where something ``is_promised``.
+    """
     written = Script(address)
     inside = inside_of(written, address.kind, layout, target)
     texts = [name for name, place in columns if place is not None]
     inside.take()
     list(inside.cells())
-    for column in (*layout.printed, *layout.read):
+    for column in (*layout.printed, *layout.read) if is_promised else ():
         inside.occurrences(column)
     keys = _KEYS.get(address.kind, pa.string())
     stretch = [FIRST, LAST] if layout.numbered else []
     columns_of = [pa.nulls(0, keys), pa.nulls(0, pa.int32()), *(pa.nulls(0, pa.int64()) for _ in stretch)]
     classes = pa.RecordBatch.from_arrays(columns_of, names=[KEY, "class", *stretch])
-    inside.decide(Decided.of(classes), pa.RecordBatch.from_arrays([pa.nulls(0, pa.string())] * len(texts), names=texts))
+    inside.decide(Decided.of(classes), labels_of_classes(0, [pa.nulls(0, pa.string())] * len(texts)))
     staged = inside.stage(target, columns)
     list(inside.shown(staged, texts))
     if layout.numbered:
         list(inside.dealt())
+    if isinstance(inside, Computing):
+        for each in layout.computed:
+            list(inside.pairs(each))
     inside.publish(staged, target)
     return written.statements

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.column_types import refuse_damaged_text
-from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, labels_named
+from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout
 from sfumato.databases.left_copy import beginning_of
 from sfumato.databases.spark_connection import SparkConnection, as_spark
 from sfumato.databases.spark_copy import in_pieces
@@ -127,7 +127,8 @@ class SparkInside:
 
     def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
         """Hand both tables to Spark."""
-        texts = labels_named(pa.RecordBatch.from_arrays([column.cast(pa.string()) for column in labels.columns], names=labels.schema.names))
+        number, *texts = labels.columns
+        told = pa.RecordBatch.from_arrays([number, *(column.cast(pa.string()) for column in texts)], names=labels.schema.names)
         schema = f"{KEY} bigint, class int{f', {FIRST} bigint, {LAST} bigint' if self._layout.numbered else ''}"
         with spark_errors("the classes"):
             batches = list(classes.batches()) if classes.rows <= _SENT_TO_ALL else []
@@ -138,7 +139,7 @@ class SparkInside:
                 for batch in classes.batches():
                     self._session.createDataFrame(pa.Table.from_batches([batch]), schema=schema).write.mode("append").parquet(folder)
                 self._classes = self._read(folder)
-            self._labels = self._sent(texts, ", ".join(["class int", *(f"t{place} string" for place in range(labels.num_columns))]))
+            self._labels = self._sent(told, ", ".join(["class int", *(f"t{place} string" for place in range(len(texts)))]))
 
     # --- a bench for cells that are too many to be read: Parquet files of the private folder, each a view of the session ---
 
@@ -239,7 +240,9 @@ class SparkInside:
         with spark_errors("the staged release"):
             frame, of = self._staged(staged)
             groups = [of[name] for name in (*texts, *(column.name for column in watched))]
-            found = frame.groupBy(*groups).agg(counted(), printed([of[column.name] for column in self._layout.released])).toArrow()
+            grouped = frame.groupBy(*groups).agg(counted(), printed([of[column.name] for column in self._layout.released]))
+            # no rows at all are no group either, by whatever they are grouped
+            found = grouped.where(f"{ROWS} > 0").toArrow()
         yield typed(found, [*(_text(name) for name in texts), *watched, _number(ROWS), _text(PRINT)])
 
     def _staged(self, staged: TableName) -> tuple[Any, dict[str, str]]:

@@ -151,15 +151,22 @@ def _where(plan: Plan) -> str:
         if address and address.kind == "duckdb":
             return (
                 f"Do all of this inside {place}, by DuckDB in this process, with at most {MEMORY >> 20} MiB beside what is counted: copy the columns "
-                "into a temporary table, count which values occur together, write the release under a private name, and measure every promise on "
-                f"its text. {_when_too_many(plan)}"
+                f"into a temporary table, {_looked_at(plan)}"
             )
-        return (
-            f"Do all of this inside {place}: copy the columns into a private table, count which values occur together, which is all that is read, "
-            f"write the release under a private name, and measure every promise on its text. {_when_too_many(plan)}"
-        )
+        return f"Do all of this inside {place}: copy the columns into a private table, {_looked_at(plan)}"
     here = "Write the release under a private name, read it back, and measure every promise on its text."
     return f"Work in this process, on a private copy of the rows, because {reason}. {here}" if isinstance(plan.source, Located) else here
+
+
+def _looked_at(plan: Plan) -> str:
+    """Return what is done with a copy in a database, and what of it is looked at here."""
+    masked = [name for name in plan.masked if name not in plan.quasi_identifiers]
+    again = f" Do the masks of {', '.join(masked)} again here, on the distinct values that they were made of." if masked else ""
+    if not plan.quasi_identifiers:
+        return f"write the release under a private name, and hold its rows against those of the copy by their number and fingerprints.{again}"
+    all_read = "" if masked else ", which is all that is read"
+    counted = f"count which values occur together{all_read}, write the release under a private name, and measure every promise on its text."
+    return f"{counted}{again} {_when_too_many(plan)}"
 
 
 def _when_too_many(plan: Plan) -> str:

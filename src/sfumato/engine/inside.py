@@ -58,7 +58,7 @@ def statements(plan: Plan) -> list[str]:
     layout = Layout(source, counted, kept, computed, read, masks.shown, subject=whose, numbered=numbered)
     texts = iter(range(2 * len(known)))
     columns = [(shown, next(texts) if name in plan.quasi_identifiers else None) for name in plan.published for shown in plan.shown_as(name)]
-    return script(plan.sink.address, layout, target, columns)
+    return script(plan.sink.address, layout, target, columns, bool(plan.resolved.promises))
 
 
 def _placed(connection: Any, kind: Kind, table: TableName) -> TableName:
@@ -78,8 +78,9 @@ def not_inside(plan: Plan, views: int = 1) -> str | None:
         return "several tables are published together"
     if views > 1:
         return "several views are made of one source"
-    if not plan.quasi_identifiers:
-        return "no column is generalised"
+    if plan.resolved.policy.subject is not None and not plan.quasi_identifiers:
+        # the cells would be people, as many as there are, and nothing is decided about them
+        return "a subject is named, and no column is generalised"
     if getattr(plan.sink, "classes", None) is not None:
         return "equivalence classes have a table of their own"
     written = [name for name in plan.quasi_identifiers if plan.resolved.policy.columns[name].publish in ("typed_bounds", "range")]

@@ -14,7 +14,7 @@ from sfumato.core.files import source_changed
 from sfumato.core.interfaces import Attached, AttachPlan, MaskPlan, Progress, Published, Source, Staged
 from sfumato.core.mask import WIDE
 from sfumato.core.problem import Problem
-from sfumato.core.publication import Publication, in_published_order, labels_of
+from sfumato.core.publication import Publication, in_published_order
 from sfumato.core.quiet import Quiet
 from sfumato.core.recoding import Recoding, nothing_to_recode
 from sfumato.core.record import RunRecord, Together
@@ -280,8 +280,7 @@ def _verified_inside(view: View, staged: Examining, progress: Progress) -> RunRe
     """Verify a view where it is staged, and return its record."""
     plan = view.plan
     with view.timings.stage("verify"):
-        labels = list(labels_of(view.recoding, view.masks.publications).values())
-        verified = verify_inside(plan, view.counted, view.masks, labels, staged.examined(progress), view.suppressed, view.recoding.levels)
+        verified = verify_inside(plan, view.counted, view.masks, view.recoding, staged.examined(progress), view.suppressed)
         effects = check_masks_inside(plan, view.masks, staged)
     record = make_record(plan, view.counted, view.recoding, verified, view.suppressed, view.timings.seconds, effects)
     return record.model_copy(update={"notes": [*record.notes, *view.notes, *first_rows_notes([plan]).get(plan.view, ()), *_missed(view)]})

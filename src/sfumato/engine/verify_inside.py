@@ -21,6 +21,8 @@ from sfumato.core.canonical import as_text
 from sfumato.core.classes import Classes
 from sfumato.core.examined import Cells, Dealt, Examined
 from sfumato.core.interfaces import MaskPlan
+from sfumato.core.publication import labels_of
+from sfumato.core.recoding import Recoding
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.broken_release import broken
 from sfumato.engine.count import Counted
@@ -32,21 +34,16 @@ from sfumato.engine.verify import Verified, not_kept, result_of
 _LINES = 1 << 16
 
 
-def verify_inside(
-    plan: Plan, counted: Counted, masks: MaskPlan, labels: Sequence[pa.Array], examined: Examined, suppressed: int, levels: Sequence[int] | None
-) -> Verified:
-    """Re-measure everything on what was found; raise a PromiseError at the first thing that is not as it must be.
-
-    ``labels`` are the texts that were decided for each class, one array a published column.
-    """
+def verify_inside(plan: Plan, counted: Counted, masks: MaskPlan, recoding: Recoding, examined: Examined, suppressed: int) -> Verified:
+    """Re-measure everything on what was found; raise a PromiseError at the first thing that is not as it must be."""
     if int(examined.rows.sum()) + suppressed != counted.rows:
         raise broken("has lost or gained rows", code="verify-rows")
     number = sum(len(publication.columns) for publication in masks.publications)
     shown = [column.combine_chunks() for column in examined.shown.columns]
     watched = dict(zip(examined.shown.column_names[number:], shown[number:], strict=True))
-    written = _Written(shown[:number])
+    written = _Written(shown[:number], len(examined.rows))
     seen = _Cells(plan, masks, written, watched)
-    decided = written.classes_of(labels)
+    decided = written.classes_of(list(labels_of(recoding, masks.publications).values()), recoding.number)
     dealt = examined.dealt
     for cells, class_of in examined.parts() if dealt is None else [(dealt.cells, dealt.class_of)]:
         of_cell = np.append(decided, -1)[class_of]
@@ -60,10 +57,10 @@ def verify_inside(
     sizes = np.bincount(written.class_of, examined.rows, minlength=written.number).astype(np.int64)
     columns: list[Extents] = []
     first = 0
-    for publication, level, leaves in zip(masks.publications, levels_of(masks, levels), seen.leaves, strict=True):
+    for publication, level, leaves in zip(masks.publications, levels_of(masks, recoding.levels), seen.leaves, strict=True):
         texts = written.texts[first : first + len(publication.columns)]
         first += len(publication.columns)
-        told = Shown(*_distinct(texts), leaves.smallest, leaves.largest, leaves.known)
+        told = Shown(*_distinct(texts, written.number), leaves.smallest, leaves.largest, leaves.known)
         columns.append(covered(publication, told, sizes, level, suppressed > 0))
     classes = _classes(plan, counted, examined, written, watched, seen)
     results = [result_of(promise, classes) for promise in plan.resolved.promises]
@@ -73,16 +70,17 @@ def verify_inside(
 
 
 class _Written:
-    """The classes of what was written, by its text."""
+    """The classes of what was written, by its text; all lines are one class where there is none."""
 
-    def __init__(self, columns: Sequence[pa.Array]) -> None:
-        self.texts, self.class_of = _distinct(columns)
-        self.number = len(self.texts[0])
+    def __init__(self, columns: Sequence[pa.Array], lines: int) -> None:
+        self.texts, self.class_of = _distinct(columns, lines)
+        self.number = int(self.class_of.max(initial=-1)) + 1
 
-    def classes_of(self, labels: Sequence[pa.Array]) -> NDArray[np.int64]:
-        """Return for each row of texts the class that shows the same, -1 where none does."""
-        joined, class_of = _distinct([pa.concat_arrays([as_text(one), as_text(other)]) for one, other in zip(self.texts, labels, strict=True)])
-        known = np.full(len(joined[0]), -1, np.int64)
+    def classes_of(self, labels: Sequence[pa.Array], number: int) -> NDArray[np.int64]:
+        """Return for each of so many rows of texts the class that shows the same, -1 where none does."""
+        both = [pa.concat_arrays([as_text(one), as_text(other)]) for one, other in zip(self.texts, labels, strict=True)]
+        _, class_of = _distinct(both, self.number + number)
+        known = np.full(int(class_of.max(initial=-1)) + 1, -1, np.int64)
         known[class_of[: self.number]] = np.arange(self.number)
         return known[class_of[self.number :]]
 
@@ -162,10 +160,10 @@ def _places(column: pa.DictionaryArray) -> NDArray[np.int64]:
     return indices
 
 
-def _distinct(texts: Sequence[pa.Array]) -> tuple[list[pa.Array], NDArray[np.int64]]:
-    """Return the distinct rows of one or two columns of text, and which of them each row is."""
+def _distinct(texts: Sequence[pa.Array], lines: int) -> tuple[list[pa.Array], NDArray[np.int64]]:
+    """Return the distinct rows of columns of text with so many lines, and which of them each row is."""
     coded = [column if pa.types.is_dictionary(column.type) else as_text(column).dictionary_encode() for column in texts]
-    found = TextClasses.of_codes([_places(column) for column in coded], [len(column.dictionary) for column in coded], len(texts[0]))
+    found = TextClasses.of_codes([_places(column) for column in coded], [len(column.dictionary) for column in coded], lines)
     firsts = pa.array(found.order[found.starts])
     return [as_text(column.take(firsts)) for column in texts], found.class_of.astype(np.int64)
 
@@ -186,11 +184,12 @@ def _classes(plan: Plan, counted: Counted, examined: Examined, written: _Written
 
 def _fingerprints(examined: Examined, source: Printed) -> dict[str, str]:
     """Return HMACs of source and release under the installation's key, the same in any order of the rows."""
-    release, begin = Printed(), 0
-    for batch in examined.shown.to_batches(_LINES):
-        lines = slice(begin, begin + batch.num_rows)
-        release.add([as_text(column) for column in batch.columns], examined.rows[lines], examined.prints[lines])
-        begin += batch.num_rows
+    release = Printed()
+    # by lines: a table without columns has none, and its rows are counted all the same
+    for begin in range(0, len(examined.rows), _LINES):
+        lines = slice(begin, begin + _LINES)
+        columns = [as_text(column.slice(begin, _LINES).combine_chunks()) for column in examined.shown.columns]
+        release.add(columns, examined.rows[lines], examined.prints[lines])
     return {
         name: hmac.new(places.installation_key(), each.sums.tobytes(), hashlib.sha256).hexdigest()
         for name, each in (("source", source), ("release", release))

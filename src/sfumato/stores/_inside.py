@@ -21,7 +21,7 @@ from sfumato.core.nested_types import refuse_unreadable
 from sfumato.core.publication import labels_of
 from sfumato.core.recoding import Recoding
 from sfumato.core.workplace import Workplace
-from sfumato.databases.inside import FIRST, KEY, LAST, PRINT, ROWS, Computed, Computing, Decided, Inside, Layout
+from sfumato.databases.inside import FIRST, KEY, LAST, PRINT, ROWS, Computed, Computing, Decided, Inside, Layout, labels_of_classes
 from sfumato.databases.located import Located, LocatedSink, PartlySeen, inside_of
 from sfumato.databases.masks_there import MasksThere, needed
 from sfumato.databases.table import TableName
@@ -89,7 +89,7 @@ class InsideStore:
         del sink, workplace
         progress.stage("writing")
         labels = labels_of(recoding, masks.publications)
-        written = attached.decide(recoding, pa.RecordBatch.from_arrays(list(labels.values()), names=list(labels)))
+        written = attached.decide(recoding, labels_of_classes(recoding.number, list(labels.values())))
         recoded = {publication.column: publication.columns for publication in masks.publications}
         columns = [(shown, name if name in recoded else None) for name in masks.order for shown in recoded.get(name, (name,))]
         places = [(name, list(labels).index(name) if of is not None else None) for name, of in columns]
@@ -171,8 +171,10 @@ class InsideTable:
                 refused |= column == plan.refused[encoding.column]
         kept = np.flatnonzero(~refused)
         picked = [column[kept] for column in codes]
-        groups, firsts = group_columns(picked, [encoding.size for encoding in plan.quasi_identifiers])
-        combinations = np.stack([column[firsts] for column in picked], axis=1)
+        # all cells are one combination where no column is generalised
+        whole = np.zeros(len(kept), np.int32)
+        groups, firsts = group_columns([whole, *picked], [1, *(encoding.size for encoding in plan.quasi_identifiers)])
+        combinations = np.array([column[firsts] for column in picked], np.int32).reshape(len(picked), len(firsts)).T
         self.combination_of_cell = np.full(len(refused), len(firsts), np.int32)
         self.combination_of_cell[kept] = groups
         sensitive = {encoding.called: self._encoded(encoding) for encoding in plan.sensitive}
@@ -286,8 +288,10 @@ class InsideRelease:
             prints.append(numbers_of(batch.column(PRINT)))
             # texts that many lines share are held once
             batches.append(_coded_texts(batch.drop_columns([ROWS, PRINT]), len(self._texts)))
-        texts = pa.Table.from_batches(batches).unify_dictionaries()
-        return Examined(texts, np.concatenate(rows), np.concatenate(prints), self._attached.parts, self._attached.dealt())
+        # some databases send nothing at all of a table without rows
+        texts = pa.Table.from_batches(batches).unify_dictionaries() if batches else pa.table({})
+        lines, sums = np.concatenate([np.empty(0, np.int64), *rows]), np.concatenate([np.empty(0, np.uint64), *prints])
+        return Examined(texts, lines, sums, self._attached.parts, self._attached.dealt())
 
     def pairs(self, column: str) -> Iterator[pa.RecordBatch]:
         """Return what a masked column was made of and what it became, each combination once: its inputs, the published value, the number of rows."""
