@@ -48,7 +48,16 @@ POLICY: dict[str, Any] = {
         "windows": {"window": {"time": "10s", "column": "at", "lateness": "1s"}, "sink": "windows.jsonl"},
         "clusters": {"algorithm": {"castle": {"delta": 300}}, "sink": "clusters.jsonl"},
         "events": {
-            "algorithm": {"z_anonymity": {"z": Z, "window": "1m", "time": "at", "path": "item", "separator": "*", "noise": {"diffmax": MADE_UP}}},
+            "algorithm": {
+                "z_anonymity": {
+                    "z": Z,
+                    "window": "1m",
+                    "time": "at",
+                    "path": "item",
+                    "separator": "*",
+                    "noise": {"diffmax": MADE_UP, "copied": ["number", "illness"]},
+                }
+            },
             "promises": [],
             "columns": {
                 "pid": {"role": "other", "accept": "singling_out"},

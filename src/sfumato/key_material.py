@@ -12,7 +12,7 @@ import re
 NOT_SHOWN = "(not shown)"
 """What stands in the place of what could be a key."""
 
-_STRANGE, _LONGEST_WORD = 8, 24
+_STRANGE, _MANY, _MOST, _LONGEST_WORD = 8, 16, 0.65, 24
 _SIGNS = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 _BETWEEN = re.compile(r"[+/_=-]+")
 # an id before a key
@@ -44,8 +44,10 @@ def could_be_a_key(text: str) -> bool:
     (True, True)
     >>> could_be_a_key("SFUMATO_KEY_OF_THE_WARD_2026"), could_be_a_key("/srv/keys/research-2026/ward_pseudonyms.key")
     (False, False)
+    >>> could_be_a_key("test_0cb5eadcad40_ward"), could_be_a_key("key_of_the_ward_q83vASNFZ4mrze8BI0VniQ")
+    (False, True)
     """
-    if any(_strange(signs) >= _STRANGE for signs in _SIGNS.findall(text)):
+    if any(_is_no_name(signs) for signs in _SIGNS.findall(text)):
         return True
     return any(_is_long(blocks) for blocks in _BLOCKS.findall(text)) or any(map(_is_mixed, _ANY_SIGNS.findall(text)))
 
@@ -77,6 +79,16 @@ def without_keys(text: str) -> str:
 
 def _path_shown(path: str) -> str:
     return "/".join(named(folder, NOT_SHOWN) for folder in path.split("/"))
+
+
+def _is_no_name(signs: str) -> bool:
+    """Return whether so many signs belong to no word as a key has; where it is fewer, most of them, or letters large and small.
+
+    A name may have a number by chance in it, which has letters of one kind.
+    """
+    strange = _strange(signs)
+    mixed = signs.lower() != signs != signs.upper()
+    return strange >= _MANY or (strange >= _STRANGE and (mixed or strange > _MOST * len(_BETWEEN.sub("", signs))))
 
 
 def _strange(signs: str) -> int:

@@ -226,7 +226,7 @@ def test_a_disk_that_takes_no_more_leaves_nothing_behind(file_sink: Any, path: P
         write(file_sink, table)
 
     gc.collect()
-    assert caught.value.message == f"{path} cannot be written: file too large"
+    assert caught.value.message == f"there is no space left to write {path}; nothing has been published"
     assert list(path.parent.iterdir()) == []
 
 

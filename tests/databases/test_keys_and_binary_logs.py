@@ -18,7 +18,7 @@ from services.server import Place, Programs, Recipe, UnavailableError
 from sfumato.databases.address import parsed
 from sfumato.databases.connection import connected
 from sfumato.databases.mysql import MysqlConnection
-from sfumato.errors import UsageError
+from sfumato.errors import UnreachableError
 from tests.servers import _do_without, ask, component
 
 
@@ -79,6 +79,6 @@ def test_who_may_not_hold_it_back_gets_no_key_there(logging: tuple[str, Path]) -
     ask(url, f"CREATE USER reader IDENTIFIED BY '{password}'", "GRANT ALL ON sfumato.* TO reader", "GRANT ALL ON sfumato_staging.* TO reader")
     parts = urlsplit(url)
     as_reader = parts._replace(netloc=f"reader:{quote(password)}@{parts.hostname}:{parts.port}").geturl()
-    with opened(as_reader) as connection, pytest.raises(UsageError) as refused:
+    with opened(as_reader) as connection, pytest.raises(UnreachableError) as refused:
         connection.hold_secret(row(pad))
     assert (refused.value.code, pad in logged(folder)) == ("key-logged", False)

@@ -219,7 +219,8 @@ def test_a_data_frame_is_taken_from_the_session_that_runs(people: dict[str, Any]
 
 
 def test_what_is_masked_is_worked_on_here(people: dict[str, Any], tmp_path: Path) -> None:
-    policy = {**POLICY, "columns": {**COLUMNS, "illness": {"role": "sensitive", "mask": {"map_values": {"mapping": {"flu": "x", "cold": "y"}}}}}}
+    masked = {"role": "sensitive", "mask": {"redact": {"words": ["flu"]}}}
+    policy = {**POLICY, "columns": {**COLUMNS, "illness": masked}}
     sink = {"spark": {"path": str(tmp_path / "release")}}
     assert not_inside(make_plan({**policy, "source": people, "sink": sink})) == "illness is masked in a way that is done here"
 

@@ -15,7 +15,7 @@ import pytest
 import sfumato
 from sfumato.engine import preview as module
 from sfumato.engine.preview import preview
-from sfumato.errors import DataError, UsageError
+from sfumato.errors import DataError, UnreachableError
 
 POLICY = {
     "source": "data.csv",
@@ -179,7 +179,7 @@ def test_a_preview_refuses_two_ranges_of_tokens_in_one_namespace_as_a_run_does(t
         name: {"role": "identifier", "mask": {"tokenise": {"vault": vault, "namespace": "people", "size": size}}}
         for name, size in (("one", 1000), ("other", 2000))
     }
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         preview({"columns": columns, "name": "tokens"}, data=pa.table({"one": ["a"], "other": ["b"]}))
     assert caught.value.code == "vault-range"
     assert not Path(vault).exists()
