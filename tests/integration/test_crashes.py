@@ -179,6 +179,24 @@ def test_an_interrupt_leaves_nothing_behind(number: int, tmp_path: Path, write_p
     assert list(work.iterdir()) == []
 
 
+def test_a_second_interrupt_while_the_first_is_told_changes_nothing() -> None:
+    program = """
+import os, signal, sys
+from sfumato.cli import app
+said = app._say
+def say(*told):
+    os.kill(os.getpid(), signal.SIGINT)
+    return said(*told)
+app._say = say
+def run(**_):
+    os.kill(os.getpid(), signal.SIGINT)
+app.app = run
+sys.exit(app.run_command(["run"]))
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "interrupted; a release is published whole or not at all\n")
+
+
 def test_an_interrupt_that_was_handled_in_generated_code_ends_with_our_status(tmp_path: Path) -> None:
     program = """
 from sfumato import __main__

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
@@ -388,17 +388,22 @@ def stream_report(
 def run_command(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status."""
     interrupts: list[int] = []
+    # one more interrupt, while the first is told, must not end us by the signal
+    ended: list[bool] = []
 
-    def interrupt(number: int, frame: Any) -> NoReturn:
+    def interrupt(number: int, frame: Any) -> None:
         del frame
         interrupts.append(number)
-        raise KeyboardInterrupt
+        if not ended:
+            raise KeyboardInterrupt
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, interrupt)
     try:
         status = app(args=list(arguments), prog_name="sfumato", standalone_mode=False) or 0
+        ended.append(True)
     except BaseException as error:  # noqa: BLE001 - the last place that can keep a value out of a traceback
+        ended.append(True)
         status = INTERRUPTED if isinstance(error, KeyboardInterrupt) else _failed(arguments, error, bool(interrupts))
     # an interrupt within a library can come out as any error, or as none
     if status == INTERRUPTED or (interrupts and status != 0):
