@@ -31,9 +31,11 @@ def released_file(path: Path, sink: Sink | None) -> Source:
     return source
 
 
-def new_file(path: Path) -> Sink:
-    """Return the sink that writes a file, in the format that the ending of its name says."""
-    sink: Sink = _by_ending("sinks", path)
+def new_file(path: Path, released: Any) -> Sink:
+    """Return the sink that writes a file, in the format that the ending of its name says, and lists as a sink of the same kind has written them."""
+    made = _by_ending("sinks", path)
+    lists = getattr(released, "lists", None) if type(released) is type(made) else None
+    sink: Sink = made.model_copy(update={"lists": lists}) if lists else made
     return sink
 
 

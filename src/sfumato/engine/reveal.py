@@ -12,10 +12,12 @@ import pyarrow as pa
 
 from sfumato.core import audit
 from sfumato.core.canonical import as_text
-from sfumato.core.interfaces import Sink, Source
+from sfumato.core.interfaces import NestingSink, Sink, Source
 from sfumato.core.keys import Keys, looks_like_a_key
 from sfumato.core.mask import MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
+from sfumato.core.nested_types import nested_type
+from sfumato.core.nested_values import as_nested
 from sfumato.core.undoing import keys_to_undo, not_undone, silent_operations, undo, undone_operations
 from sfumato.core.workplace import Workplace
 from sfumato.engine.plan import AnyPolicy, named_view
@@ -100,7 +102,7 @@ def _opened(input: Path, output: Path, released: Sink | None) -> tuple[Source, S
         raise UsageError("what is revealed goes into a file that only you may read", code="reveal-output", hint="--output names.csv")
     if output.exists():
         raise UsageError(f"{output} is there already", code="output-exists", hint="name another file")
-    return released_file(input, released), new_file(output)
+    return released_file(input, released), new_file(output, released)
 
 
 class _Revealing:
@@ -125,7 +127,9 @@ class _Revealing:
             raise _column_unknown(self._column, [name for name in schema.names if name in self._named])
         place = schema.get_field_index(self._column)
         audit.append(**event, rows=0, keys=[], outcome="begun")
-        writer = sink.open(schema.set(place, pa.field(self._column, pa.string())))
+        nested = _nested_beside(schema, self._column, sink)
+        fields = [field.with_type(nested.get(field.name, field.type)).remove_metadata() for field in schema]
+        writer = sink.open(pa.schema(fields).set(place, pa.field(self._column, pa.string())))
         try:
             workplace.note(list(writer.staging))
             rows, left, wrong = 0, 0, 0
@@ -136,7 +140,9 @@ class _Revealing:
                 left += found.left
                 rows += len(values) - found.values.null_count - found.left
                 if not wrong:
-                    writer.write(batch.set_column(place, self._column, found.values))
+                    columns = dict(zip(schema.names, batch.columns, strict=True)) | {self._column: found.values}
+                    columns |= {name: as_nested(columns[name], kind, name) for name, kind in nested.items()}
+                    writer.write(pa.RecordBatch.from_pydict(columns))
             if wrong:
                 raise self._no_ciphertexts(wrong)
             writer.finish()
@@ -155,6 +161,14 @@ class _Revealing:
             code="reveal-invalid",
             hint="the file, the column, the view and the domain as they were when it was masked",
         )
+
+
+def _nested_beside(schema: pa.Schema, column: str, sink: Sink) -> dict[str, pa.DataType]:
+    """Return the types of lists and structures beside the column that is revealed, where the file that is written has such types."""
+    if not isinstance(sink, NestingSink):
+        return {}
+    found = {field.name: nested_type(field) for field in schema if field.name != column and sink.nests(field.name)}
+    return {name: kind for name, kind in found.items() if kind is not None}
 
 
 def _column_unknown(column: str, known: Sequence[str]) -> UsageError:

@@ -22,6 +22,9 @@ _PADS = ("lpad", "rpad")
 _FORMATS = ("printf", "format")
 _WIDE = re.compile(r"[%:.][-+ 0#<>^]*[0-9]{5,}|%[-+ 0#]*[*]|[{][^{}]*[{]")
 _MAKING = frozenset([*_LISTS, *_SIZES, "repeat"])
+# what puts one text into another many times over, or looks at each pair of characters of two
+_DISTANCES = ("levenshtein", "editdist3", "damerau_levenshtein", "jaro_similarity", "jaro_winkler_similarity", "jaccard")
+_MULTIPLYING = frozenset([*_DISTANCES, "repeat", "replace", "regexp_replace"])
 
 
 def definitions() -> Iterator[str]:
@@ -64,10 +67,11 @@ def multiplied(part: Any, below: Iterator[Any]) -> str | None:
     ``below`` are the part and all parts within it. Each alone is held to a length, but not one within the other.
     """
     is_lambda = part["class"] == "LAMBDA"
-    if not is_lambda and part.get("function_name", "").lower() != "repeat":
+    outer = part.get("function_name", "").lower()
+    if not is_lambda and outer not in _MULTIPLYING:
         return None
     within = [one for one in below if one is not part]
     made = next((name for one in within if (name := one.get("function_name", "").lower()) in _MAKING), None)
     if made is not None:
-        return f"{made} within {'a lambda' if is_lambda else 'repeat'}"
+        return f"{made} within {'a lambda' if is_lambda else outer}"
     return "a lambda within a lambda" if is_lambda and any(one["class"] == "LAMBDA" for one in within) else None

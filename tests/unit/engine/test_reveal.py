@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import feather, parquet
 
 import sfumato
 from sfumato.core.keys import new_key
@@ -376,3 +378,23 @@ def test_nobody_changes_the_user_of_the_audit_by_the_environment(case: Case, ins
     # a number where the user has no name
     told = [subprocess.run(["id", "--user", *more], capture_output=True, text=True, check=False).stdout.strip() for more in (["--name"], [])]
     assert json.loads((installation / "audit" / "reveals.jsonl").read_text(encoding="utf-8").splitlines()[-1])["user"] == (told[0] or told[1])
+
+
+@pytest.mark.parametrize("sink", [{"json_lines": {"path": "release.jsonl", "lists": ["tags"]}}, "release.parquet", "release.arrow"], ids=str)
+def test_lists_beside_what_is_revealed_stay_lists(case: Case, sink: Any) -> None:
+    values, tags = CARDS[:2], [["a", None], []]
+    name = sink if isinstance(sink, str) else sink["json_lines"]["path"]
+    columns = {"value": {"role": "identifier", "mask": ENCRYPT_A}, "tags": {"role": "other", "mask": {"nested": {"paths": {"$[*]": "keep"}}}}}
+    policy = {"source": "data.parquet", "keys": {"a": {"file": "a.key"}}, "columns": columns, "sink": sink}
+    (case.folder / "policy.yaml").write_text(json.dumps(policy))
+    parquet.write_table(pa.table({"value": values, "tags": tags}), case.folder / "data.parquet")
+    sfumato.run(case.folder / "policy.yaml")
+
+    revealed = case.folder / f"revealed{Path(name).suffix}"
+    reveal(case.folder / "policy.yaml", Request("value", "case 17"), case.folder / name, revealed)
+
+    if revealed.suffix == ".jsonl":
+        found = [json.loads(line) for line in revealed.read_text().splitlines()]
+    else:
+        found = (parquet.read_table(revealed) if revealed.suffix == ".parquet" else feather.read_table(revealed)).to_pylist()
+    assert sorted(found, key=lambda row: row["value"]) == [{"value": value, "tags": tag} for value, tag in zip(values, tags, strict=True)]

@@ -219,6 +219,8 @@ def test_other_formats_are_taken(sql: str) -> None:
         ("list_transform(range(10), lambda x: range(x))", "range within a lambda"),
         ("list_transform([[1]], lambda x: list_transform(x, lambda y: x))", "a lambda within a lambda"),
         ("repeat(repeat(name, 9), 9)", "repeat within repeat"),
+        ("replace(name, 'x', repeat('y', 9))", "repeat within replace"),
+        ("damerau_levenshtein(name, repeat('b', 9))", "repeat within damerau_levenshtein"),
     ],
 )
 def test_what_makes_much_many_times_over_is_refused_with_the_policy(sql: str, part: str) -> None:
