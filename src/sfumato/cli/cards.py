@@ -9,11 +9,12 @@ from dataclasses import asdict, replace
 from itertools import product
 from typing import Any, Literal, get_args, get_origin
 
+from sfumato.cli.left_out import warn_of
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import UsageError
-from sfumato.registry import find, names
+from sfumato.registry import find, usable
 
 _TYPES = get_args(ValueType)
 _SAID: Mapping[str, Callable[[Card], str]] = {
@@ -34,7 +35,9 @@ def cards(kind: str, format: str) -> None:
     """Print one line an operation."""
     if kind != "masking":
         raise UsageError("only masking has cards", code="kind-unknown", hint="sfumato components --kind masking --table")
-    found = {name: card_of(name) for name in names("masking")}
+    there, broken = usable("masking")
+    warn_of(broken)
+    found = {name: card_of(name) for name in there}
     if format == "json":
         told = {name: asdict(card) | {"fits": fits(card), "fits_in_part": sorted(fits_in_part(name))} for name, card in found.items()}
         sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
