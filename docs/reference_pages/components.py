@@ -13,11 +13,22 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from reference_pages.examples import EXAMPLES, example
-from sfumato.cli.cards import revealed
+from sfumato.cli.cards import revealed, said
 from sfumato.core.yaml_text import yaml_text
 from sfumato.registry import find
 
 _TITLES = {"masking": "mask", "hierarchies": "hierarchy"}
+_NO = "no"
+_ON_CARDS = {
+    "same again": "deterministic: the same value, under the same key, always becomes the same",
+    "undone": "reversible, for those who have its key or vault",
+    "uniqueness": "whether two values stay two",
+    "type change": "type change: what it makes is of another type, mostly text",
+    "missing": "a missing value, where the policy has no `on_null`",
+    "looks at": "scope: what it looks at, to mask one value",
+    "quasi-identifier": "may mask a quasi-identifier of a promise",
+    "runs on": "engines: `sql` is inside a database, where that can do exactly the same",
+}
 _LARGE = {"spark": "pyspark"}
 PAGES = Path(__file__).parents[1] / "reference"
 # stores and generators are not written in policies: a store is chosen by the source, a generator is a command
@@ -42,6 +53,7 @@ def component_page(kind: str, name: str) -> str:
     else:
         parts.append("## Settings\n\nNone.")
     if kind == "masking":
+        parts.append("## Card\n\n" + card_table(name))
         plain, *others = revealed(name).items()
         parts.append("\n".join([f"## What it still reveals\n\n{plain[1]}\n", *(f"- With {settings}: {reveals}" for settings, reveals in others)]))
     # a search over streams is shown where streams are
@@ -55,6 +67,17 @@ def settings_table(settings: type[BaseModel]) -> str:
     """Return a table of settings."""
     rows = [f"| `{about.alias or field}` | {about.description or ''} | {default_of(about)} |" for field, about in settings.model_fields.items()]
     return "| setting | meaning | default |\n|---|---|---|\n" + "\n".join(row.replace("\n", " ") for row in rows)
+
+
+def card_table(name: str) -> str:
+    """Return what the card of an operation says, but for what it still reveals, which has words enough for a section of its own."""
+    rows = [f"| {_ON_CARDS[word]} | {_with_settings(each)} |" for word, each in said(name).items() if word in _ON_CARDS]
+    return "| | |\n|---|---|\n" + "\n".join(rows)
+
+
+def _with_settings(each: dict[str, str]) -> str:
+    """Return what is said with the plainest settings, and what with others."""
+    return "; ".join(f"{_NO if words == '-' else words}{f' with {settings}' if settings else ''}" for settings, words in each.items())
 
 
 def nested_settings(settings: type[BaseModel], above: str = "") -> Iterator[tuple[str, type[BaseModel]]]:

@@ -12,9 +12,10 @@ from sfumato import errors
 from sfumato.errors import PolicyError, SfumatoError
 
 WRITTEN = Path(__file__).parents[1] / "errors.md"
-_WARNINGS = "policy/lint.py"
+_WARNINGS = "lint-"
 # what is read from a file of the policy is checked with the policy
 _OF_THE_POLICY = PolicyError.status
+_WARNED = "0: `sfumato check` warns of it. With `--strict` 3: the policy is refused."
 _KINDS = {kind.status: kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SfumatoError)}
 
 
@@ -33,8 +34,8 @@ def error_page(code: str, text: str) -> str:
     parts = [
         f"# {code}",
         _relinked(text),
-        f"## Exit status\n\n{_statuses(forms, statuses_said(text))}",
-        f"## What the program says\n\n{_said(forms)}",
+        f"## Exit status\n\n{_WARNED if code.startswith(_WARNINGS) else _statuses(forms, statuses_said(text))}",
+        f"## What the program says\n\n{_said(forms, 'warning: ' if code.startswith(_WARNINGS) else '')}",
         f"Said in {_files(forms)}. All codes on one page: [errors.md](../../errors.md#{code}).",
     ]
     return "\n\n".join(parts) + "\n"
@@ -52,8 +53,6 @@ def statuses_said(text: str) -> set[int]:
 
 
 def _statuses(forms: tuple[Message, ...], said: set[int]) -> str:
-    if any(form.file == _WARNINGS for form in forms):
-        return "0: `sfumato check` warns of it. With `--strict` 3: the policy is refused."
     statuses = sorted({form.status for form in forms})
     lines = [f"- {status}: {_meaning(status)}." for status in statuses]
     if said - set(statuses) == {_OF_THE_POLICY}:
@@ -69,11 +68,10 @@ def _meaning(status: int) -> str:
     return words[0].lower() + words[1:]
 
 
-def _said(forms: tuple[Message, ...]) -> str:
+def _said(forms: tuple[Message, ...], before: str) -> str:
     told = told_apart(forms)
     parts = []
     if told:
-        before = "warning: " if told[0].file == _WARNINGS else ""
         shown = "\n\n".join(f"{before}{form}" for form in told)
         open_hints = f" Where a hint is only `{OPEN}` there may be none." if any(form.hint == OPEN for form in told) else ""
         stands_for = f"`{OPEN}` stands for what is put in: a name, a place, a number.{open_hints}\n\n" if OPEN in shown else ""

@@ -144,7 +144,7 @@ class PromiseError(SfumatoError):
 
 
 class UnreachableError(SfumatoError):
-    """A file, a folder or a server cannot be reached, read or written."""
+    """A file, a folder, a server, a key or another package cannot be reached, read, written or used."""
 
     status = 5
 

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -40,8 +41,31 @@ def test_an_empty_file(write_policy: Callable[..., Path]) -> None:
     refused(write_policy(POLICY, ""), DataError, "file-empty")
 
 
-def test_a_header_without_rows(write_policy: Callable[..., Path]) -> None:
+def test_a_header_without_rows_where_something_is_promised(write_policy: Callable[..., Path]) -> None:
     refused(write_policy(POLICY, "age,job,illness\n"), DataError, "source-empty")
+
+
+@pytest.mark.parametrize("mask", ["keep", "shuffle", "constant", {"microaggregate": {"k": 3}}, {"aggregate": {"function": "average"}}], ids=str)
+@pytest.mark.parametrize("sink", ["release.csv", "release.parquet"])
+def test_a_header_without_rows_is_published_so_where_nothing_is_promised(write_policy: Callable[..., Path], mask: Any, sink: str) -> None:
+    columns = {"age": {"role": "other", "mask": mask}, "job": {"role": "other"}, "illness": {"role": "sensitive"}}
+    release = sfumato.run(write_policy({"source": "data.csv", "columns": columns, "sink": sink}, "age,job,illness\n"))
+    assert (release.table.num_rows, release.table.column_names) == (0, ["age", "job", "illness"])
+    assert "the source has no rows: an empty table was published" in release.record.notes
+    assert not any("condition" in note for note in release.record.notes)
+
+
+def test_views_of_a_header_without_rows_are_published_so(write_policy: Callable[..., Path]) -> None:
+    columns = {"age": {"role": "other"}, "job": {"role": "other", "mask": "shuffle"}}
+    views = {"one": {"sink": "one.csv"}, "other": {"columns": {"age": {"role": "identifier"}}, "sink": "other.csv"}}
+    policy = {"source": "data.csv", "columns": columns, "views": views, "readers": {"both": ["one", "other"]}}
+    releases: Any = sfumato.run(write_policy(policy, "age,job\n"))
+    assert [releases[name].table.num_rows for name in ("one", "other")] == [0, 0]
+    promised = {"columns": {"age": {"role": "quasi_identifier"}}, "promises": [{"k_anonymity": {"k": 2}}], "sink": "other.csv"}
+    wrong = write_policy({**policy, "views": {**views, "other": promised}}, "age,job\n")
+    with pytest.raises(DataError) as caught:
+        sfumato.run(wrong)
+    assert caught.value.code == "source-empty"
 
 
 def test_a_folder_without_files_in_place_of_a_file(tmp_path: Path, write_policy: Callable[..., Path]) -> None:

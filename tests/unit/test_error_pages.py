@@ -6,7 +6,7 @@ import re
 
 import pytest
 from reference_pages.error_codes import argument, calls_with_a_code, codes, is_handed_on, literals
-from reference_pages.errors import sections, statuses_said
+from reference_pages.errors import error_page, sections, statuses_said
 
 CODE = re.compile(r"[a-z]+(-[a-z0-9]+)*")
 WITH_SECTIONS = [code for code, _ in sections()]
@@ -26,6 +26,13 @@ def test_every_section_says_what_it_means_and_what_to_do() -> None:
 
 def test_every_section_but_those_of_warnings_begins_with_the_exit_status() -> None:
     assert [code for code, text in sections() if not statuses_said(text) and not code.startswith("lint-")] == []
+
+
+@pytest.mark.parametrize("code", [code for code in WITH_SECTIONS if code.startswith("lint-")])
+def test_a_warning_is_an_error_only_where_that_is_asked_for(code: str) -> None:
+    page = error_page(code, dict(sections())[code])
+    assert f"# {code}\n\nA warning of `sfumato check`, an error only with `--strict`." in page
+    assert "## Exit status\n\n0: `sfumato check` warns of it. With `--strict` 3: the policy is refused.\n" in page
 
 
 def test_a_code_that_is_no_literal_is_only_handed_on() -> None:

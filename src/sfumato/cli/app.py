@@ -18,7 +18,7 @@ import typer
 
 from sfumato.cli import closed_pipe, completions
 from sfumato.cli.answers import answers
-from sfumato.errors import SfumatoError
+from sfumato.errors import SfumatoError, UnreachableError
 
 INTERRUPTED = 130
 # what an interrupt leaves behind, by the command that it met
@@ -440,8 +440,26 @@ def _failed(arguments: Sequence[str], error: BaseException, interrupted: bool) -
         if type(error).__name__ == "NoArgsIsHelpError":
             return _say(arguments, str(words()), 2)
         return _say(arguments, str(words()).rstrip("."), 2, "usage", "sfumato --help")
+    blamed = _at_fault(error)
+    if blamed is not None:
+        return _say_error(arguments, blamed)
     # the message of a foreign error may quote a cell: its kind and place say enough
     return _say(arguments, f"this is our fault: {type(error).__name__} at {_place(error)}", 1, "internal", "report it with this line")
+
+
+def _at_fault(error: BaseException) -> SfumatoError | None:
+    """Return the error of a component of another package, where what was raised came out of one."""
+    from sfumato.core.makers import package_at_fault, without_version
+
+    told = package_at_fault(error)
+    if told is None:
+        return None
+    package, place = told
+    return UnreachableError(
+        f"a component of the package {package} has failed, by {type(error).__name__} at {place}",
+        code="component-fault",
+        hint=f"report it to the makers of {without_version(package)} with this line; until it is mended, do without",
+    )
 
 
 def _place(error: BaseException) -> str:

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, replace
 from itertools import product
 from typing import Any, Literal, get_args, get_origin
 
+from sfumato.cli.left_out import warn_of
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import UsageError
-from sfumato.registry import find, names
+from sfumato.registry import find, usable
 
 _TYPES = get_args(ValueType)
-_HEAD = ("operation", *_TYPES, "same again", "undone", "uniqueness", "missing", "looks at", "quasi-identifier", "runs on", "still reveals")
+_SAID: Mapping[str, Callable[[Card], str]] = {
+    "same again": lambda card: _mark(card.deterministic),
+    "undone": lambda card: _mark(card.reversible),
+    "uniqueness": lambda card: card.uniqueness,
+    "type change": lambda card: _mark(card.changes_type),
+    "missing": lambda card: _missing(card),
+    "looks at": lambda card: card.scope,
+    "quasi-identifier": lambda card: _mark(fits(card)["quasi_identifier"]),
+    "runs on": lambda card: ", ".join(card.engines),
+    "still reveals": lambda card: card.reveals,
+}
+_HEAD = ("operation", *_TYPES, *_SAID)
 
 
 def cards(kind: str, format: str) -> None:
     """Print one line an operation."""
     if kind != "masking":
         raise UsageError("only masking has cards", code="kind-unknown", hint="sfumato components --kind masking --table")
-    found = {name: card_of(name) for name in names("masking")}
+    there, broken = usable("masking")
+    warn_of(broken)
+    found = {name: card_of(name) for name in there}
     if format == "json":
         told = {name: asdict(card) | {"fits": fits(card), "fits_in_part": sorted(fits_in_part(name))} for name, card in found.items()}
         sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
@@ -44,13 +58,23 @@ def card_of(name: str) -> Card:
 
 def revealed(name: str) -> dict[str, str]:
     """Return what an operation still reveals: under no name with its plainest settings, and under settings with which it is something else."""
+    return said(name)["still reveals"]
+
+
+def said(name: str) -> dict[str, dict[str, str]]:
+    """Return all that the card of an operation says, by the words of the table: first with its plainest settings, then with others that change it.
+
+    >>> said("random_uuid")["same again"]
+    {'': '-', '`key`': 'yes'}
+    """
     operation = find("masking", name)
-    found = {card_of(name).reveals: ""}
+    found = {word: {say(card_of(name)): ""} for word, say in _SAID.items()}
     for settings in _variations(operation):
         changed = {field: value for field, value in settings.items() if value != _needed(operation).get(field)}
-        reveals = operation.model_construct(**settings).card.reveals
-        found.setdefault(reveals, ", ".join(_written(field, value) for field, value in changed.items()))
-    return {settings: reveals for reveals, settings in found.items()}
+        card = operation.model_construct(**settings).card
+        for word, say in _SAID.items():
+            found[word].setdefault(say(card), ", ".join(_written(field, value) for field, value in changed.items()))
+    return {word: {settings: words for words, settings in each.items()} for word, each in found.items()}
 
 
 def _needed(operation: Any) -> dict[str, Any]:
@@ -106,19 +130,19 @@ def _line(name: str, card: Card) -> tuple[str, ...]:
     return (
         name,
         *("some" if kind in in_part else _mark(fitting[kind]) for kind in _TYPES),
-        _mark(card.deterministic),
-        _mark(card.reversible),
-        card.uniqueness,
-        "made" if card.generates else card.nulls,
-        card.scope,
-        _mark(fitting["quasi_identifier"]),
-        ", ".join(card.engines),
-        card.reveals,
+        *(say(card) for say in _SAID.values()),
     )
 
 
 def _mark(holds: bool) -> str:
     return "yes" if holds else "-"
+
+
+def _missing(card: Card) -> str:
+    """Return what becomes of a missing value where the policy does not say `on_null`, and whether it could say otherwise."""
+    if card.nulls == "masked":
+        return "made"
+    return "kept, can be made" if card.generates else "kept"
 
 
 def _plainest(annotation: Any) -> Any:

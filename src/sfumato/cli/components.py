@@ -7,9 +7,10 @@ import json
 import sys
 from typing import Any
 
+from sfumato.cli.left_out import warn_of
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import UsageError, suggestion
-from sfumato.registry import KINDS, find, names
+from sfumato.registry import KINDS, find, usable
 
 _SINGULAR = {"masking": "mask", "hierarchies": "hierarchy"}
 
@@ -19,7 +20,9 @@ def components(kind: str | None, format: str) -> None:
     kind = _kind_of(kind)
     if kind is not None and kind not in KINDS:
         raise UsageError(f"there is no kind {kind!r}", code="kind-unknown", hint=suggestion(kind, KINDS))
-    found = {one: {name: _described(one, name) for name in names(one)} for one in ([kind] if kind else KINDS)}
+    listed = {one: usable(one) for one in ([kind] if kind else KINDS)}
+    found = {one: {name: _described(one, name) for name in there} for one, (there, _) in listed.items()}
+    warn_of(error for _, broken in listed.values() for error in broken)
     if format == "json":
         sys.stdout.write(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
         return

@@ -25,6 +25,7 @@ def run(policy: Path, format: str, resume: bool = False) -> None:
     from sfumato.engine.release import Releases, views_record
     from sfumato.engine.run import run as run_policy
     from sfumato.policy.load import load
+    from sfumato.policy.seed import FOR_TESTS
     from sfumato.policy.views import resolve_views
 
     loaded = load(policy)
@@ -45,6 +46,8 @@ def run(policy: Path, format: str, resume: bool = False) -> None:
         told = records[""].as_mapping() if "" in records else views_record(records)
         answers().write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         return
+    # above everything else: what follows reads like the account of a release that protects people
+    answers().write(f"mind that {FOR_TESTS}\n" if loaded.policy.seed is not None else "")
     if any(record.table is not None for record in records.values()):
         answers().write("".join(f"{line}\n" for line in told_of_tables(records, sinks[""], loaded.folder)))
         return

@@ -49,6 +49,9 @@ _ADDRESS = r"^[0-9A-Fa-f:.]{2,45}$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _TIMESTAMP = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
 
+# years beyond 9999 have more digits, and stay what they are
+_AS_ARROW_WRITES = r"^([0-9]+-[0-9]{2}-[0-9]{2}) ([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]*[1-9])?(?:\.?0*)$"
+
 
 def infer(values: pa.Array) -> ValueType:
     """Return the narrowest type that every value of a column has. Looks at all of them, never at a sample.
@@ -178,11 +181,6 @@ def render(values: pa.Array) -> pa.Array:
     >>> render(parse(pa.array(["5", "-0.0", "7.25"]), "decimal")).to_pylist()
     ['5.00', '0.00', '7.25']
     """
-    if pa.types.is_timestamp(values.type):
-        # strftime writes the fraction at the type's unit; what it adds in zeros is dropped
-        text = pc.replace_substring_regex(pc.strftime(values, format="%Y-%m-%dT%H:%M:%S"), r"\.0+$", "")
-        text = pc.replace_substring_regex(text, r"(\.[0-9]*[1-9])0+$", r"\1")
-        return pc.binary_join_element_wise(text, "Z", "")
     if pa.types.is_decimal(values.type):
         return _plain_decimals(pc.cast(values, pa.string()), values)
     return as_text(values)
@@ -243,7 +241,11 @@ def is_ordered(kind: ValueType) -> bool:
 
 
 def as_text(values: pa.Array) -> pa.Array:
-    """Return values of any Arrow type as the text by which they are counted and compared."""
+    """Return values of any Arrow type as the text by which they are counted and compared, and with which they stand in files of text.
+
+    >>> as_text(pa.array([1580473800500], pa.timestamp("ms", tz="Europe/Berlin"))).to_pylist()
+    ['2020-01-31T12:30:00.5Z']
+    """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     return values if pa.types.is_string(values.type) else _as_text(values)
@@ -256,6 +258,10 @@ def _as_text(values: pa.Array) -> pa.Array:
         values = pc.if_else(pc.equal(values, 0.0), 0.0, values)
         text = pc.cast(values, pa.string())
         return pc.replace_substring_regex(text, r"\.0$", "")
+    if pa.types.is_timestamp(values.type):
+        # a cast between zones moves no instant; without one Arrow writes no zone, and what it writes is UTC
+        text = pc.cast(pc.cast(pc.cast(values, pa.timestamp(values.type.unit, tz="UTC")), pa.timestamp(values.type.unit)), pa.string())
+        return pc.replace_substring_regex(text, _AS_ARROW_WRITES, r"\1T\2\3Z")
     return pc.cast(values, pa.string())
 
 

@@ -20,6 +20,7 @@ from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.chains import is_keyed, is_plain, moves, taken_in
 from sfumato.core.condition import Condition
+from sfumato.core.makers import faults_of, refuse_misfit
 from sfumato.core.mask import (
     NOTHING,
     WIDE,
@@ -433,13 +434,19 @@ def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], conte
 
 def _made(step: Mask, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, dict[str, NDArray[np.bool_]]]:
     name = step.component_name()
-    if isinstance(step, Locating):
-        masked, places = step.apply_and_locate(columns, context)
-        return masked, {f"{name}{place}": rows for place, rows in places.items()}
-    if isinstance(step, Refusing):
-        masked, refused = step.apply_or_refuse(columns, context)
-        return masked, {name: refused}
-    masked = step.apply(columns, context)
+    wrong: dict[str, NDArray[np.bool_]] | None = None
+    with faults_of(step, context.column):
+        if isinstance(step, Locating):
+            masked, places = step.apply_and_locate(columns, context)
+            wrong = {f"{name}{place}": rows for place, rows in places.items()}
+        elif isinstance(step, Refusing):
+            masked, refused = step.apply_or_refuse(columns, context)
+            wrong = {name: refused}
+        else:
+            masked = step.apply(columns, context)
+    refuse_misfit(step, masked, columns, context)
+    if wrong is not None:
+        return masked, wrong
     if (step.card.empties and not _removes(step)) or not masked.null_count:
         return masked, {}
     return masked, {name: masked.is_null().to_numpy(zero_copy_only=False)}

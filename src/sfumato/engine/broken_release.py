@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from sfumato.errors import PromiseError
+from sfumato.core.makers import is_foreign, maker_of, without_version
+from sfumato.core.mask import Mask
+from sfumato.core.masked_column import MaskedColumn
+from sfumato.errors import PromiseError, first_few
 
 _SAID = re.compile(r"verification stopped the run: the staged release (?P<what>.*); nothing has been published", re.DOTALL)
 
@@ -15,6 +19,22 @@ def broken(what: str, code: str, who: str = "the staged release") -> PromiseErro
         f"verification stopped the run: {who} {what}; nothing has been published",
         code=code,
         hint="run again; if it happens twice, report it: this must not happen",
+    )
+
+
+def broken_by_mask(where: str, masks: Iterable[Mask]) -> PromiseError:
+    """Return the error of a release in which a mask, done again, makes something else; those of other packages are named, for they may be why."""
+    found = broken(f"holds {where}a masked value that is not what its mask makes of its original", code="verify-mask")
+    steps = [step for mask in masks for step in (mask.operations if isinstance(mask, MaskedColumn) else [mask])]
+    told = {step.component_name(): maker_of(step) for step in steps if is_foreign(step)}
+    if not told:
+        return found
+    named = first_few([f"{name} of the package {maker}" for name, maker in told.items()])
+    makers = first_few(list(dict.fromkeys(map(without_version, told.values()))))
+    return PromiseError(
+        found.message,
+        code="verify-mask",
+        hint=f"do without {named}, if what it makes of a value is not the same every time as its card says, and report it to the makers of {makers}",
     )
 
 

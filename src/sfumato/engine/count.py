@@ -54,7 +54,7 @@ class Counted:
 
 def count(plan: Plan, attached: Attached) -> Counted:
     """Build the ladders from the distinct values and count the combinations."""
-    if attached.rows == 0 and (plan.resolved.part != "table" or plan.resolved.promises):
+    if attached.rows == 0 and plan.resolved.promises:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
     singling = singling_out(plan, attached)
     effects = effects_on_counted(plan, attached)

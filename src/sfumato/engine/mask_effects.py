@@ -42,7 +42,7 @@ def mask_notes(plan: Plan, effects: Mapping[str, Effect]) -> Iterator[str]:
         if effect.among_few:
             number = number_of(effect.among_few, "row") if effect.among_few >= k else f"fewer than {k} rows"
             yield f"columns.{name}: {mask.component_name()} mixes {number} among fewer than {k} people each, of whom many keep their own value"
-        if not effect.held:
+        if mask.when is not None and not effect.held:
             yield f"columns.{name}: the condition held for no row"
         if mask.changes and effect.present and effect.unchanged == effect.present:
             yield f"columns.{name}: {mask.component_name()} changed no value"

@@ -10,7 +10,7 @@ from sfumato.core.canonical import as_text
 from sfumato.core.examined import PUBLISHED, Examining
 from sfumato.core.interfaces import MaskPlan
 from sfumato.core.mask_effect import Effect, refuse
-from sfumato.engine.broken_release import broken
+from sfumato.engine.broken_release import broken_by_mask
 from sfumato.engine.masked_values import shows_values, tells_people_apart
 from sfumato.engine.plan import Plan
 from sfumato.engine.singling_out import refuse_rows_of_one, refuse_unless_accepted
@@ -41,7 +41,7 @@ def masked_again(plan: Plan, masks: MaskPlan, pairs: Iterable[pa.RecordBatch], n
         inputs, weights = batch.select(masks.needed(name)), batch.column(batch.num_columns - 1).to_numpy()
         made = plan.resolved.masks[name].made(inputs, context)
         if not _same(made.values, batch.column(PUBLISHED)):
-            raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
+            raise broken_by_mask("", [masks.masks[name]])
         effect.add(made, weights=weights)
         effect.compare(made, inputs.column(name), weights)
     return effect

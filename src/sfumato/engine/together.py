@@ -49,6 +49,9 @@ def check_together(plans: Plans, seen: Mapping[str, Seen], original: Reading, pr
 
     Pairs of views that nobody reads together are measured too: readers may meet.
     """
+    if not original.rows:
+        # of nobody there is nothing to be learnt, and no class whose size could be told
+        return []
     groups: dict[tuple[str, ...], list[str]] = {}
     for reader, names in plans.readers.items():
         mine = tuple(name for name in seen if name in names)

@@ -26,7 +26,7 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
-from sfumato.engine.broken_release import broken
+from sfumato.engine.broken_release import broken, broken_by_mask
 from sfumato.engine.count import Counted
 from sfumato.engine.covered import Extents, Shown, covered, levels_of
 from sfumato.engine.masked_values import check_masked, check_perturbed, measured_columns, perturbed_columns
@@ -90,7 +90,7 @@ def verify(
     if masks.kept and not np.array_equal(written.prints["kept"], original.prints[_kept_group(masks)][link]):
         raise broken("holds a kept value that differs from its original", code="verify-kept")
     if masks.repeatable and not np.array_equal(written.prints["masked"], original.prints[masked_group(plan.view)][link]):
-        raise broken("holds a masked value that is not what its mask makes of its original", code="verify-mask")
+        raise broken_by_mask("", [masks.masks[name] for name in masks.repeatable])
     classes = _classes(plan, original, staged, counted.frequencies.ladders, progress)
     found = staged.text_classes(progress)
     # the source rows in the order of the written classes: what follows is checked class by class

@@ -16,7 +16,7 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import read
 from sfumato.core.row_groups import people_of
-from sfumato.engine.broken_release import broken
+from sfumato.engine.broken_release import broken, broken_by_mask
 from sfumato.engine.masks_again import as_values
 from sfumato.engine.moved_as_one import check_moved_together
 from sfumato.engine.shown_values import MaskedView
@@ -75,7 +75,7 @@ class WideMasksAgain:
             context = view.masks.contexts[name]
             made, totals = mask.totals(columns, context) if isinstance(mask, MaskedColumn) else (mask.apply(columns, context), [])
             if mask.card.deterministic and not np.array_equal(written.prints[name], fingerprints([view.masks.as_read_back(name, made)], len(rows))):
-                raise broken(f"holds in column {name} a masked value that is not what its mask makes of its original", code="verify-mask")
+                raise broken_by_mask(f"in column {name} ", [mask])
             for told in totals:
                 if not told.mixed:
                     _refuse_few(told, people_of(columns, context.subject), name)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from sfumato.core.keys import Keys
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import key_text, mistakes_of
-from sfumato.errors import Mistake, PolicyError, UsageError
+from sfumato.errors import Mistake, PolicyError, UnreachableError, UsageError
 from sfumato.policy.checks import Checks
 from sfumato.policy.identity import identity_of
 from sfumato.policy.ladders import read_ladders
@@ -157,6 +157,10 @@ class _Finder:
         except UsageError as error:
             self.mistakes.append(Mistake(key_text(path), error.message, "component-unknown", error.hint, lines.at((*path, component.name))))
             return None
+        except UnreachableError as error:
+            # the policy is not wrong: what it names is there, and does not work
+            place = f"{self._loaded.name}:{lines.at((*path, component.name)) or ''} {key_text(path)}"
+            raise UnreachableError(f"{place}: {error.message}", code=error.code, hint=error.hint) from None
         # a short form (a bare name, a path) has no key of its own below the component's
         inner = (*path, component.name) if (*path, component.name) in lines.by_path else path
         try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from sfumato.errors import UnreachableError
 from sfumato.policy.model import Policy
-from sfumato.registry import find, names
+from sfumato.registry import find, usable
 
 _PLACES = {
     ("Policy", "source"): "sources",
@@ -36,9 +37,14 @@ def policy_schema() -> dict[str, Any]:
         about = {"description": properties[key].get("description", "")}
         properties[key] = about | _one_or_many(kind)
     for kind in sorted(set(_PLACES.values())):
-        definitions[kind] = {"anyOf": [*_short_forms(kind), *(_long_form(kind, name, definitions) for name in names(kind))]}
+        definitions[kind] = {"anyOf": [*_short_forms(kind), *(_long_form(kind, name, definitions) for name in usable(kind)[0])]}
     described: dict[str, Any] = _described(schema)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "sfumato policy"} | described
+
+
+def broken_components() -> list[UnreachableError]:
+    """Return what is wrong with the components that are not in the schema, because they cannot be loaded."""
+    return [error for kind in sorted(set(_PLACES.values())) for error in usable(kind)[1]]
 
 
 def _one_or_many(kind: str) -> dict[str, Any]:
@@ -53,7 +59,7 @@ def _one_or_many(kind: str) -> dict[str, Any]:
 def _short_forms(kind: str) -> list[dict[str, Any]]:
     if kind in ("sources", "sinks"):
         return [{"type": "string", "description": "a file, its format by its ending; - is standard input or output"}]
-    bare = [name for name in names(kind) if not any(field.is_required() for field in find(kind, name).model_fields.values())]
+    bare = [name for name in usable(kind)[0] if not any(field.is_required() for field in find(kind, name).model_fields.values())]
     return [{"enum": bare}] if bare else []
 
 

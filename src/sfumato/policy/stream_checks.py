@@ -10,7 +10,7 @@ from sfumato.core.mask import WIDE
 from sfumato.core.mistakes import Place, key_text
 from sfumato.core.stream_search import Way, way_of
 from sfumato.core.yaml_text import yaml_text
-from sfumato.errors import Mistake, UsageError, suggestion
+from sfumato.errors import Mistake, UnreachableError, UsageError, suggestion
 from sfumato.policy.lines import Lines
 from sfumato.policy.model import Column, Component, Policy
 from sfumato.policy.windows import StreamSettings
@@ -46,7 +46,8 @@ def decides_of_events(search: Component) -> bool:
 def _way_of_named(search: Component) -> Way | None:
     try:
         return way_of(search.instance if search.instance is not None else find("algorithms", search.name))
-    except UsageError:
+    except (UsageError, UnreachableError):
+        # said by whoever looks for the search itself
         return None
 
 

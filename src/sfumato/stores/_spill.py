@@ -47,14 +47,20 @@ class Spill:
             return
         part = batch.select(self.names)
         with file_errors(self.path, "written"):
-            if self._writer is None:
-                os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
-                self._file = pa.OSFile(str(self.path), "wb")
-                self._writer = pa.ipc.new_file(self._file, part.schema)
-            self._writer.write_batch(part)
+            self._begun(part.schema).write_batch(part)
 
-    def close(self) -> None:
-        """Finish the file."""
+    def _begun(self, schema: pa.Schema) -> pa.ipc.RecordBatchFileWriter:
+        if self._writer is None:
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600))
+            self._file = pa.OSFile(str(self.path), "wb")
+            self._writer = pa.ipc.new_file(self._file, schema)
+        return self._writer
+
+    def close(self, described: pa.Schema) -> None:
+        """Finish the file; where no batch came, with the types of the columns as the source describes them."""
+        if self.names:
+            with file_errors(self.path, "written"):
+                self._begun(pa.schema([described.field(name) for name in self.names]))
         if self._writer is not None and self._file is not None:
             with file_errors(self.path, "written"):
                 self._writer.close()
@@ -80,6 +86,8 @@ class Spill:
                 first = self.names.index(name)
                 self._looked_at = self._columns(self.names[first : first + _AT_ONCE])
             columns = self._looked_at[name]
+        if not columns:
+            return np.empty(0, np.int64), np.empty(0, np.uint64)
         known = np.concatenate([column.is_valid().to_numpy(zero_copy_only=False) for column in columns])
         return np.flatnonzero(known), np.concatenate([value_prints(column.drop_null()) for column in columns])
 

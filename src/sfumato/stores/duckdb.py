@@ -61,7 +61,7 @@ class Duckdb(Settings):
         spill = Spill(workplace.folder / "spill.arrow", [name for name in others if name not in coded])
         printed = {"spilled": spill.names} | ({"subject": [plan.subject]} if plan.subject else {})
         reading = read(source, coded, printed, progress, spill.add, spill.names)
-        spill.close()
+        spill.close(source.describe())
         return EmbeddedTable(reading, spill)
 
     def frequencies(self, attached: EmbeddedTable, plan: CountPlan) -> Frequencies:

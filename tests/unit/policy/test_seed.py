@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,12 @@ def test_check_and_plan_say_what_it_means() -> None:
     plan = sfumato.plan(relaxed(1), data=PEOPLE)
     assert plan.steps[0] == f"Mind that {FOR_TESTS}."
     assert plan.settings["seed"] == {"for_tests": 1}
+
+
+def test_the_summary_begins_with_what_a_seed_means(tmp_path: Path, sfumato_command: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    (tmp_path / "people.csv").write_text("name\nann\nbob\n")
+    (tmp_path / "policy.yaml").write_text("source: people.csv\nseed: {for_tests: 7}\ncolumns: {name: {role: other, mask: constant}}\nsink: out.csv\n")
+    assert sfumato_command("run", tmp_path / "policy.yaml").stdout.startswith(f"mind that {FOR_TESTS}\npromised and measured")
 
 
 def test_a_table_of_a_database_has_no_seed(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from sfumato.core.interfaces import Promise
 from sfumato.core.kernels.fingerprint import value_prints
 from sfumato.core.publication import IN_TWO_COLUMNS, Publication, interval_columns
 from sfumato.core.text_classes import TextClasses
-from sfumato.engine.broken_release import broken
+from sfumato.engine.broken_release import broken, broken_by_mask
 from sfumato.engine.sensitive import of_published
 from sfumato.engine.stream.masking import repeated
 from sfumato.engine.stream.plan import StreamPlan
@@ -87,7 +87,7 @@ def _masked(plan: StreamPlan, public: pa.RecordBatch, rows: Rows) -> None:
         if name in quasi or name not in plan.plan.published or not plan.masks[name].repeatable:
             continue
         if not np.array_equal(value_prints(public.column(name)), value_prints(repeated(plan, name, rows))):
-            raise broken(f"holds in column {name} a masked value that is not what its mask makes of its original", code="verify-mask")
+            raise broken_by_mask(f"in column {name} ", [plan.masks[name]])
 
 
 def _promises(plan: StreamPlan, rows: Rows, promised: Promised, classes: TextClasses) -> None:
