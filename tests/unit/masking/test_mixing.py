@@ -116,6 +116,22 @@ def test_safe_aggregates_stand_for_k_people(function: str, expected: float) -> N
     assert found == [wanted] * 6
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([10, 20, 30, 40, 50, 900], 35.0),  # 20, 30, 40 and 50: of 30 and 40 one is always more than half
+        ([10, 20, 30, 40, 900], 30.0),  # three leave as many over on both sides
+        ([10, 30, 30, 900], 30.0),  # two who have the same number
+        ([1, 2, 30, 50, 60, 70], 35.5),  # 60 of 142 is less than half
+        ([-900, -20, 30, 60], None),  # 900 of 1010 is more, and nobody is left to add
+        ([10, 20], None),
+    ],
+    ids=str,
+)
+def test_a_median_is_told_of_as_many_in_the_middle_as_nobody_dominates(values: list[int], expected: float | None) -> None:
+    assert apply(Aggregate(function="median", decimals=1), values) == [expected] * len(values)
+
+
 def test_nothing_is_told_of_fewer_than_k_people_however_many_rows_they_have() -> None:
     found = apply(
         Aggregate(function="average", by=["ward"], dominance=1),
