@@ -122,6 +122,30 @@ def test_tokens_count_from_a_value_in_steps_and_no_missing_value_gets_one() -> N
     assert found[3] is None
 
 
+def test_tokens_in_sequence_follow_the_order_of_the_source() -> None:
+    mask = {"tokenise": {"namespace": "as they come", "order": "sequence", "start": 100, "step": 5, "output": "integer"}}
+    values = [f"value {number * 7919 % 1000}" for number in range(1000)]
+
+    assert masked(["zoe", "ann", "max", "ann", None, "bob"], mask) == [100, 105, 110, 105, None, 115]
+    assert masked(values, mask) == list(range(120, 5120, 5))
+
+
+def test_tokens_in_sequence_tell_nothing_of_the_order_of_the_source_beside_a_promise() -> None:
+    token = {"tokenise": {"order": "sequence", "output": "integer"}}
+    columns = {
+        "place": {"role": "other", "accept": "singling_out"},
+        "name": {"role": "identifier", "mask": token},
+        "town": {"role": "quasi_identifier"},
+    }
+    table = pa.table({"place": list(range(500)), "name": [f"{number:04d}" for number in range(500)], "town": ["Bonn"] * 500})
+
+    release: Any = sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 5}}]}, table)
+
+    tokens = [row["name"] for row in sorted(release.table.to_pylist(), key=lambda row: row["place"])]
+    assert sorted(tokens) == list(range(1, 501))
+    assert tokens != sorted(tokens)
+
+
 def test_substitution_from_a_list_with_and_without_memory() -> None:
     values = [f"person {number % 40}" for number in range(400)]
     forgetful, faithful = (masked(values, {"choice": {"values": ["x", "y", "z"], **more}}) for more in ({}, {"key": "main"}))
