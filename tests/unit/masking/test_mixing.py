@@ -20,6 +20,7 @@ from sfumato.errors import DataError, PolicyError
 from sfumato.masking import _undominated
 from sfumato.masking.aggregate import Aggregate
 from sfumato.masking.microaggregate import Microaggregate
+from sfumato.masking.round_number import RoundNumber
 from sfumato.masking.shuffle import Shuffle
 from sfumato.masking.swap import Swap
 
@@ -141,6 +142,15 @@ def test_nothing_is_told_of_fewer_than_k_people_however_many_rows_they_have() ->
     )
 
     assert found == [None, None, 4.0, 4.0, 4.0]
+
+
+@pytest.mark.parametrize("mask", [Aggregate(function="average"), Aggregate(function="median", k=4), Microaggregate(k=4)], ids=str)
+def test_halves_are_rounded_as_those_of_round_number(mask: Any) -> None:
+    for values in ([2, 2, 3, 3], [-2, -2, -3, -3], [3, 3, 4, 4], ["1.00", "1.00", "1.01", "1.01"]):
+        mean = sum(Decimal(value) for value in values) / 4
+        (rounded,) = apply(RoundNumber(decimals=2 if isinstance(values[0], str) else 0), [str(mean)])
+
+        assert [str(value) for value in apply(mask, values)] == [rounded] * 4
 
 
 def test_nothing_is_told_of_a_sum_that_one_person_dominates() -> None:
@@ -298,7 +308,7 @@ def test_people_are_grouped_with_all_their_rows() -> None:
 
 
 def test_whole_numbers_and_texts_stay_what_they_are() -> None:
-    assert apply(Microaggregate(k=2, dominance=1), [1, 2, 10, 11]) == [2, 2, 10, 10]
+    assert apply(Microaggregate(k=2, dominance=1), [1, 2, 10, 11]) == [2, 2, 11, 11]
     assert apply(Microaggregate(k=2, dominance=1), ["1.5", "2.0", "x", "9.9", "9.9"]) == ["1.8", "1.8", None, "9.9", "9.9"]
     # nobody's own value is told: of three all are in the middle
     assert apply(Microaggregate(k=2, centre="median", dominance=1), [1, 2, 9]) == [4, 4, 4]
