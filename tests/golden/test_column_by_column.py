@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -153,6 +154,19 @@ def test_substitution_from_a_list_with_and_without_memory() -> None:
     assert set(forgetful) == set(faithful) == {"x", "y", "z"}
     assert len(set(zip(values, faithful, strict=True))) == 40
     assert len(set(zip(values, forgetful, strict=True))) > 40
+
+
+def test_substitution_in_turn_takes_every_value_as_often() -> None:
+    values = [None, *(f"person {number % 5}" for number in range(30))]
+
+    found = masked(values, {"choice": {"values": ["x", "y", "z"], "turn": "row"}})
+    assert found[0] is None
+    assert Counter(found[1:]) == {"x": 10, "y": 10, "z": 10}
+
+    faithful = dict(zip(values[1:], masked(values, {"choice": {"values": ["x", "y", "z"], "turn": "value"}})[1:], strict=True))
+    assert sorted(Counter(faithful.values()).values()) == [1, 2, 2]
+    again = masked(values, {"choice": {"values": ["x", "y", "z"], "turn": "value"}})
+    assert all(len({new for old, new in zip(values, again, strict=True) if old == one}) == 1 for one in faithful)
 
 
 def test_encryption_that_was_promised() -> None:

@@ -1,11 +1,11 @@
-"""Choice: every value becomes one of a given few, by chance."""
+"""Choice: every value becomes one of a given few, by chance or in turn. Taken in turn it is also called circular substitution."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -33,8 +33,10 @@ def _texts(given: Any) -> Any:
 class Choice(Operation):
     """Replaces every value by one of a list in the policy or in a file, one a line, each as likely as any other or by ``weights``.
 
-    Chance comes from the operating system; with a ``key`` the choice is a function of the value, so that equal values stay equal. Missing values stay
-    missing unless the policy says ``on_null: generate``; under a key they all become the same.
+    Chance comes from the operating system; with a ``key`` the choice is a function of the value, so that equal values stay equal. With ``turn`` the
+    list is gone through from its beginning to its end and over again, in the order of the release, which chance makes: each row takes the next value
+    (``row``), or each value that is new, which then keeps it for this run (``value``); the column is held in memory. Missing values stay missing
+    unless the policy says ``on_null: generate``; under a key they all become the same.
 
     >>> from sfumato.core.mask import MaskContext
     >>> towns = pa.RecordBatch.from_pydict({"town": ["Bremen", "Bonn"]})
@@ -45,6 +47,10 @@ class Choice(Operation):
     values: Annotated[list[str] | None, BeforeValidator(_texts), Field(min_length=1, description="the values of which one is chosen")] = None
     path: Annotated[PolicyPath | None, Field(min_length=1, description="a file with one value a line, instead of a list")] = None
     weights: Annotated[list[float | int] | None, Field(description="how likely each value of the list is beside the others; none: all alike")] = None
+    turn: Annotated[
+        Literal["row", "value"] | None,
+        Field(description="values are taken in turn, the next one for each row, or for each value, which then keeps it; none: by chance"),
+    ] = None
     key: Annotated[str | None, Field(min_length=1, description="the key under which the choice is a function of the value")] = None
     domain: Annotated[str | None, Field(description="the pseudonym domain of the key; none: the view's own")] = None
 
@@ -52,6 +58,8 @@ class Choice(Operation):
     def _fit_together(self) -> Choice:
         if (self.values is None) == (self.path is None):
             raise ValueError("needs a list of values or the path of a file, one of them")
+        if self.turn is not None and (self.weights is not None or self.key is not None):
+            raise ValueError("turn: takes neither weights nor a key, which decide what is chosen")
         if self.weights is None:
             return self
         if self.values is None or len(self.weights) != len(self.values):
@@ -67,10 +75,10 @@ class Choice(Operation):
             deterministic=self.key is not None,
             uniqueness="lossy",
             changes_type=True,
-            scope="value",
+            scope="value" if self.turn is None else "table",
             generates=True,
             keyed=self.key is not None,
-            reveals=NOTHING if self.key is None else "That rows with different results had different values.",
+            reveals="That rows with different results had different values." if self.key is not None or self.turn == "value" else NOTHING,
         )
 
     @property
@@ -92,6 +100,8 @@ class Choice(Operation):
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return one of the values for every row."""
         texts = text_of(columns, context)
+        if self.turn is not None:
+            return self._values.take(pa.array(_turns(texts, self.turn) % len(self._values)))
         secret = context.key(self.key, self.domain) if self.key is not None else None
         drawn = fractions(draws(texts, np.ones(len(texts), np.int64), secret, "choice"))
         # the last bound is 1 but for rounding, and every fraction is below 1
@@ -120,3 +130,14 @@ class Choice(Operation):
 
     def _broken(self, place: str, what: str, hint: str) -> DataError:
         return DataError(f"list of values {self.path}{place} {what}", code="mask-file", hint=hint)
+
+
+def _turns(texts: pa.Array, turn: Literal["row", "value"]) -> NDArray[np.int64]:
+    """Return whose turn it is, from 0: rows are counted, missing values last, or distinct values as they come."""
+    if turn == "value":
+        coded = texts.dictionary_encode()
+        values: NDArray[np.int64] = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
+        return values
+    places = np.empty(len(texts), np.int64)
+    places[np.argsort(texts.is_null().to_numpy(zero_copy_only=False), kind="stable")] = np.arange(len(texts))
+    return places

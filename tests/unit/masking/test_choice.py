@@ -104,6 +104,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         ({}, "choice: needs a list of values or the path of a file, one of them [policy-value]"),
         ({"values": ["a"], "path": "x"}, "choice: needs a list of values or the path of a file, one of them [policy-value]"),
         ({"values": ["a", None]}, "choice: values: needs texts or whole numbers; put other values in quotes [policy-value]"),
+        ({"values": ["a"], "turn": "row", "key": "k"}, "choice: turn: takes neither weights nor a key, which decide what is chosen [policy-value]"),
         ({"values": ["a", "b"], "weights": [1]}, "choice: weights: needs one for each value of a list [policy-value]"),
         ({"path": "x", "weights": [1]}, "choice: weights: needs one for each value of a list [policy-value]"),
         ({"values": ["a", "b"], "weights": [1, 0]}, "choice: weights: must be more than 0 [policy-value]"),
