@@ -91,6 +91,7 @@ def test_random_numbers_are_whole_and_within_their_bounds() -> None:
     found = masked(["7"] * 300, {"random_number": {"minimum": 3, "maximum": 5}})
 
     assert {int(number) for number in found} == {3, 4, 5}
+    assert set(masked(["seven"] * 300, {"random_number": {"minimum": 3, "maximum": 5, "output": "integer"}})) == {3, 4, 5}
 
 
 def test_shortening_with_and_without_a_full_stop() -> None:
