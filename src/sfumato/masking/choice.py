@@ -20,6 +20,8 @@ from sfumato.core.mask import NOTHING, Card, MaskContext, Operation, text_of
 from sfumato.core.policy_files import lines_of
 from sfumato.errors import DataError
 
+_REVEALS = "That rows with different results had different values."
+
 
 def _texts(given: Any) -> Any:
     """Return a list of texts; whole numbers are taken as they are written."""
@@ -78,7 +80,7 @@ class Choice(Operation):
             scope="value" if self.turn is None else "table",
             generates=True,
             keyed=self.key is not None,
-            reveals="That rows with different results had different values." if self.key is not None or self.turn == "value" else NOTHING,
+            reveals=_REVEALS if self.key is not None else f"{_REVEALS[:-1]}, about as many for each result." if self.turn == "value" else NOTHING,
         )
 
     @property

@@ -51,8 +51,9 @@ class Fake(ByChance):
     decide instead: name, first name, last name, e-mail address and user name that are masked ``by`` the same columns under the same key are those of
     one made-up person; street, town, postcode and country those of one place, whose country is the locale's, by its name there. Towns and postcodes
     are not matched by any directory. Numbers of people (``ssn``) and cars have the form of the locale's country, and are refused where faker has
-    none. E-mail addresses follow from the name, at example.org and the like. Missing values stay missing unless the policy says ``on_null:
-    generate``; under a key they all become the same. Cost: a second to make the values, then 60 nanoseconds a value, two microseconds under a key.
+    none. E-mail addresses follow from the name, at example.org and the like. Missing values stay missing unless the policy says
+    ``on_null: generate``; under a key they all become the same. Cost: a second to make the values, then 60 nanoseconds a value, two microseconds
+    under a key.
 
     >>> from sfumato.core.mask import MaskContext
     >>> mail = pa.RecordBatch.from_pydict({"mail": ["ada@lovelace.uk"]})
