@@ -18,6 +18,7 @@ from sfumato.core.draws import draws, fractions
 from sfumato.core.files import PolicyPath
 from sfumato.core.mask import NOTHING, Card, MaskContext, Operation, text_of
 from sfumato.core.policy_files import lines_of
+from sfumato.core.row_groups import permuted
 from sfumato.errors import DataError
 
 _REVEALS = "That rows with different results had different values."
@@ -36,9 +37,9 @@ class Choice(Operation):
     """Replaces every value by one of a list in the policy or in a file, one a line, each as likely as any other or by ``weights``.
 
     Chance comes from the operating system; with a ``key`` the choice is a function of the value, so that equal values stay equal. With ``turn`` the
-    list is gone through from its beginning to its end and over again, in the order of the release, which chance makes: each row takes the next value
-    (``row``), or each value that is new, which then keeps it for this run (``value``); the column is held in memory. Missing values stay missing
-    unless the policy says ``on_null: generate``; under a key they all become the same.
+    list is gone through from its beginning to its end and over again, for rows in an order that chance makes: each row takes the next one (``row``),
+    or each distinct value, which then keeps it for this run, on a stream for the window (``value``); the column is held in memory. Missing values
+    stay missing unless the policy says ``on_null: generate``; under a key they all become the same.
 
     >>> from sfumato.core.mask import MaskContext
     >>> towns = pa.RecordBatch.from_pydict({"town": ["Bremen", "Bonn"]})
@@ -135,11 +136,14 @@ class Choice(Operation):
 
 
 def _turns(texts: pa.Array, turn: Literal["row", "value"]) -> NDArray[np.int64]:
-    """Return whose turn it is, from 0: rows are counted, missing values last, or distinct values as they come."""
+    """Return whose turn it is, from 0: rows or distinct values in an order by chance, since that in which they come may tell the source's."""
     if turn == "value":
         coded = texts.dictionary_encode()
-        values: NDArray[np.int64] = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False).astype(np.int64)
-        return values
+        number = len(coded.dictionary)
+        turns: NDArray[np.int64] = np.append(permuted(number), number)[coded.indices.fill_null(number).to_numpy(zero_copy_only=False)]
+        return turns
+    missing = texts.is_null().to_numpy(zero_copy_only=False)
     places = np.empty(len(texts), np.int64)
-    places[np.argsort(texts.is_null().to_numpy(zero_copy_only=False), kind="stable")] = np.arange(len(texts))
+    places[~missing] = permuted(int((~missing).sum()))
+    places[missing] = np.arange((~missing).sum(), len(texts))
     return places

@@ -121,3 +121,13 @@ def test_the_card_says_whether_chance_decides() -> None:
     assert not Choice(values=["a"]).card.deterministic
     assert Choice(values=["a"], key="main").card.deterministic
     assert Choice(values=["a"], key="main").keys == ("main",)
+
+
+@pytest.mark.parametrize("turn", ["row", "value"])
+def test_turns_tell_nothing_of_the_order_in_which_rows_came(turn: str) -> None:
+    rows = [f"{number:03d}" for number in range(300)]
+    found = masked(rows, values=rows, turn=turn)
+
+    assert sorted(found) == rows
+    # one of the 300 rows is expected to get the value of its own place
+    assert sum(one == other for one, other in zip(rows, found, strict=True)) < 15
