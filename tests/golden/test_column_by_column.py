@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -90,6 +91,7 @@ def test_random_numbers_are_whole_and_within_their_bounds() -> None:
     found = masked(["7"] * 300, {"random_number": {"minimum": 3, "maximum": 5}})
 
     assert {int(number) for number in found} == {3, 4, 5}
+    assert set(masked(["seven"] * 300, {"random_number": {"minimum": 3, "maximum": 5, "output": "integer"}})) == {3, 4, 5}
 
 
 def test_shortening_with_and_without_a_full_stop() -> None:
@@ -122,6 +124,30 @@ def test_tokens_count_from_a_value_in_steps_and_no_missing_value_gets_one() -> N
     assert found[3] is None
 
 
+def test_tokens_in_sequence_follow_the_order_of_the_source() -> None:
+    mask = {"tokenise": {"namespace": "as they come", "order": "sequence", "start": 100, "step": 5, "output": "integer"}}
+    values = [f"value {number * 7919 % 1000}" for number in range(1000)]
+
+    assert masked(["zoe", "ann", "max", "ann", None, "bob"], mask) == [100, 105, 110, 105, None, 115]
+    assert masked(values, mask) == list(range(120, 5120, 5))
+
+
+def test_tokens_in_sequence_tell_nothing_of_the_order_of_the_source_beside_a_promise() -> None:
+    token = {"tokenise": {"order": "sequence", "output": "integer"}}
+    columns = {
+        "place": {"role": "other", "accept": "singling_out"},
+        "name": {"role": "identifier", "mask": token},
+        "town": {"role": "quasi_identifier"},
+    }
+    table = pa.table({"place": list(range(500)), "name": [f"{number:04d}" for number in range(500)], "town": ["Bonn"] * 500})
+
+    release: Any = sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 5}}]}, table)
+
+    tokens = [row["name"] for row in sorted(release.table.to_pylist(), key=lambda row: row["place"])]
+    assert sorted(tokens) == list(range(1, 501))
+    assert tokens != sorted(tokens)
+
+
 def test_substitution_from_a_list_with_and_without_memory() -> None:
     values = [f"person {number % 40}" for number in range(400)]
     forgetful, faithful = (masked(values, {"choice": {"values": ["x", "y", "z"], **more}}) for more in ({}, {"key": "main"}))
@@ -129,6 +155,19 @@ def test_substitution_from_a_list_with_and_without_memory() -> None:
     assert set(forgetful) == set(faithful) == {"x", "y", "z"}
     assert len(set(zip(values, faithful, strict=True))) == 40
     assert len(set(zip(values, forgetful, strict=True))) > 40
+
+
+def test_substitution_in_turn_takes_every_value_as_often() -> None:
+    values = [None, *(f"person {number % 5}" for number in range(30))]
+
+    found = masked(values, {"choice": {"values": ["x", "y", "z"], "turn": "row"}})
+    assert found[0] is None
+    assert Counter(found[1:]) == {"x": 10, "y": 10, "z": 10}
+
+    faithful = dict(zip(values[1:], masked(values, {"choice": {"values": ["x", "y", "z"], "turn": "value"}})[1:], strict=True))
+    assert sorted(Counter(faithful.values()).values()) == [1, 2, 2]
+    again = masked(values, {"choice": {"values": ["x", "y", "z"], "turn": "value"}})
+    assert all(len({new for old, new in zip(values, again, strict=True) if old == one}) == 1 for one in faithful)
 
 
 def test_encryption_that_was_promised() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from sfumato import errors
+from sfumato.core.other_names import OPERATIONS
 from sfumato.errors import PolicyError
 from sfumato.policy.load import load
 from sfumato.policy.views import resolve_views
@@ -43,3 +45,14 @@ def test_a_name_of_another_program_gets_the_name_that_it_has_here(mask: Any, mea
 def test_every_name_that_is_given_is_known() -> None:
     known = {*names("masking"), *names("sources"), "average", "max", "min"}
     assert {name for meant in errors._CALLED_ELSEWHERE.values() for name in meant.split()} <= known
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_an_operation_of_another_platform_is_told_with_settings_that_are_right(name: str) -> None:
+    other = "".join(part.capitalize() for part in name.split("_"))
+
+    assert hint({other: {"mode": "FIXED"}}) == " or ".join(OPERATIONS[name])
+    for written in OPERATIONS[name]:
+        mask = YAML(typ="safe").load(f"{{{written}}}") if ":" in written else written
+        columns = {"a": {"role": "other", "mask": mask}, "b": {"role": "other"}}
+        resolve_views(load({"columns": columns, "keys": {"main": {"environment": "SFUMATO_KEY"}}}))

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.mask import WIDE, Mask, MaskContext
+from sfumato.core.mask import WIDE, Counting, Mask, MaskContext
 from sfumato.core.nested_values import as_json, as_nested
 from sfumato.core.settings import Settings
 
@@ -311,6 +311,11 @@ class MaskPlan:
     def repeatable(self) -> list[str]:
         """The columns whose masks can be done again row by row, and must give the same."""
         return [name for name, mask in self.masks.items() if mask.card.deterministic and name not in self.wide]
+
+    @property
+    def counting(self) -> list[str]:
+        """The columns whose values are counted up in the order of the source; none beside quasi-identifiers, whose promises that order would void."""
+        return [] if self.publications else [name for name, mask in self.masks.items() if isinstance(mask, Counting) and mask.counts_up]
 
     def typed(self, name: str, column: pa.Array) -> pa.Array:
         """Return a published column in the type in which it is written."""

@@ -267,6 +267,16 @@ class Decided(Mask, Protocol):
 
 
 @runtime_checkable
+class Counting(Protocol):
+    """A mask with a setting by which it counts values up as they come: what it makes hangs on the order of the rows."""
+
+    @property
+    def counts_up(self) -> bool:
+        """Whether it does so."""
+        ...
+
+
+@runtime_checkable
 class Cautious(Protocol):
     """A mask with settings that somebody who approves a release should know of."""
 

@@ -27,6 +27,7 @@ from sfumato.core.mask import (
     Advising,
     Card,
     Cautious,
+    Counting,
     Locating,
     Mask,
     MaskContext,
@@ -219,6 +220,11 @@ class MaskedColumn:
     def repeatable(self) -> bool:
         """Whether it can be done again row by row, and must give the same."""
         return self.card.deterministic and self.card.scope not in WIDE
+
+    @property
+    def counts_up(self) -> bool:
+        """Whether values are counted up as they come, and are the same ones whenever rows are looked at."""
+        return self.repeatable and any(isinstance(step, Counting) and step.counts_up for step in self.operations)
 
     @property
     def _left(self) -> Sequence[str]:

@@ -18,6 +18,8 @@ _MOST = 15
 _ANY = 400
 _MONEY = 6
 _MOST_PLAIN = 30
+_HAIR, _WIDEST_HAIR = 2.0**-50, 1e-6
+_WITHOUT_HALVES = 2.0**52
 # with these bits a float is no number, whatever the 52 others say
 _NOT_A_NUMBER = np.uint64(0x7FF8_0000_0000_0000)
 
@@ -83,20 +85,20 @@ def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None
     """Return numbers in the type of a column, what is not finite as null: rounded to ``decimals``, or to as many as the column has.
 
     >>> as_column(np.array([1.25, np.nan]), pa.array(["7.0", "1"])).to_pylist()
-    ['1.2', None]
+    ['1.3', None]
     """
     kind = like.type.value_type if pa.types.is_dictionary(like.type) else like.type
     kept = decimals if decimals is not None else _decimals(like, kind)
     if pa.types.is_decimal(kind):
         kept = max(0, min(kept, kind.scale, _MOST))
     with np.errstate(over="ignore", invalid="ignore"):
-        rounded = np.round(numbers, kept) if kept <= _MOST else _of_digits(numbers)
+        rounded = rounded_to(numbers, kept) if kept <= _MOST else _of_digits(numbers)
         # a large number has no decimals, and rounding may not find it again
         rounded = np.where(np.isfinite(rounded), rounded, numbers)
     # what no float holds is no number that could be published
     gone = ~np.isfinite(rounded)
     if pa.types.is_integer(kind):
-        whole = np.where(gone, 0, np.round(rounded))
+        whole = np.where(gone, 0, rounded_to(rounded, 0))
         least, most = np.iinfo(kind.to_pandas_dtype()).min, np.iinfo(kind.to_pandas_dtype()).max
         # a sum may be more than the type of its column holds
         gone |= (whole < least) | (whole > most)
@@ -110,6 +112,18 @@ def as_column(numbers: NDArray[np.float64], like: pa.Array, decimals: int | None
     if pa.types.is_decimal(kind):
         texts = _that_fit(texts, kind)
     return texts.take(pa.array(places, mask=gone)).cast(kind)
+
+
+def rounded_to(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    """Return numbers with so many decimals; halves go away from zero, also those that have no exact binary form.
+
+    >>> rounded_to(np.array([0.5, -2.5, 2.4]), 0).tolist(), rounded_to(np.array([1.005, 0.125]), 2).tolist()
+    ([1.0, -3.0, 2.0], [1.01, 0.13])
+    """
+    scaled = np.abs(numbers) * 10.0**decimals
+    # a hair below a half is meant to be one; of what is so large that it has no halves nothing is to be rounded
+    found = np.floor(scaled + 0.5 + np.minimum(scaled * _HAIR, _WIDEST_HAIR)) / 10.0**decimals
+    return np.where(scaled < _WITHOUT_HALVES, np.copysign(found, numbers), numbers)
 
 
 def _of_digits(numbers: NDArray[np.float64]) -> NDArray[np.float64]:

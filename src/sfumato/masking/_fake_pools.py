@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.errors import DataError, UnreachableError
+from sfumato.masking._own_countries import OWN_NAMES
 
 PERSON = ("name", "first_name", "last_name", "email", "user_name")
 PLACE = ("street_address", "city", "postcode", "country")
@@ -24,6 +25,17 @@ _SIZE = 10_000
 # never those of real people
 _DOMAINS = ("example.com", "example.net", "example.org")
 _LETTERS = str.maketrans({"ß": "ss", "æ": "ae", "ø": "o", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
+# what every country has a form of its own for
+_NATIONAL = {"ssn": "faker.providers.ssn", "license_plate": "faker.providers.automotive"}
+_AMERICAN = ("en", "en_US")
+# numbers of people that faker knows by other names
+_NUMBERS_OF_PEOPLE = {
+    **dict.fromkeys(("de", "de_DE"), "rvnr"),
+    **dict.fromkeys(("es", "es_CA", "es_ES"), "nuss"),
+    **dict.fromkeys(("cs_CZ", "sk_SK"), "birth_number"),
+    "es_CL": "person_rut",
+    "es_CO": "nuip",
+}
 # what a locale that does not know a kind of value says
 _UNKNOWN = (AttributeError, AssertionError, ValueError, TypeError, LookupError)
 
@@ -104,8 +116,22 @@ def _maker(kind: str, locale: str) -> Callable[[], Any]:
     if kind == "credit_card":
         # of the issuers whose numbers have 16 digits: others have 13 to 19
         return lambda: faker.credit_card_number(card_type=faker.random_element(("visa16", "mastercard", "discover")))
+    if kind in _NATIONAL and _is_american(faker, kind) and locale not in _AMERICAN:
+        own = _NUMBERS_OF_PEOPLE.get(locale) if kind == "ssn" else None
+        if own is None:
+            # faker takes those of the United States, which are nobody's there
+            raise LookupError(kind)
+        kind = own
     made: Callable[[], Any] = getattr(faker, kind)
     return made
+
+
+def _is_american(faker: Any, kind: str) -> bool:
+    """Return whether faker has no form of its own for a number of a locale."""
+    from faker.providers.ssn import Provider
+
+    (own,) = (each for each in faker.get_providers() if each.__provider__ == _NATIONAL[kind])
+    return own.__lang__ in _AMERICAN or (kind == "ssn" and type(own).ssn is Provider.ssn and type(own).ssn_formats is Provider.ssn_formats)
 
 
 def _faker(locale: str) -> Any:
@@ -148,11 +174,17 @@ def _plain(text: str) -> str:
 
 def _place(faker: Any) -> tuple[str, ...]:
     written = (str(getattr(faker, part)()).replace("\n", ", ") for part in ("street_address", "city", "postcode"))
+    return (*written, _country(faker))
+
+
+def _country(faker: Any) -> str:
+    """Return the name of the locale's country, in its language where faker has countries in it."""
+    (locale,) = faker.locales
     try:
-        return (*written, str(faker.current_country()))
+        return OWN_NAMES.get(locale) or str(faker.current_country())
     except ValueError:
         # a locale of a country that faker has no name for
-        return (*written, str(faker.country()))
+        return str(faker.country())
 
 
 @contextmanager

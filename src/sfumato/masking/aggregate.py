@@ -1,8 +1,8 @@
 """Aggregate: all rows of a group show one number or value that stands for the group, and never for fewer than k people.
 
 A plain minimum is somebody's own value, a sum of which one person makes up most nearly so, and the mode of a group of different values anybody's.
-What is told here is told of k people: extremes from the kth person inwards, the median as the mean of the k people in the middle, the mode where k
-people share it, sums and means where no person makes up more than a part of them: that of the sizes of what each adds with all rows together.
+What is told here is told of k people: extremes from the kth person inwards, the median as the mean of k or more people in the middle, the mode where
+k people share it, sums and means where no person makes up more than a part of them: that of the sizes of what each adds with all rows together.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ class Aggregate(GroupedMask):
     """Replaces every value by an aggregate of its group, or of the whole table where no columns make groups.
 
     A group with fewer than k people, or in which one of them would show, has no value: the run stops, or it is removed. Where neither the mask nor a
-    promise names k it is 2. Extremes are told from the kth person inwards; the median is the mean of the k people in the middle, each of whom, where
-    the policy names a ``subject``, stands there with the mean of their own rows. ``plain`` gives the plain aggregates instead, and plan and record
+    promise names k it is 2. Extremes are told from the kth person inwards; the median is the mean of the k people in the middle, of one more where as
+    many are to be left over on both sides, and of two more at a time until nobody makes up more than ``dominance`` of it: with ``k: 2`` of three
+    people where their number is odd, else of two who have the same number or of four. Where the policy names a ``subject``, each stands there with
+    the mean of their own rows. ``plain`` gives the plain aggregates instead, and plan and record
     say what they reveal. Cost: one sort; holds the column in memory.
     """
 
@@ -191,7 +193,7 @@ class Aggregate(GroupedMask):
         """Return which rows are added up: for the median those of the people in the middle, else all."""
         if self.function != "median" or whose.max() + 1 < k:
             return np.ones(len(numbers), bool)
-        return np.isin(whose, _middle(np.bincount(whose, numbers) / np.bincount(whose), k))
+        return np.isin(whose, _middle(np.bincount(whose, numbers) / np.bincount(whose), k, 1.0 if self.plain else self.dominance))
 
     def _told(self, numbers: Numbers, whose: NDArray[np.intp], k: int) -> float:
         """Return what may be told of a group; NaN where that is nothing."""
@@ -209,10 +211,8 @@ class Aggregate(GroupedMask):
             return float(_FUNCTIONS[self.function](numbers))
         if self.function == "median":
             means = np.bincount(whose, numbers) / np.bincount(whose)
-            middle = means[_middle(means, k)]
-            if np.abs(middle).max() > self.dominance * np.abs(middle).sum() and np.ptp(middle):
-                return np.nan
-            return float(middle.mean())
+            middle = means[_middle(means, k, self.dominance)]
+            return float(middle.mean()) if len(middle) else np.nan
         return self._extreme(numbers, whose, k)
 
     def _extreme(self, numbers: Numbers, whose: NDArray[np.intp], k: int) -> float:
@@ -252,10 +252,24 @@ def _alone(groups: NDArray[np.int64], people: NDArray[np.int32]) -> NDArray[np.b
     return found
 
 
-def _middle(values: Numbers, k: int) -> NDArray[np.intp]:
-    """Return who stand in the middle: k people, or one more where as many are left over on both sides."""
-    first = (len(values) - k) // 2
-    return np.argsort(values, kind="stable")[first : len(values) - first]
+def _middle(values: Numbers, k: int, limit: float) -> NDArray[np.intp]:
+    """Return who stand in the middle: k people, or one more where as many are left over on both sides.
+
+    Where one of them makes up more than ``limit`` of their numbers, and these differ, one more on each side, until nobody does; none where all are
+    too few. The mean of two different numbers tells each of the two the other's.
+
+    >>> [np.sort(np.array(each)[_middle(np.array(each), 2, 0.5)]).tolist() for each in ([7.0, 9, 1, 8], [5.0, 1, 9, 5], [1.0, 2])]
+    [[1.0, 7.0, 8.0, 9.0], [5.0, 5.0], []]
+    """
+    order, number = np.argsort(values, kind="stable"), len(values)
+    sizes = np.abs(values[order])
+    firsts = np.arange((number - k) // 2, -1, -1)
+    lasts = number - 1 - firsts
+    narrow = np.sort(sizes[firsts[0] : lasts[0] + 1]).sum()
+    totals = narrow + np.append(0.0, np.cumsum(sizes[firsts[1:]] + sizes[lasts[1:]]))
+    kept = np.maximum(sizes[firsts], sizes[lasts]) <= limit * totals
+    kept |= values[order[firsts]] == values[order[lasts]]
+    return order[firsts[kept.argmax()] : lasts[kept.argmax()] + 1] if kept.any() else order[:0]
 
 
 _FUNCTIONS: dict[str, Callable[[Numbers], float]] = {

@@ -1,11 +1,11 @@
-"""Choice: every value becomes one of a given few, by chance."""
+"""Choice: every value becomes one of a given few, by chance or in turn. Taken in turn it is also called circular substitution."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,10 @@ from sfumato.core.draws import draws, fractions
 from sfumato.core.files import PolicyPath
 from sfumato.core.mask import NOTHING, Card, MaskContext, Operation, text_of
 from sfumato.core.policy_files import lines_of
+from sfumato.core.row_groups import permuted
 from sfumato.errors import DataError
+
+_REVEALS = "That rows with different results had different values."
 
 
 def _texts(given: Any) -> Any:
@@ -33,8 +36,10 @@ def _texts(given: Any) -> Any:
 class Choice(Operation):
     """Replaces every value by one of a list in the policy or in a file, one a line, each as likely as any other or by ``weights``.
 
-    Chance comes from the operating system; with a ``key`` the choice is a function of the value, so that equal values stay equal. Missing values stay
-    missing unless the policy says ``on_null: generate``; under a key they all become the same.
+    Chance comes from the operating system; with a ``key`` the choice is a function of the value, so that equal values stay equal. With ``turn`` the
+    list is gone through from its beginning to its end and over again, for rows in an order that chance makes: each row takes the next one (``row``),
+    or each distinct value, which then keeps it for this run, on a stream for the window (``value``); the column is held in memory. Missing values
+    stay missing unless the policy says ``on_null: generate``; under a key they all become the same.
 
     >>> from sfumato.core.mask import MaskContext
     >>> towns = pa.RecordBatch.from_pydict({"town": ["Bremen", "Bonn"]})
@@ -45,6 +50,10 @@ class Choice(Operation):
     values: Annotated[list[str] | None, BeforeValidator(_texts), Field(min_length=1, description="the values of which one is chosen")] = None
     path: Annotated[PolicyPath | None, Field(min_length=1, description="a file with one value a line, instead of a list")] = None
     weights: Annotated[list[float | int] | None, Field(description="how likely each value of the list is beside the others; none: all alike")] = None
+    turn: Annotated[
+        Literal["row", "value"] | None,
+        Field(description="values are taken in turn, the next one for each row, or for each value, which then keeps it; none: by chance"),
+    ] = None
     key: Annotated[str | None, Field(min_length=1, description="the key under which the choice is a function of the value")] = None
     domain: Annotated[str | None, Field(description="the pseudonym domain of the key; none: the view's own")] = None
 
@@ -52,6 +61,8 @@ class Choice(Operation):
     def _fit_together(self) -> Choice:
         if (self.values is None) == (self.path is None):
             raise ValueError("needs a list of values or the path of a file, one of them")
+        if self.turn is not None and (self.weights is not None or self.key is not None):
+            raise ValueError("turn: takes neither weights nor a key, which decide what is chosen")
         if self.weights is None:
             return self
         if self.values is None or len(self.weights) != len(self.values):
@@ -67,10 +78,10 @@ class Choice(Operation):
             deterministic=self.key is not None,
             uniqueness="lossy",
             changes_type=True,
-            scope="value",
+            scope="value" if self.turn is None else "table",
             generates=True,
             keyed=self.key is not None,
-            reveals=NOTHING if self.key is None else "That rows with different results had different values.",
+            reveals=_REVEALS if self.key is not None else f"{_REVEALS[:-1]}, about as many for each result." if self.turn == "value" else NOTHING,
         )
 
     @property
@@ -92,6 +103,8 @@ class Choice(Operation):
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return one of the values for every row."""
         texts = text_of(columns, context)
+        if self.turn is not None:
+            return self._values.take(pa.array(_turns(texts, self.turn) % len(self._values)))
         secret = context.key(self.key, self.domain) if self.key is not None else None
         drawn = fractions(draws(texts, np.ones(len(texts), np.int64), secret, "choice"))
         # the last bound is 1 but for rounding, and every fraction is below 1
@@ -120,3 +133,17 @@ class Choice(Operation):
 
     def _broken(self, place: str, what: str, hint: str) -> DataError:
         return DataError(f"list of values {self.path}{place} {what}", code="mask-file", hint=hint)
+
+
+def _turns(texts: pa.Array, turn: Literal["row", "value"]) -> NDArray[np.int64]:
+    """Return whose turn it is, from 0: rows or distinct values in an order by chance, since that in which they come may tell the source's."""
+    if turn == "value":
+        coded = texts.dictionary_encode()
+        number = len(coded.dictionary)
+        turns: NDArray[np.int64] = np.append(permuted(number), number)[coded.indices.fill_null(number).to_numpy(zero_copy_only=False)]
+        return turns
+    missing = texts.is_null().to_numpy(zero_copy_only=False)
+    places = np.empty(len(texts), np.int64)
+    places[~missing] = permuted(int((~missing).sum()))
+    places[missing] = np.arange((~missing).sum(), len(texts))
+    return places

@@ -42,7 +42,7 @@ class Hash(Operation):
 
     key: Annotated[str | None, Field(description="the named key")] = None
     domain: Annotated[str | None, Field(description="columns of one domain have the same pseudonyms; the view's own where none is given")] = None
-    length: Annotated[int | None, Field(ge=16, description="how many characters are kept; all where nothing is said")] = None
+    length: Annotated[int | None, Field(ge=16, description="how many characters are kept, 16 or more; all where nothing is said")] = None
     output: Annotated[Literal["hex", "base64", "integer"], Field(description="hexadecimal, base64 for addresses, or a whole number of 63 bits")] = (
         "hex"
     )

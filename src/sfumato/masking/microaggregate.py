@@ -1,6 +1,6 @@
 """Microaggregate: numbers are put into groups of at least k that are as alike as they can be, and show the mean of their group.
 
-A mean of which one person makes up most is nearly that person's own: such a group takes in its neighbours until nobody does.
+A mean of which one person makes up most is nearly that person's own: there are no such groups, and larger ones instead.
 """
 
 from __future__ import annotations
@@ -14,20 +14,22 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sfumato.core.grouped_mask import GroupedMask, told_apart
-from sfumato.core.kernels.microaggregation import shortest_path
 from sfumato.core.mask import Card, MaskContext, Told, Way
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly, with_decimals
 from sfumato.core.row_groups import parts_of_people, people_of
+from sfumato.masking._least_error import with_least_error
 from sfumato.masking._undominated import in_the_middle, undominated
 
 
 class Microaggregate(GroupedMask):
-    """Replaces each number by the mean or median of a group of near ones, of k to 2k - 1 people, so that the sum of squared errors is the least.
+    """Replaces each number by the mean or median of a group of near ones, of k or more people, so that the sum of squared errors is the least.
 
-    Hansen and Mukherjee (2003). With a subject, each person's own mean is grouped, and all rows of the person show the group's. A group in which one
-    person would make up more than ``dominance`` of what is told takes in its neighbours, and is larger then: so are all pairs of two different
-    numbers. Where that is of no use, as with one who has more than all others together, the group has no value, nor has one of rows with fewer than k
-    people: the run stops, or it is removed. Cost: one sort and 2k steps a value; holds the column in memory.
+    Hansen and Mukherjee (2003). With a subject, each person's own mean is grouped, and all rows of the person show the group's. No group is made in
+    which one person would make up more than ``dominance`` of what is told: groups have k to 2k - 1 people, and more where that needs them, as any two
+    different numbers do. With the mean the error is the least of all partitions of the sorted numbers that keep the limit; with the median groups are
+    sought without it, and take in their neighbours until they keep it. Where nothing does, as with one who has more than all others together, they
+    and those beside them, k people or more, have no value, nor has a group of rows with fewer than k people: the run stops, or they are removed.
+    Cost: one sort and 3k steps a value, or three divided by ``dominance`` where that is more; holds the column in memory.
     """
 
     k: Annotated[
@@ -120,22 +122,13 @@ class Microaggregate(GroupedMask):
         """Return the centre of each sorted number's group, and the group of those it is the mean of: all, or those in the middle."""
         # a median as such would be somebody's own value
         most = k if self.centre == "median" else None
-        bounds, dominated = undominated(values, _bounds(values, k), self.dominance, most)
+        bounds, dominated = with_least_error(values, k, self.dominance if most is None else 1.0)
+        if most is not None:
+            # what is told of a group is not told of its ends, and which partition is best no longer follows from its parts
+            bounds, dominated = undominated(values, bounds, self.dominance, most)
         sizes, middle = np.diff(bounds), in_the_middle(bounds, most)
         counts = np.add.reduceat(middle.astype(np.int64), bounds[:-1])
         # divided before they are added: a sum may be more than a float holds where a mean is not
         parts = np.add.reduceat(np.where(middle, values, 0.0) / np.repeat(counts, sizes), bounds[:-1])
         told = np.where(dominated, -1, np.arange(len(sizes)))
         return np.repeat(np.where(dominated, np.nan, parts), sizes), np.where(middle, np.repeat(told, sizes), -1)
-
-
-def _bounds(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """Return where the groups of sorted numbers begin, and where the last one ends."""
-    cost, before = np.empty(len(values) + 1), np.empty(len(values) + 1, np.int64)
-    # squares of large numbers, and their differences, would be more than a float holds
-    apart = values / 2 - values[0] / 2
-    shortest_path(apart / (apart[-1] or 1.0), k, cost, before)
-    ends = [len(values)]
-    while ends[-1]:
-        ends.append(int(before[ends[-1]]))
-    return np.array(ends[::-1])

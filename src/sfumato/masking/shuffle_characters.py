@@ -18,15 +18,16 @@ from pydantic import Field
 
 from sfumato.core import clusters
 from sfumato.core.code_points import CodePoints
-from sfumato.core.draws import draws
+from sfumato.core.draws import below, draws
 from sfumato.core.mask import Card, MaskContext, Operation, text_of
 
 
 class ShuffleCharacters(Operation):
     """Shuffles the characters within a value; every order is as likely as any other, the one that was included.
 
-    A weak mask: the letters of a name are still there, and short or well-known values are guessed from them. Chance comes from the operating system;
-    with a ``key`` the order is a function of the value.
+    A weak mask: the letters of a name are still there, and short or well-known values are guessed from them. With ``repetition`` each place gets any
+    of the value's characters, so that some are there several times and others not at all. Chance comes from the operating system; with a ``key`` the
+    order is a function of the value.
 
     >>> from sfumato.core.mask import MaskContext
     >>> words = pa.RecordBatch.from_pydict({"word": ["Aa1", "zz"]})
@@ -38,6 +39,7 @@ class ShuffleCharacters(Operation):
         Literal["keep_case_pattern", "lower", "upper"],
         Field(description="capitals stand in the same places as before (`keep_case_pattern`), or all letters become small or large"),
     ] = "keep_case_pattern"
+    repetition: Annotated[bool, Field(description="whether a character may be taken several times, and another not at all")] = False
     key: Annotated[str | None, Field(min_length=1, description="the key under which the order is a function of the value")] = None
     domain: Annotated[str | None, Field(description="the pseudonym domain of the key; none: the view's own")] = None
 
@@ -51,7 +53,9 @@ class ShuffleCharacters(Operation):
             scope="value",
             in_part=True,
             perturbs=True,
-            reveals="How long a value is, and which characters it has, how often each.",
+            reveals="How long a value is, and some of its characters."
+            if self.repetition
+            else "How long a value is, and which characters it has, how often each.",
         )
 
     @property
@@ -73,18 +77,26 @@ class ShuffleCharacters(Operation):
         begins = clusters.begins(text)
         alone = bool(begins.all())
         numbers = text.lengths if alone else text.numbers(begins)[1].astype(np.int64)
-        order = _order(numbers, draws(texts, numbers, secret, "shuffle_characters"))
+        drawn = draws(texts, numbers, secret, "shuffle_characters")
+        order = _taken(numbers, drawn) if self.repetition else _order(numbers, drawn)
         points, firsts = (text.points[order], np.arange(len(order))) if alone else _gathered(text.points, np.flatnonzero(begins), order)
         if self.letters == "keep_case_pattern":
             points[firsts] = _in_case(points[firsts], text.points[begins])
-        return CodePoints(points, text.starts, text.missing).text()
+        # a character that is taken twice may be of more code points than the one that is not
+        starts = np.append(firsts, len(points))[np.append(0, np.cumsum(numbers))]
+        return CodePoints(points, starts, text.missing).text()
 
 
 def _gathered(points: NDArray[Any], starts: NDArray[np.int64], order: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the code points of clusters in another order, and where each cluster now begins."""
     lengths = np.diff(np.r_[starts, len(points)])[order]
     firsts = np.cumsum(lengths) - lengths
-    return points[np.repeat(starts[order] - firsts, lengths) + np.arange(len(points))], firsts
+    return points[np.repeat(starts[order] - firsts, lengths) + np.arange(lengths.sum())], firsts
+
+
+def _taken(numbers: NDArray[np.int64], drawn: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return for each place one of the clusters of its value, whichever were taken before."""
+    return np.repeat(np.cumsum(numbers) - numbers, numbers) + below(drawn, np.repeat(numbers, numbers).astype(np.uint64))
 
 
 def _order(numbers: NDArray[np.int64], drawn: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -106,7 +118,7 @@ def _in_case(points: NDArray[np.uint32], pattern: NDArray[np.uint32]) -> NDArray
     occurring = clusters.distinct(points)
     large, small = (_table(occurring, change) for change in (str.upper, str.lower))
     capitals = np.zeros(0x110000, bool)
-    capitals[[point for point in occurring if chr(point).isupper()]] = True
+    capitals[[point for point in clusters.distinct(pattern) if chr(point).isupper()]] = True
     return np.where(capitals[pattern], large[points], small[points]).astype(points.dtype)
 
 

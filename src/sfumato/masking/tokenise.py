@@ -29,18 +29,21 @@ _FILE = "tokens.vault"
 class Tokenise(Operation):
     """The same value always becomes the same token within a namespace, in this run and in all later ones; two values never share one.
 
-    Tokens are spread at random over a range, all numbers of ten digits where nothing is said; with ``order: sequence`` they are counted up, and then
-    show which value came first. The vault keeps the values: as they are, in a file that only its owner may read, or encrypted with AES-SIV where a
-    key is named. Every row has a mark, under the key where there is one: a vault that is damaged, or whose rows have changed places, reveals nothing
-    wrong. Back it up: without it no token leads back, and values get new ones. A run that stops has used up its tokens; a preview
-    uses none up, so that a run may give a new value another than the preview has shown. Needs the library cryptography, which ``sfumato[masking]``
-    brings along. Cost: about 10 microseconds a new value, 4 a known one, and twice its bytes on the disk.
+    Tokens are spread at random over a range, all numbers of ten digits where nothing is said; with ``order: sequence`` they are counted up in the
+    order in which values first come in the source, column by column, and then show which came first: whoever has the source in that order finds each
+    row again. Beside a promise they are therefore counted in the order of the release, which chance makes, and so they are where a database, whose
+    rows have no order, does the work; on a stream they are counted as records come, whatever is promised. The vault keeps the values: as they are,
+    in a file that only its owner may read, or encrypted with AES-SIV where a key is named. Every row has a mark, under the key where there is one: a
+    vault that is damaged, or whose rows have changed places, reveals nothing wrong. Back it up: without it no token leads back, and values get new
+    ones. A run that stops has used up its tokens; a preview uses none up, so that a run may give a new value another than the preview has shown.
+    Needs the library cryptography, which ``sfumato[masking]`` brings along. Cost: about 10 microseconds a new value, 4 a known one, and twice its
+    bytes on the disk.
     """
 
     vault: Annotated[PolicyPath | None, Field(description="the file of the vault; one in the private folder where none is given")] = None
     namespace: Annotated[str | None, Field(description="columns of one namespace share their tokens; the view's own where none is given")] = None
     key: Annotated[str | None, Field(description="the named key under which the vault keeps values; as they are where none is given")] = None
-    order: Annotated[Literal["random", "sequence"], Field(description="spread over the range, or counted up as values come")] = "random"
+    order: Annotated[Literal["random", "sequence"], Field(description="spread over the range, or counted up as values come in the source")] = "random"
     start: Annotated[int | None, Field(ge=0, le=_LAST, description="the first token; 1 in a sequence, else the first number of ten digits")] = None
     end: Annotated[int | None, Field(ge=0, le=_LAST, description="the last token")] = None
     size: Annotated[int | None, Field(ge=1, le=_LAST, description="how many tokens there are, instead of the last one")] = None
@@ -80,6 +83,11 @@ class Tokenise(Operation):
             keyed=True,
             reveals=f"{same}." if self.order == "random" else f"{same}; and which values came first.",
         )
+
+    @property
+    def counts_up(self) -> bool:
+        """Whether tokens follow the order in which values come."""
+        return self.order == "sequence"
 
     @property
     def keys(self) -> Sequence[str]:

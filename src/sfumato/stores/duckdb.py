@@ -6,7 +6,7 @@ DuckDB's external sort, whose memory is bounded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -85,6 +85,7 @@ class Duckdb(Settings):
             sink.refuse_rows(len(link))
         size = attached.spill.batch_rows(attached.rows)
         effects: dict[str, Effect] = {}
+        _count_up(attached, masks, link, size, self, workplace)
         made = _of_all_rows(attached, masks, link, size, self, workplace, effects)
         batches = attached.spill.ordered(link, attached.rows, size, self, workplace)
         labels = written_labels(recoding, masks.publications)
@@ -414,14 +415,28 @@ def _of_all_rows(
     if not masks.wide or not len(link):
         return {}
     needed = list(dict.fromkeys(column for name in masks.wide for column in masks.needed(name)))
-    batches = attached.spill.ordered(link, attached.rows, size, store, workplace)
-    parts = []
-    for start in range(0, len(link), size):
-        raw = next(batches) if attached.spill.names else None
-        rows = link[start : start + size]
-        parts.append(pa.RecordBatch.from_arrays([attached.column(column, rows, raw) for column in needed], names=needed))
+    parts = list(_originals(attached, needed, link, size, store, workplace))
     (table,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
     return {name: _masked(name, masks, table.select(masks.needed(name)), link, effects) for name in masks.wide}
+
+
+def _count_up(attached: EmbeddedTable, masks: MaskPlan, link: NDArray[np.int64], size: int, store: Duckdb, workplace: Workplace) -> None:
+    """Let masks that count values up see them in the order of the source; what they then make of the release's rows they know already."""
+    for name in masks.counting:
+        mask = masks.masks[name]
+        for batch in _originals(attached, masks.needed(name), np.sort(link), size, store, workplace):
+            if isinstance(mask, MaskedColumn):
+                mask.made(batch, masks.contexts[name])
+
+
+def _originals(
+    attached: EmbeddedTable, names: Sequence[str], rows: NDArray[np.int64], size: int, store: Duckdb, workplace: Workplace
+) -> Iterator[pa.RecordBatch]:
+    """Yield some columns as they were, of source rows in a given order."""
+    batches = attached.spill.ordered(rows, attached.rows, size, store, workplace)
+    for start in range(0, len(rows), size):
+        raw = next(batches) if attached.spill.names else None
+        yield pa.RecordBatch.from_arrays([attached.column(name, rows[start : start + size], raw) for name in names], names=names)
 
 
 def _published(

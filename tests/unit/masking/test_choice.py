@@ -104,6 +104,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         ({}, "choice: needs a list of values or the path of a file, one of them [policy-value]"),
         ({"values": ["a"], "path": "x"}, "choice: needs a list of values or the path of a file, one of them [policy-value]"),
         ({"values": ["a", None]}, "choice: values: needs texts or whole numbers; put other values in quotes [policy-value]"),
+        ({"values": ["a"], "turn": "row", "key": "k"}, "choice: turn: takes neither weights nor a key, which decide what is chosen [policy-value]"),
         ({"values": ["a", "b"], "weights": [1]}, "choice: weights: needs one for each value of a list [policy-value]"),
         ({"path": "x", "weights": [1]}, "choice: weights: needs one for each value of a list [policy-value]"),
         ({"values": ["a", "b"], "weights": [1, 0]}, "choice: weights: must be more than 0 [policy-value]"),
@@ -120,3 +121,13 @@ def test_the_card_says_whether_chance_decides() -> None:
     assert not Choice(values=["a"]).card.deterministic
     assert Choice(values=["a"], key="main").card.deterministic
     assert Choice(values=["a"], key="main").keys == ("main",)
+
+
+@pytest.mark.parametrize("turn", ["row", "value"])
+def test_turns_tell_nothing_of_the_order_in_which_rows_came(turn: str) -> None:
+    rows = [f"{number:03d}" for number in range(300)]
+    found = masked(rows, values=rows, turn=turn)
+
+    assert sorted(found) == rows
+    # one of the 300 rows is expected to get the value of its own place
+    assert sum(one == other for one, other in zip(rows, found, strict=True)) < 15

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from sfumato.core.keys import Key, Keys
 from sfumato.core.mask import MaskContext
 from sfumato.errors import PolicyError
+from sfumato.masking._own_countries import OWN_NAMES
 from sfumato.masking.fake import Fake
 
 KEYS = Keys({"main": (Key("k1", bytes(range(32))),), "other": (Key("k2", bytes(32)),)})
@@ -87,8 +89,36 @@ def test_the_parts_of_one_place_belong_together() -> None:
     places = [masked(["x"] * 3, {"pid": pids}, kind=kind, locale="de_DE", by=["pid"], key="main") for kind in ("city", "postcode", "country")]
     first, second, third = zip(*places, strict=True)
     assert first == third != second
-    assert set(places[2]) == {"Germany"}
+    assert set(places[2]) == {"Deutschland"}
     assert len(set(masked(["x"] * 100, kind="country"))) > 20
+
+
+@pytest.mark.parametrize(("locale", "country"), [("es_ES", "España"), ("en_GB", "United Kingdom"), ("fr_FR", "France"), ("ja_JP", "日本")])
+def test_the_country_of_a_place_has_the_name_that_it_has_there(locale: str, country: str) -> None:
+    assert masked(["x"], {"pid": ["1"]}, kind="country", locale=locale, by=["pid"], key="main") == [country]
+
+
+@pytest.mark.parametrize("locale", sorted(OWN_NAMES.keys() - {"zh_TW"}))
+def test_names_of_countries_are_those_that_faker_uses(locale: str) -> None:
+    from faker import Faker
+
+    (provider,) = (each for each in Faker(locale).get_providers() if each.__provider__ == "faker.providers.address")
+    assert OWN_NAMES[locale] in provider.countries
+
+
+@pytest.mark.parametrize(
+    ("kind", "locale", "form"),
+    [
+        ("ssn", "en_US", r"[0-9]{3}-[0-9]{2}-[0-9]{4}"),
+        ("ssn", "de_DE", r"[0-9]{8}[A-Z][0-9]{3}"),
+        ("ssn", "es_ES", r"[0-9]{12}"),
+        ("ssn", "it_IT", r"[A-Z]{6}[0-9A-Z]{2}[A-Z][0-9A-Z]{2}[A-Z][0-9A-Z]{3}[A-Z]"),
+        ("ssn", "ko_KR", r"[0-9]{6}-[0-9]{7}"),
+        ("license_plate", "de_DE", r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}-[0-9]{1,4}"),
+    ],
+)
+def test_numbers_of_people_and_cars_have_the_form_of_their_country(kind: str, locale: str, form: str) -> None:
+    assert all(re.fullmatch(form, number) for number in masked(["x"] * 50, kind=kind, locale=locale))
 
 
 def test_several_columns_decide_together() -> None:
@@ -109,6 +139,8 @@ def test_whatever_was_there_is_gone_and_a_missing_value_can_be_made_up() -> None
         ({"kind": "name", "locale": "pl"}, "is no locale that faker knows; try pl_PL"),
         ({"kind": "name", "by": ["pid"]}, "takes by only with a key: what belongs together would be picked by chance"),
         ({"kind": "phone_number", "locale": "en_PH"}, "finds no phone_number in the locale en_PH; another locale, or another kind"),
+        ({"kind": "ssn", "locale": "ja_JP"}, "finds no ssn in the locale ja_JP; another locale, or another kind"),
+        ({"kind": "license_plate", "locale": "cs_CZ"}, "finds no license_plate in the locale cs_CZ; another locale, or another kind"),
         ({"kind": "name", "domain": "a"}, "takes a domain only with a key"),
     ],
 )

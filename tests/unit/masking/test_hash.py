@@ -156,3 +156,9 @@ def test_the_card_says_what_hangs_on_the_key() -> None:
         "not guaranteed",
         "preserved",
     )
+
+
+def test_the_shortest_digest_is_told_where_its_settings_are() -> None:
+    with pytest.raises(PolicyError):
+        Hash(key="main", length=15)
+    assert "16 or more" in (Hash.model_fields["length"].description or "")

@@ -20,6 +20,7 @@ from sfumato.errors import DataError, PolicyError
 from sfumato.masking import _undominated
 from sfumato.masking.aggregate import Aggregate
 from sfumato.masking.microaggregate import Microaggregate
+from sfumato.masking.round_number import RoundNumber
 from sfumato.masking.shuffle import Shuffle
 from sfumato.masking.swap import Swap
 
@@ -116,6 +117,22 @@ def test_safe_aggregates_stand_for_k_people(function: str, expected: float) -> N
     assert found == [wanted] * 6
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([10, 20, 30, 40, 50, 900], 35.0),  # 20, 30, 40 and 50: of 30 and 40 one is always more than half
+        ([10, 20, 30, 40, 900], 30.0),  # three leave as many over on both sides
+        ([10, 30, 30, 900], 30.0),  # two who have the same number
+        ([1, 2, 30, 50, 60, 70], 35.5),  # 60 of 142 is less than half
+        ([-900, -20, 30, 60], None),  # 900 of 1010 is more, and nobody is left to add
+        ([10, 20], None),
+    ],
+    ids=str,
+)
+def test_a_median_is_told_of_as_many_in_the_middle_as_nobody_dominates(values: list[int], expected: float | None) -> None:
+    assert apply(Aggregate(function="median", decimals=1), values) == [expected] * len(values)
+
+
 def test_nothing_is_told_of_fewer_than_k_people_however_many_rows_they_have() -> None:
     found = apply(
         Aggregate(function="average", by=["ward"], dominance=1),
@@ -125,6 +142,15 @@ def test_nothing_is_told_of_fewer_than_k_people_however_many_rows_they_have() ->
     )
 
     assert found == [None, None, 4.0, 4.0, 4.0]
+
+
+@pytest.mark.parametrize("mask", [Aggregate(function="average"), Aggregate(function="median", k=4), Microaggregate(k=4)], ids=str)
+def test_halves_are_rounded_as_those_of_round_number(mask: Any) -> None:
+    for values in ([2, 2, 3, 3], [-2, -2, -3, -3], [3, 3, 4, 4], ["1.00", "1.00", "1.01", "1.01"]):
+        mean = sum(Decimal(value) for value in values) / 4
+        (rounded,) = apply(RoundNumber(decimals=2 if isinstance(values[0], str) else 0), [str(mean)])
+
+        assert [str(value) for value in apply(mask, values)] == [rounded] * 4
 
 
 def test_nothing_is_told_of_a_sum_that_one_person_dominates() -> None:
@@ -282,7 +308,7 @@ def test_people_are_grouped_with_all_their_rows() -> None:
 
 
 def test_whole_numbers_and_texts_stay_what_they_are() -> None:
-    assert apply(Microaggregate(k=2, dominance=1), [1, 2, 10, 11]) == [2, 2, 10, 10]
+    assert apply(Microaggregate(k=2, dominance=1), [1, 2, 10, 11]) == [2, 2, 11, 11]
     assert apply(Microaggregate(k=2, dominance=1), ["1.5", "2.0", "x", "9.9", "9.9"]) == ["1.8", "1.8", None, "9.9", "9.9"]
     # nobody's own value is told: of three all are in the middle
     assert apply(Microaggregate(k=2, centre="median", dominance=1), [1, 2, 9]) == [4, 4, 4]

@@ -53,6 +53,13 @@ def test_chance_decides_anew_in_every_row_and_run(name: str, settings: dict[str,
     assert one != other
 
 
+def test_numbers_have_the_type_that_is_asked_for_whatever_the_column_was() -> None:
+    assert set(masked("random_number", pa.array(["x"] * 99), minimum=1, maximum=2, output="integer")) == {1, 2}
+    assert set(masked("random_number", pa.array([date(2020, 1, 1)] * 99), minimum=1, maximum=2, output="integer")) == {1, 2}
+    assert set(masked("random_number", pa.array([7] * 99, pa.int8()), minimum=998, maximum=999, output="text")) == {"998", "999"}
+    assert find("masking", "random_number")(minimum=998, maximum=999, output="text").misfit(pa.int8(), "integer") is None
+
+
 def test_numbers_are_within_their_bounds_and_reach_them() -> None:
     assert set(masked("random_number", pa.array(["x"] * 500), minimum=-1, maximum=2)) == {"-1", "0", "1", "2"}
     assert set(masked("random_number", pa.array([0] * 500, pa.int8()), minimum=-1, maximum=2)) == {-1, 0, 1, 2}
@@ -113,6 +120,7 @@ def test_uuids_are_of_version_4() -> None:
     ("name", "settings", "words"),
     [
         ("random_number", {"minimum": 2, "maximum": 2}, "needs a minimum below the maximum, with a number of these decimals between them"),
+        ("random_number", {"minimum": 0, "maximum": 1, "decimals": 1, "output": "integer"}, "takes no decimals with output: integer"),
         ("random_number", {"minimum": 0.1, "maximum": 0.9}, "needs a minimum below the maximum, with a number of these decimals between them"),
         ("random_date", {"first": "2020-01-01", "last": "2020-01-01"}, "needs a first before the last"),
         ("random_text", {}, "needs a length, or a minimum_length and a maximum_length"),

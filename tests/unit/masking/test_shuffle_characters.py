@@ -34,6 +34,22 @@ def test_every_order_occurs_about_as_often_as_any_other() -> None:
     assert all(abs(count - 2000) < 250 for count in counts.values())
 
 
+def test_with_repetition_characters_are_taken_whichever_were_taken_before() -> None:
+    counts = Counter(masked(["ab"] * 4_000, repetition=True))
+
+    # four with 1000 each; six standard deviations are 165
+    assert set(counts) == {"aa", "ab", "ba", "bb"}
+    assert all(abs(count - 1000) < 170 for count in counts.values())
+    assert masked(["lovelace", None, ""], repetition=True, key="main") == masked(["lovelace", None, ""], repetition=True, key="main")
+
+
+def test_with_repetition_letters_keep_their_accents_and_values_their_length() -> None:
+    for first, empty, second in (masked(["e\u0301x", "", "Ab"], repetition=True) for _ in range(50)):
+        assert first in ("e\u0301e\u0301", "e\u0301x", "xe\u0301", "xx")
+        assert empty == ""
+        assert second in ("Aa", "Ab", "Ba", "Bb")
+
+
 def test_capitals_stand_where_they_stood() -> None:
     for text in masked(["McDonald 7", "ÄÖx"] * 20):
         capitals = [place for place, character in enumerate(text) if character.isupper()]
