@@ -138,7 +138,7 @@ def test_the_total_less_all_groups_of_both_kinds_is_refused(tmp_path: Path) -> N
     }
     columns = {name: {"role": "other"} for name in table.column_names}
     with pytest.raises(PromiseError, match="differ by 1 person, fewer than 5"):
-        sfumato.run({"columns": columns, "views": views, "readers": {"boss": list(views)}}, table)
+        sfumato.run({"accept": "inference", "columns": columns, "views": views, "readers": {"boss": list(views)}}, table)
 
 
 def test_a_value_that_one_view_hides_does_not_follow_from_a_total_in_another(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_value_that_one_view_hides_does_not_follow_from_a_total_in_another(tmp
         "total": {"columns": {"pay": total}, "sink": str(tmp_path / "t.csv")},
     }
     with pytest.raises(PromiseError) as caught:
-        sfumato.run({"columns": columns, "views": views, "readers": {"boss": list(views)}}, table)
+        sfumato.run({"accept": "inference", "columns": columns, "views": views, "readers": {"boss": list(views)}}, table)
 
     assert caught.value.message == (
         "pay in the view total tells a total of which the view hidden shows all values but those of 1 person, fewer than 5; "
@@ -159,7 +159,7 @@ def test_a_value_that_one_view_hides_does_not_follow_from_a_total_in_another(tmp
     )
     # who sees all values learns nothing from their total
     views["hidden"]["columns"] = {}
-    sfumato.run({"columns": columns, "views": views, "readers": {"boss": list(views)}}, table)
+    sfumato.run({"accept": "inference", "columns": columns, "views": views, "readers": {"boss": list(views)}}, table)
 
 
 def policy(folder: Path, readers: dict[str, list[str]], **settings: Any) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def policy(folder: Path, readers: dict[str, list[str]], **settings: Any) -> dict
         "board": {"columns": total, "sink": str(folder / "board.csv")},
         "wards": {"columns": parts, "sink": str(folder / "wards.csv")},
     }
-    return {"columns": total, "views": views, "readers": readers}
+    return {"accept": "inference", "columns": total, "views": views, "readers": readers}
 
 
 @pytest.mark.parametrize("function", ["sum", "average", "count"])
@@ -210,7 +210,7 @@ def test_counts_of_one_view_are_held_against_each_other() -> None:
         "stay": {"role": "other"},
     }
     with pytest.raises(PromiseError, match="ward and floor tell totals of groups that differ by 2 people, fewer than 3"):
-        sfumato.run({"columns": columns}, frame())
+        sfumato.run({"accept": "inference", "columns": columns}, frame())
 
 
 def test_two_microaggregations_of_one_column_are_held_against_each_other(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_two_microaggregations_of_one_column_are_held_against_each_other(tmp_pat
         for name, k in (("fine", 3), ("coarse", 5))
     }
     columns = {name: {"role": "identifier"} for name in PEOPLE}
-    given = {"columns": columns, "views": views, "readers": {"one": ["fine", "coarse"]}}
+    given = {"accept": "inference", "columns": columns, "views": views, "readers": {"one": ["fine", "coarse"]}}
 
     with pytest.raises(PromiseError, match="aggregate-difference"):
         sfumato.run(given, frame())
@@ -248,7 +248,7 @@ def test_three_totals_that_tell_of_somebody_only_together_are_refused(tmp_path: 
         "columns": {**columns, "stay": {"role": "other", "mask": {"aggregate": {"function": "sum", "k": 3}}}},
         "sink": str(tmp_path / "all.csv"),
     }
-    given = {"columns": {**columns, "stay": {"role": "other"}}, "views": views, "readers": {"one": list(views)}}
+    given = {"accept": "inference", "columns": {**columns, "stay": {"role": "other"}}, "views": views, "readers": {"one": list(views)}}
     with pytest.raises(PromiseError, match="aggregate-difference"):
         sfumato.run(given, table)
 
@@ -301,7 +301,7 @@ def beside(folder: Path, masks: dict[str, Any], function: str = "sum") -> dict[s
     total = {"role": "other", "mask": {"aggregate": {"function": function, "k": 5, "dominance": 0.9}}}
     pays = {"total": total, **masks}
     views = {name: {"columns": {"pay": pay}, "sink": str(folder / f"{name}.csv")} for name, pay in pays.items()}
-    return {"columns": {"pay": {"role": "other"}, "ward": {"role": "other"}}, "views": views, "readers": {"boss": list(views)}}
+    return {"accept": "inference", "columns": {"pay": {"role": "other"}, "ward": {"role": "other"}}, "views": views, "readers": {"boss": list(views)}}
 
 
 PAYS = pa.table({"pay": [*range(100, 108), 999], "ward": ["a"] * 4 + ["b"] * 5})
@@ -380,7 +380,7 @@ def test_a_total_beside_the_ends_of_intervals_is_refused(tmp_path: Path) -> None
         "total": {"columns": total, "promises": [], "sink": str(tmp_path / "total.csv")},
     }
     with pytest.raises(PromiseError, match="cost in the view total tells a total of which the view fine shows all values but those of 1 person"):
-        sfumato.run({"columns": fine, "views": views, "readers": {"one": list(views)}}, table)
+        sfumato.run({"accept": "inference", "columns": fine, "views": views, "readers": {"one": list(views)}}, table)
 
 
 def frame() -> Any:

@@ -114,7 +114,7 @@ def test_names_of_countries_are_those_that_faker_uses(locale: str) -> None:
         ("ssn", "es_ES", r"[0-9]{12}"),
         ("ssn", "it_IT", r"[A-Z]{6}[0-9A-Z]{2}[A-Z][0-9A-Z]{2}[A-Z][0-9A-Z]{3}[A-Z]"),
         ("ssn", "ko_KR", r"[0-9]{6}-[0-9]{7}"),
-        ("license_plate", "de_DE", r"[A-ZÄÖÜ]{1,3}-[A-Z]{1,2}-[0-9]{1,4}"),
+        ("license_plate", "de_DE", r"[A-ZÄÖÜ][A-ZÄÖÜa-z]{0,2}-[A-Z]{1,2}-[0-9]{1,4}"),
     ],
 )
 def test_numbers_of_people_and_cars_have_the_form_of_their_country(kind: str, locale: str, form: str) -> None:
