@@ -94,6 +94,38 @@ ONE_RELEASE = {
 }
 
 
+SHUFFLED = {"pay": masked("shuffle")}
+
+
+def expression(sql: str, *columns: str) -> dict[str, Any]:
+    return {"expression": {"sql": sql, "columns": list(columns), "same_again": True}}
+
+
+ABOVE = expression("pay > 500", "pay")
+ONE_RELEASE |= {
+    "numbers of people who have the same value": SHUFFLED | {"again": masked({"aggregate": {"function": "count", "by": ["pay"]}})},
+    "what comes behind a total": SHUFFLED | {"again": masked([SUM, ABOVE])},
+    "what comes behind what tells nothing": SHUFFLED | {"again": masked([{"constant": {"value": "z"}}, ABOVE])},
+    "who is left out of a number of people": SHUFFLED
+    | {"again": masked([expression("case when pay > 500 then 1 end", "pay"), {"aggregate": {"function": "count"}}])},
+    "a condition in an expression before a mean": {"pay": masked([expression("case when pay >= 500 then pay end"), AVERAGE])},
+    "digits that nothing else reaches": {"pay": masked([expression("1000000000 + pay * (100 ** 3)"), SUM])},
+    "means of values and of capped ones": {
+        "pay": masked(AVERAGE),
+        "again": masked([COPY, {"top_bottom_code": {"top": 500}}, AVERAGE]),
+    },
+    "extremes of chosen people": {
+        "pay": masked([expression("case when ward = 'A' then pay else 99999 end", "ward"), MAX]),
+    },
+    "pseudonyms that chance has moved": SHUFFLED | {"again": masked([COPY, {"tokenise": {"vault": "my.vault"}}, {"noise": {"amount": 1}}])},
+    "some values that are swapped beside a total": {"pay": masked({"swap": {"share": 0.5}}), "again": masked([COPY, SUM])},
+    "values of all others beside a mode": {
+        "pay": masked("constant", when={"column": "pid", "one_of": ["p0", "p1"]}),
+        "again": masked([COPY, MODE]),
+    },
+}
+
+
 @pytest.mark.parametrize("columns", ONE_RELEASE.values(), ids=ONE_RELEASE.keys())
 def test_one_release_tells_of_a_column_in_one_way(columns: dict[str, Any]) -> None:
     assert codes({"columns": columns}) == {"policy-told-twice"}
@@ -114,6 +146,17 @@ HELD = {
     "a total beside ciphertexts": (masked({"random_number": {"minimum": 0, "maximum": 9}}), masked(by("ward", SUM))),
     "a total of those of whom there is a value": (masked("constant", when={"column": "pay", "missing": False}), masked(by("ward", SUM))),
     "values that are shown": (OTHER, masked(MAX)),
+    "a mean beside a median of the same people": (masked(by("ward", AVERAGE)), masked({"aggregate": {"function": "median", "by": ["ward", "ward"]}})),
+    "a mean of capped values": (masked({"entity_tag": {"kind": "pay"}}), masked([{"top_bottom_code": {"top": 500}}, by("ward", AVERAGE)])),
+    "a total of some beside the values of the others": (
+        masked(by("ward", SUM), when={"column": "sex", "equals": "f"}, on_invalid="remove"),
+        masked(by("ward", SUM)),
+    ),
+    "a mean where a condition on another column holds, and bands of the others": (
+        masked(AVERAGE, when={"column": "sex", "equals": "f"}, otherwise=BANDS),
+        masked("empty"),
+    ),
+    "two means of the same values, one of them a copy": (masked(by("ward", SUM)), masked([expression("pay::int"), AVERAGE])),
 }
 
 

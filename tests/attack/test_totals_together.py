@@ -598,7 +598,7 @@ def weighted(step: Any, groups: list[str], **others: Any) -> dict[str, Any]:
     plain, made = ({"aggregate": {"function": "sum", "by": groups, "k": 2, "dominance": 1}} for _ in range(2))
     shown = {name: {"role": "other"} for name in ("region", "pair", "hours")}
     views = {name: {"columns": {"pay": {**PAY, "mask": mask}}} for name, mask in (("one", plain), ("two", [step, made]))}
-    return {"columns": {**shown, "pay": PAY, **others}, "views": views, "readers": {"reader": ["one", "two"]}}
+    return {"accept": "inference", "columns": {**shown, "pay": PAY, **others}, "views": views, "readers": {"reader": ["one", "two"]}}
 
 
 WITH_WEIGHTS = (
@@ -638,7 +638,7 @@ def test_a_sum_of_two_columns_beside_that_of_each_is_held_to_the_people_they_dif
     with pytest.raises(PromiseError, match="pay and both tell totals of groups that differ by 1 person, fewer than 3"):
         sfumato.run({"accept": "inference", "columns": columns}, data)
     same = {**columns, "pay": {**PAY, "mask": {"aggregate": others}, "on_invalid": "remove"}}
-    assert sfumato.run({"columns": same}, data).record.rows.out == 15
+    assert sfumato.run({"accept": "inference", "columns": same}, data).record.rows.out == 15
 
 
 # twelve people who have nothing, or next to nothing, and twelve others

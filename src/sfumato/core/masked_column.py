@@ -60,7 +60,8 @@ OnInvalid = Literal["error", "remove"]
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _UNIQUENESS: tuple[Uniqueness, ...] = get_args(Uniqueness)
 _LOOKED_AT = 4096
-_ALIKE = ("constant", "drop", "empty", "entity_tag")
+ALIKE = ("constant", "drop", "empty", "entity_tag")
+"""Operations that make all rows alike."""
 _Watch = Callable[[Sequence[Mask], int, pa.RecordBatch, NDArray[np.bool_], MaskContext], None]
 
 
@@ -173,7 +174,7 @@ class MaskedColumn:
     @property
     def says_nothing(self) -> bool:
         """Whether all rows become alike: a prefix of somebody's number would still show which rows are theirs."""
-        return any(step.component_name() in _ALIKE for step in self.steps) and self.when is None
+        return any(step.component_name() in ALIKE for step in self.steps) and self.when is None
 
     @property
     def added_up(self) -> frozenset[str]:

@@ -54,7 +54,7 @@ class Swap(GroupedMask):
     @property
     def way(self) -> Way:
         """How it tells of a group."""
-        return "moving"
+        return "swapping"
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups that exchange values: they are shown, though not whose they are, and so is what they add up to."""

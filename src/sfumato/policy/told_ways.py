@@ -8,18 +8,18 @@ inference is known: then what can be held against each other still is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from sfumato.core.chains import is_keyed, taken_in
 from sfumato.core.mask import NOTHING, Mask, Totals, Way
+from sfumato.core.masked_column import ALIKE, MaskedColumn
 from sfumato.core.mistakes import Place, key_text
 from sfumato.errors import Mistake
 
 if TYPE_CHECKING:
-    from sfumato.core.masked_column import MaskedColumn
     from sfumato.policy.lines import Lines
     from sfumato.policy.model import Policy
 
@@ -29,14 +29,22 @@ _NAMES: dict[Way, str] = {
     "choosing": "one value or the middle of a group",
     "ordering": "the mean of neighbours",
     "moving": "its values in another order",
+    "swapping": "some of its values in another order",
     "in part": "a part of each value",
+    "some": "the values of some rows",
     "asking": "for whom a condition on it holds",
 }
+_OF_ROWS: frozenset[Way] = frozenset(["in part", "some", "asking"])
+# a column under another name, be it that its type is another: pay, pay::int, "pay"::decimal(9, 2)
+_COPY = re.compile(r'\s*"?(?P<name>[^"\s:()]+)"?\s*(?:::\s*[a-z]+(?:\s*\([0-9, ]+\))?)?\s*', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class _Telling:
-    """How a column of a view tells something of other columns, or of itself; ``groups`` says of which rows together."""
+    """How a column of a view tells something of other columns, or of itself; ``groups`` says of which rows together, and of what was made of them.
+
+    Rows for which a condition holds, and the others, are two branches; None says all rows.
+    """
 
     view: str
     column: str
@@ -44,6 +52,7 @@ class _Telling:
     of: frozenset[str]
     groups: tuple[object, ...] = ()
     plain: bool = False
+    branch: int | None = None
 
     @property
     def words(self) -> str:
@@ -53,7 +62,7 @@ class _Telling:
     @property
     def of_groups(self) -> bool:
         """Whether it is what a group tells, and not each row."""
-        return self.way not in ("in part", "asking")
+        return self.way not in _OF_ROWS
 
 
 @dataclass(frozen=True)
@@ -99,9 +108,6 @@ def _accepts(view: ReadView, column: str) -> bool:
 def _incomparable(tellings: Sequence[_Telling]) -> tuple[_Telling, _Telling] | None:
     """Return the first two that cannot be held against each other, what a group tells before the other; None where there are none."""
     for one, other in combinations(tellings, 2):
-        if (one.view, one.column) == (other.view, other.column) and "asking" not in (one.way, other.way):
-            # what stands in one column is told of each row in one way
-            continue
         first, second = (one, other) if one.of_groups and not one.plain else (other, one)
         if first.of_groups and not first.plain and not _comparable(first, second):
             return first, second
@@ -110,12 +116,19 @@ def _incomparable(tellings: Sequence[_Telling]) -> tuple[_Telling, _Telling] | N
 
 def _comparable(one: _Telling, other: _Telling) -> bool:
     """Return whether it is worked out what follows from both, of which the first is told of groups."""
-    if not other.of_groups or "ordering" in (one.way, other.way):
-        return False
-    if "choosing" not in (one.way, other.way):
+    ways = {one.way, other.way}
+    if (one.view, one.column) == (other.view, other.column) and one.branch != other.branch and other.branch is not None:
+        # they are told of different rows
         return True
-    # what is told of the same people is told of as many as each says
-    return "moving" not in (one.way, other.way) and one.groups == other.groups and not other.plain
+    if other.way == "some":
+        return one.way == "adding"
+    if not other.of_groups or ways & {"ordering", "swapping"}:
+        return False
+    if "choosing" in ways:
+        # what is told of the same people is told of as many as each says
+        return "moving" not in ways and one.groups == other.groups and not other.plain
+    # totals of what was made of values in two ways tell what was changed
+    return "moving" in ways or one.groups[-1] == other.groups[-1]
 
 
 def _kept(view: ReadView) -> Iterator[str]:
@@ -129,31 +142,58 @@ def _tellings(name: str, view: ReadView) -> Iterator[_Telling]:
     for column, entry in view.policy.columns.items():
         mask = view.masks.get(column)
         if mask is None:
-            if entry.role == "quasi_identifier":
+            if entry.role == "quasi_identifier" and entry.mask is None:
                 yield _Telling(name, column, "in part", frozenset([column]))
             continue
         if mask.drops:
             continue
         if mask.when is not None:
             yield _Telling(name, column, "asking", mask.when.weighs)
-        for steps in mask.branches:
-            yield from _of_chain(name, column, steps, mask.when)
+        for branch, steps in enumerate(mask.branches):
+            done = [step for step in steps if step.component_name() != "keep"]
+            yield from (replace(each, branch=branch) for each in _of_chain(name, column, done, mask.when))
 
 
 def _of_chain(view: str, column: str, steps: Sequence[Mask], when: object) -> Iterator[_Telling]:
+    """Yield what operations one after the other tell."""
     last = max((place for place, step in enumerate(steps) if isinstance(step, Totals)), default=None)
-    if last is not None:
-        step: object = steps[last]
-        way: Way | None = getattr(step, "way", "ordering")
-        groups = (tuple(sorted(getattr(step, "alike", ()))), tuple(sorted(getattr(step, "every", {}).items())), repr(when))
-        if way is not None:
-            yield _Telling(view, column, way, taken_in(steps[:last]) | {column}, groups, getattr(step, "plain", False))
-    elif steps and _tells(steps):
-        yield _Telling(view, column, "in part", taken_in(steps) | {column})
+    if not steps:
+        yield _Telling(view, column, "some", frozenset([column]))
+        return
+    if last is None:
+        yield _Telling(view, column, "in part", _shown(steps, column))
+        return
+    before, total = _without_copy(steps[:last], column), steps[last]
+    of, made = _shown(steps[: last + 1], column) if before is None else frozenset(before), [] if before is not None else list(steps[:last])
+    groups = frozenset(getattr(total, "alike", ()))
+    way: Way | None = getattr(total, "way", "ordering")
+    if way is not None:
+        same_rows = (groups, tuple(sorted(getattr(total, "every", {}).items())), repr(when))
+        yield _Telling(view, column, way, of - groups if before is None else of, (*same_rows, repr(made)), getattr(total, "plain", False))
+    read_before = frozenset(name for step in made for name in step.reads)
+    # an expression may put anything into what is added up: whom a condition in it leaves out, or digits that nothing else reaches
+    asked = read_before | (of if any(step.component_name() == "expression" for step in made) else frozenset())
+    told = asked | groups | _shown(steps[last + 1 :], None)
+    if told:
+        yield _Telling(view, column, "in part", told)
 
 
-def _tells(steps: Sequence[Mask]) -> bool:
-    """Return whether anything can be seen of what goes into a chain: the value, a part of it, or who has the same."""
-    if all(step.component_name() == "keep" for step in steps) or any(step.card.reveals == NOTHING for step in steps):
-        return False
-    return all(step.card.deterministic for step in steps) or not is_keyed(steps)
+def _without_copy(steps: Sequence[Mask], column: str) -> list[str] | None:
+    """Return the one column that is added up as it is, its own or another of which it is a copy; None where something is made of it before."""
+    if not steps:
+        return [column]
+    sql = getattr(steps[0], "sql", "") if len(steps) == 1 and steps[0].component_name() == "expression" else ""
+    found = _COPY.fullmatch(str(sql))
+    named = {name.lower(): name for name in (column, *steps[0].reads)}
+    return [named[found["name"].lower()]] if found and found["name"].lower() in named else None
+
+
+def _shown(steps: Sequence[Mask], column: str | None) -> frozenset[str]:
+    """Return the columns of which anything can be seen behind operations: who has the same is something, and so is what chance has moved."""
+    found = {column} if column is not None else set()
+    for step in steps:
+        if step.card.reveals == NOTHING or step.component_name() in ALIKE or (step.card.reversible and not step.card.deterministic):
+            # nothing of what came before can be seen any more
+            found = set()
+        found |= {*step.reads}
+    return frozenset(found)

@@ -34,10 +34,15 @@ JOB = {"role": "sensitive", "mask": {"shorten": {"length": 1}}}
         (
             "mask",
             {"mask": {"aggregate": {"function": "average", "by": ["job"]}}},
-            {"job": {"role": "other", "mask": "shuffle"}},
+            {"job": {"role": "other", "mask": "shuffle", "accept": "inference"}},
             "job, which is masked",
         ),
-        ("mask", {"mask": {"microaggregate": {"within": ["job"]}}}, {"job": {"role": "other", "mask": "swap"}}, "job, which is masked"),
+        (
+            "mask",
+            {"mask": {"microaggregate": {"within": ["job"]}}},
+            {"job": {"role": "other", "mask": "swap", "accept": "inference"}},
+            "job, which is masked",
+        ),
         ("mask", {"mask": {"expression": {"sql": "left(name, 1)", "columns": ["name"]}}}, {"name": NAME}, "name, which is removed"),
     ],
 )
