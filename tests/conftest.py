@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Call those tests slow that start the command in a process of its own, or ask a server: two seconds each, and there are many."""
     for item in items:
         path = item.path.as_posix()
-        asks_a_server = "tests/databases/" in path or path.endswith("test_back_ends.py") or "[spark" in item.nodeid
+        asks_a_server = "tests/databases/" in path or path.endswith(("test_back_ends.py", "test_masks_alone.py")) or "[spark" in item.nodeid
         if asks_a_server or "sfumato_command" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
 

@@ -46,6 +46,7 @@ def is_told_or_harmless(path: Path, content: bytes, before: dict[str, list[int]]
     return True
 
 
+@pytest.mark.slow
 def test_a_bit_that_turns_over_changes_no_token_silently(tmp_path: Path, filled: Filled) -> None:
     content, tokens = filled
     chance = np.random.default_rng(5)
@@ -55,6 +56,7 @@ def test_a_bit_that_turns_over_changes_no_token_silently(tmp_path: Path, filled:
         assert is_told_or_harmless(tmp_path / "v.vault", bytes(damaged), tokens), place
 
 
+@pytest.mark.slow
 def test_a_lost_sector_changes_no_token_silently(tmp_path: Path, filled: Filled) -> None:
     content, tokens = filled
     for place in range(0, len(content), SECTOR):

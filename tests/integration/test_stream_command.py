@@ -141,6 +141,7 @@ def test_bad_records_are_dead_letters_whole_in_a_private_file_and_nowhere_else(f
     assert (folder / "state" / "dead_letters.jsonl").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_a_pipe_is_read_to_its_end(folder: Path) -> None:
     path = written(folder, source={"standard_input": {"format": "json_lines"}}, sink={"standard_output": {"format": "json_lines"}})
     ended = subprocess.run(
@@ -156,6 +157,7 @@ def test_a_pipe_is_read_to_its_end(folder: Path) -> None:
     assert "60 released" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
     (folder / "events.jsonl").write_text("".join(map(line, range(20_000))))
     path = written(folder, sink={"standard_output": {"format": "json_lines"}})
@@ -171,6 +173,7 @@ def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
     process.stderr.close()
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_stopped_keeps_what_waits_and_says_so(folder: Path) -> None:
     (folder / "events.jsonl").write_text("".join(map(line, range(110))))
     path = written(folder)

@@ -54,6 +54,7 @@ def is_open(total: int, few: list[tuple[int, int]], others: list[tuple[int, int]
     return high - low >= NARROW * max(high - low for low, high in few)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("function", ["sum", "average"])
 def test_no_total_tells_what_fewer_than_k_people_have(seed: int, function: str) -> None:
@@ -72,6 +73,7 @@ def test_no_total_tells_what_fewer_than_k_people_have(seed: int, function: str) 
     assert made, "nothing was published that could tell anything"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("function", ["max", "min"])
 def test_no_extreme_tells_what_somebody_has(seed: int, function: str) -> None:

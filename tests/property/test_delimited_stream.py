@@ -103,6 +103,7 @@ def blocks(draw: st.DrawFn) -> tuple[bytes, Dialect]:
     return (content if draw(st.booleans()) else content.rstrip(b"\r\n")), dialect
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=500)
 @given(blocks(), st.integers(1, 3), st.booleans(), st.sampled_from([4, 12, 1000]))
 def test_any_block_is_read_as_a_slow_reader_would(block: tuple[bytes, Dialect], width: int, header: bool, largest: int) -> None:
@@ -116,6 +117,7 @@ def test_any_block_is_read_as_a_slow_reader_would(block: tuple[bytes, Dialect], 
     assert found.records == len(rows) + len(poison)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(blocks(), st.integers(1, 40), st.sampled_from([4, 12, 1000]))
 def test_a_stream_in_portions_is_read_as_one_block(block: tuple[bytes, Dialect], portion: int, largest: int) -> None:

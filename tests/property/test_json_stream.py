@@ -189,6 +189,7 @@ def blocks(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from([b"\n", b"\n", b"\r\n", b"\n\n"])).join(lines) + draw(st.sampled_from([b"", b"\n", b"\r\n"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(blocks(), st.sampled_from([".", "/", "é"]), st.sampled_from(["refuse", "remove"]))
 def test_any_block_is_read_or_refused_as_the_slow_reader_would(block: bytes, separator: str, unnamed: Unnamed) -> None:

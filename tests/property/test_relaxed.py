@@ -113,6 +113,7 @@ def policy(further: list[Any], **others: Any) -> dict[str, Any]:
     return {"columns": columns, "promises": [{"k_anonymity": {"k": 3}}, *further], "algorithm": RELAXED, **others}
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=rows_of_a_table,

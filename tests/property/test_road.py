@@ -35,6 +35,7 @@ promises = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     rows=st.lists(values, min_size=1, max_size=60),

@@ -86,6 +86,7 @@ def test_nothing_is_kept_of_what_has_left_the_window() -> None:
     assert session.people().tolist() == [1]
 
 
+@pytest.mark.slow
 def test_memory_and_state_shrink_when_a_burst_has_left_the_window() -> None:
     session = search().start()
     few = events(*[(place / 100, place, f"usual.{place % 9}") for place in range(300)])

@@ -215,6 +215,7 @@ COLUMNS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(values=COLUMNS, way=WAYS, bounds=BOUNDS)
 def test_a_label_covers_exactly_the_leaves_of_its_node(values: pa.Array, way: dict[str, Any], bounds: dict[str, Any]) -> None:

@@ -56,6 +56,7 @@ def test_texts_of_any_alphabet_come_back(values: list[str | None]) -> None:
     assert revealed(found, **options) == taken
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.text("0123456789-", min_size=0, max_size=30), min_size=1, max_size=20))
 def test_digits_come_back_and_what_is_too_short_is_refused(values: list[str]) -> None:
