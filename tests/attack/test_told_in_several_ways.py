@@ -19,6 +19,11 @@ SUM, AVERAGE, MAX, MODE = ({"aggregate": {"function": function, "k": 3}} for fun
 BANDS = {"generalise": {"size": 100}}
 
 
+@pytest.fixture(autouse=True)
+def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYS_KEY", "one:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=")
+
+
 def masked(mask: Any, **further: Any) -> dict[str, Any]:
     return {**OTHER, "mask": mask, **further}
 
@@ -34,7 +39,8 @@ def codes(policy: dict[str, Any]) -> set[str]:
     pays = [[10, 120, 230, 340, 450, 560, 670, 780, 990]] * 2
     columns = {"pid": PID, "ward": OTHER, "sex": OTHER, "pay": OTHER, "again": {"role": "identifier"}, **policy.get("columns", {})}
     try:
-        sfumato.run({**policy, "columns": columns}, pa.table({**table, "pay": pays[0], "again": pays[1]}))
+        given = {**policy, "columns": columns, "keys": {"main": {"environment": "WAYS_KEY"}}}
+        sfumato.run(given, pa.table({**table, "pay": pays[0], "again": pays[1]}))
     except PolicyError as error:
         return {mistake.code for mistake in error.mistakes}
     except PromiseError as error:
@@ -61,6 +67,7 @@ SEVERAL_WAYS = {
     "a total beside means of neighbours": (masked({"microaggregate": {"k": 3}}), masked(SUM)),
     "largest values of two kinds of groups": (masked(by("sex", MAX)), masked(by("ward", MAX))),
     "a mode beside a largest value of other groups": (masked(by("ward", MAX)), masked(by("sex", MODE), on_invalid="remove")),
+    "ciphertexts that are as long as values, in another order": (masked({"encrypt": {"key": "main"}}), masked("shuffle")),
     "a total beside a plain largest value": (masked(by("ward", MAX, plain=True, k=None)), masked(by("ward", SUM))),
 }
 
@@ -119,6 +126,16 @@ ONE_RELEASE |= {
     },
     "pseudonyms that chance has moved": SHUFFLED | {"again": masked([COPY, {"tokenise": {"vault": "my.vault"}}, {"noise": {"amount": 1}}])},
     "some values that are swapped beside a total": {"pay": masked({"swap": {"share": 0.5}}), "again": masked([COPY, SUM])},
+    "who has no value any more behind what tells nothing": SHUFFLED
+    | {"again": masked([expression("case when pay > 500 then 1 end", "pay"), {"random_text": {"length": 4}}])},
+    "who is not in a mapping, behind a number of people": SHUFFLED
+    | {"again": masked([COPY, {"map_values": {"mapping": {"990": "x"}}}, {"aggregate": {"function": "count"}}], on_invalid="remove")},
+    "an extreme whose value is shuffled among those who have it": {
+        "pay": masked([by("ward", MAX), {"shuffle": {"within": ["ward"]}}]),
+        "again": masked([COPY, "shuffle"]),
+    },
+    "a cast that only small numbers pass": SHUFFLED | {"again": masked([expression("pay::utinyint", "pay"), SUM], on_invalid="remove")},
+    "digits that a mapping gives": {"pay": masked([{"map_values": {"mapping": {"10": "1001", "120": "1010"}}}, SUM], on_invalid="remove")},
     "values of all others beside a mode": {
         "pay": masked("constant", when={"column": "pid", "one_of": ["p0", "p1"]}),
         "again": masked([COPY, MODE]),
@@ -139,6 +156,27 @@ def test_ends_of_classes_beside_a_total_are_refused() -> None:
     assert codes({"views": views, "readers": {"clerk": ["classes", "totals"]}}) == {"policy-told-twice"}
 
 
+def test_what_moves_as_one_is_told_as_one() -> None:
+    moved = masked({"shuffle": {"together": "places"}})
+    views = {"one": {"columns": {"pay": moved, "ward": moved}}, "other": {"columns": {"pay": {"role": "identifier"}}}}
+    assert codes({"views": views, "readers": {"clerk": ["one", "other"]}}) == {"policy-told-twice"}
+
+
+def test_values_without_all_that_tells_whose_they_are_stand_beside_no_others() -> None:
+    alone = {"pid": {"role": "identifier"}, "sex": {"role": "identifier"}}
+    views = {"alone": {"columns": alone}, "moved": {"columns": {"pay": masked({"shuffle": {"within": ["sex"]}})}}}
+    assert codes({"views": views, "readers": {"clerk": ["alone", "moved"]}}) == {"policy-told-twice"}
+
+
+def test_what_is_accepted_of_one_view_is_not_accepted_of_others() -> None:
+    views = {
+        "one": {"columns": {"pay": masked(MAX, accept="inference")}},
+        "two": {"columns": {"pay": masked(MAX)}},
+        "three": {"columns": {"pay": masked(BANDS)}},
+    }
+    assert codes({"views": views, "readers": {"clerk": list(views)}}) == {"policy-told-twice"}
+
+
 HELD = {
     "totals of two kinds of groups": (masked(by("ward", SUM)), masked(AVERAGE)),
     "total, smallest and largest of the same people": (masked(by("ward", SUM)), masked(by("ward", MAX))),
@@ -156,6 +194,7 @@ HELD = {
         masked(AVERAGE, when={"column": "sex", "equals": "f"}, otherwise=BANDS),
         masked("empty"),
     ),
+    "a yearly total": (masked("empty"), masked([expression("cast(pay as double) * 12"), by("ward", SUM)])),
     "two means of the same values, one of them a copy": (masked(by("ward", SUM)), masked([expression("pay::int"), AVERAGE])),
 }
 

@@ -721,7 +721,7 @@ def test_means_of_groups_hide_what_the_operations_before_them_have_left(first: A
     data = pa.table({"ward": ["A"] * 6 + ["B"] * 6, "pay": [10, 20, 30, 40, 50, 60, 70, 80, 90, 11, 12, 13]})
     mask = [first, {"microaggregate": {"k": 2, "dominance": 1}}]
     for _ in range(5):
-        assert sfumato.run({"columns": {"ward": {"role": "other"}, "pay": {**PAY, "mask": mask}}}, data).table.num_rows == 12
+        assert sfumato.run({"accept": "inference", "columns": {"ward": {"role": "other"}, "pay": {**PAY, "mask": mask}}}, data).table.num_rows == 12
 
 
 def test_conditions_of_two_views_are_brackets_of_what_a_third_adds_up() -> None:

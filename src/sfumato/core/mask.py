@@ -323,7 +323,7 @@ class Told:
         return replace(self, groups=groups, known=known, added=added, one_of=None if self.one_of is None else one_of)
 
 
-Way = Literal["adding", "choosing", "ordering", "moving", "swapping", "in part", "some", "asking"]
+Way = Literal["adding", "choosing", "ordering", "moving", "swapping", "in part", "some", "kept", "asking"]
 """How something is told of a column: by what its values add up to, by one of them, by the mean of neighbours, in another order, all or some of
 them; or of each row, by a part of its value, by the value of some, or by whether a condition on it holds."""
 

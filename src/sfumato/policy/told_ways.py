@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 from sfumato.core.mask import NOTHING, Mask, Totals, Way
@@ -32,11 +31,19 @@ _NAMES: dict[Way, str] = {
     "swapping": "some of its values in another order",
     "in part": "a part of each value",
     "some": "the values of some rows",
+    "kept": "its values, without all that tells whose they are",
     "asking": "for whom a condition on it holds",
 }
-_OF_ROWS: frozenset[Way] = frozenset(["in part", "some", "asking"])
-# a column under another name, be it that its type is another: pay, pay::int, "pay"::decimal(9, 2)
-_COPY = re.compile(r'\s*"?(?P<name>[^"\s:()]+)"?\s*(?:::\s*[a-z]+(?:\s*\([0-9, ]+\))?)?\s*', re.IGNORECASE)
+_OF_ROWS: frozenset[Way] = frozenset(["in part", "some", "kept", "asking"])
+_WIDE = "(?:int|integer|bigint|hugeint|double)"
+# a column under another name, be it as a number, or a multiple of it: pay, "pay"::int, cast(pay as double), pay * 12
+_COPY = re.compile(
+    rf'\s*(?:cast\s*\(\s*"?(?P<cast>[^"\s:()*/]+)"?\s+as\s+{_WIDE}\s*\)|"?(?P<name>[^"\s:()*/]+)"?\s*(?:::\s*{_WIDE})?)'
+    r"\s*(?:[*/]\s*[1-9][0-9]*(?:\.[0-9]+)?)?\s*",
+    re.IGNORECASE,
+)
+# what makes coarser numbers of numbers, and nothing else
+_COARSER = ("round_number", "top_bottom_code")
 
 
 @dataclass(frozen=True)
@@ -76,13 +83,7 @@ class ReadView:
 
 def told_in_several_ways(views: Mapping[str, ReadView], seen: Collection[str]) -> Iterator[tuple[str, Mistake]]:
     """Yield of which columns somebody who reads some views is told in several ways that nobody accepts, each with the view that is to say so."""
-    tellings = [telling for name in seen for telling in _tellings(name, views[name])]
-    shown = {column for name in seen for column in _kept(views[name])}
-    for column in sorted({column for each in tellings if each.of_groups and not each.plain for column in each.of} - shown):
-        pair = _incomparable([each for each in tellings if column in each.of])
-        if pair is None or any(_accepts(views[each.view], each.column) for each in pair):
-            continue
-        one, other = pair
+    for column, (one, other) in _pairs({name: views[name] for name in seen}, accepted=False):
         path: Place = ("columns", one.column, "mask")
         words = f"of {column} it is told {one.words} beside {other.words}: what follows from both of few people cannot be worked out"
         hint = f"tell it in one way, let nobody read both, or accept: {ACCEPTED} in columns.{one.column}, if that is known"
@@ -91,27 +92,29 @@ def told_in_several_ways(views: Mapping[str, ReadView], seen: Collection[str]) -
 
 def accepted_words(view: ReadView) -> list[str]:
     """Return what is told of columns in several ways, where the policy says that it is known."""
-    tellings = list(_tellings("", view))
-    columns = sorted({column for each in tellings if each.of_groups and not each.plain for column in each.of} - set(_kept(view)))
-    pairs = [(column, _incomparable([each for each in tellings if column in each.of])) for column in columns]
     return [
-        f"of {column} it is told {pair[0].words} beside {pair[1].words}: more may follow of few people than was looked for"
-        for column, pair in pairs
-        if pair is not None
+        f"of {column} it is told {one.words} beside {other.words}: more may follow of few people than was looked for"
+        for column, (one, other) in _pairs({"": view}, accepted=True)
     ]
+
+
+def _pairs(views: Mapping[str, ReadView], accepted: bool) -> Iterator[tuple[str, tuple[_Telling, _Telling]]]:
+    """Yield columns with the first two things that are told of each and cannot be held against each other; accepted ones too on request."""
+    tellings = [telling for name, view in views.items() for telling in _tellings(name, view)]
+    kept = {name: frozenset(_kept(view)) for name, view in views.items()}
+    for column in sorted({column for each in tellings if each.of_groups and not each.plain for column in each.of}):
+        told = [each for each in tellings if column in each.of]
+        for one, other in ((one, other) for one in told for other in told if one is not other and one.of_groups and not one.plain):
+            # of what is shown with all that this view shows of people nothing is left to be learnt, unless it moves with other columns
+            if one.of == {column} and any(column in shown and kept[one.view] <= shown for shown in kept.values()):
+                continue
+            if not _comparable(one, other) and (accepted or not any(_accepts(views[each.view], each.column) for each in (one, other))):
+                yield column, (one, other)
+                break
 
 
 def _accepts(view: ReadView, column: str) -> bool:
     return ACCEPTED in (*view.policy.columns[column].accept, *view.policy.accept)
-
-
-def _incomparable(tellings: Sequence[_Telling]) -> tuple[_Telling, _Telling] | None:
-    """Return the first two that cannot be held against each other, what a group tells before the other; None where there are none."""
-    for one, other in combinations(tellings, 2):
-        first, second = (one, other) if one.of_groups and not one.plain else (other, one)
-        if first.of_groups and not first.plain and not _comparable(first, second):
-            return first, second
-    return None
 
 
 def _comparable(one: _Telling, other: _Telling) -> bool:
@@ -122,6 +125,8 @@ def _comparable(one: _Telling, other: _Telling) -> bool:
         return True
     if other.way == "some":
         return one.way == "adding"
+    if other.way == "kept" and one.view == other.view:
+        return one.of == other.of
     if not other.of_groups or ways & {"ordering", "swapping"}:
         return False
     if "choosing" in ways:
@@ -139,6 +144,11 @@ def _kept(view: ReadView) -> Iterator[str]:
 
 
 def _tellings(name: str, view: ReadView) -> Iterator[_Telling]:
+    together: dict[str, set[str]] = {}
+    for column, mask in view.masks.items():
+        if mask is not None and mask.together is not None:
+            together.setdefault(mask.together, set()).add(column)
+    yield from (_Telling(name, column, "kept", frozenset([column])) for column in _kept(view))
     for column, entry in view.policy.columns.items():
         mask = view.masks.get(column)
         if mask is None:
@@ -149,51 +159,61 @@ def _tellings(name: str, view: ReadView) -> Iterator[_Telling]:
             continue
         if mask.when is not None:
             yield _Telling(name, column, "asking", mask.when.weighs)
+        # what moves as one is told of as one
+        with_it = frozenset(together.get(mask.together or "", ()))
         for branch, steps in enumerate(mask.branches):
             done = [step for step in steps if step.component_name() != "keep"]
-            yield from (replace(each, branch=branch) for each in _of_chain(name, column, done, mask.when))
+            for each in _of_chain(name, column, done, mask):
+                yield replace(each, branch=branch, of=each.of | with_it if each.way == "moving" else each.of)
 
 
-def _of_chain(view: str, column: str, steps: Sequence[Mask], when: object) -> Iterator[_Telling]:
+def _of_chain(view: str, column: str, steps: Sequence[Mask], mask: MaskedColumn) -> Iterator[_Telling]:
     """Yield what operations one after the other tell."""
-    last = max((place for place, step in enumerate(steps) if isinstance(step, Totals)), default=None)
     if not steps:
         yield _Telling(view, column, "some", frozenset([column]))
         return
-    if last is None:
+    totals = [place for place, step in enumerate(steps) if isinstance(step, Totals)]
+    if not totals:
         yield _Telling(view, column, "in part", _shown(steps, column))
         return
-    before, total = _without_copy(steps[:last], column), steps[last]
-    of, made = _shown(steps[: last + 1], column) if before is None else frozenset(before), [] if before is not None else list(steps[:last])
-    groups = frozenset(getattr(total, "alike", ()))
+    last, total = totals[-1], steps[totals[-1]]
+    copied = _copied(steps[:last], column, mask.on_invalid == "remove")
+    made = [] if copied is not None else list(steps[:last])
+    of, groups = frozenset([copied]) if copied is not None else _shown(steps[:last], column), frozenset(getattr(total, "alike", ()))
     way: Way | None = getattr(total, "way", "ordering")
     if way is not None:
-        same_rows = (groups, tuple(sorted(getattr(total, "every", {}).items())), repr(when))
-        yield _Telling(view, column, way, of - groups if before is None else of, (*same_rows, repr(made)), getattr(total, "plain", False))
-    read_before = frozenset(name for step in made for name in step.reads)
-    # an expression may put anything into what is added up: whom a condition in it leaves out, or digits that nothing else reaches
-    asked = read_before | (of if any(step.component_name() == "expression" for step in made) else frozenset())
+        same_rows = (groups, tuple(sorted(getattr(total, "every", {}).items())), repr(mask.when))
+        # what totals of totals tell nobody has worked out
+        way = way if len(totals) == 1 else "ordering"
+        yield _Telling(view, column, way, of, (*same_rows, repr(made)), getattr(total, "plain", False))
+    # what is made of values before they are added up may tell anything: who is left out of it, or digits that nothing else reaches
+    asked = of if (way is None and made) or any(step.component_name() not in _COARSER for step in made) else frozenset()
     told = asked | groups | _shown(steps[last + 1 :], None)
     if told:
         yield _Telling(view, column, "in part", told)
 
 
-def _without_copy(steps: Sequence[Mask], column: str) -> list[str] | None:
-    """Return the one column that is added up as it is, its own or another of which it is a copy; None where something is made of it before."""
+def _copied(steps: Sequence[Mask], column: str, removes: bool) -> str | None:
+    """Return the one column that is added up as it is, its own or another of which it is a copy; None where something is made of it before.
+
+    Where what is invalid is removed, a number that is none, or too large, would be seen to be missing.
+    """
     if not steps:
-        return [column]
+        return column
     sql = getattr(steps[0], "sql", "") if len(steps) == 1 and steps[0].component_name() == "expression" else ""
     found = _COPY.fullmatch(str(sql))
     named = {name.lower(): name for name in (column, *steps[0].reads)}
-    return [named[found["name"].lower()]] if found and found["name"].lower() in named else None
+    if found is None or (removes and (found["cast"] or "::" in sql)):
+        return None
+    return named.get((found["name"] or found["cast"]).lower())
 
 
 def _shown(steps: Sequence[Mask], column: str | None) -> frozenset[str]:
-    """Return the columns of which anything can be seen behind operations: who has the same is something, and so is what chance has moved."""
+    """Return the columns of which anything can be seen behind operations: who has the same is something, and so is who has nothing any more."""
     found = {column} if column is not None else set()
-    for step in steps:
-        if step.card.reveals == NOTHING or step.component_name() in ALIKE or (step.card.reversible and not step.card.deterministic):
-            # nothing of what came before can be seen any more
+    for place, step in enumerate(steps):
+        nothing = step.card.reveals == NOTHING or step.component_name() in ALIKE
+        if nothing and (not place or step.component_name() in ("empty", "drop")):
             found = set()
         found |= {*step.reads}
     return frozenset(found)

@@ -244,12 +244,13 @@ class EmbeddedTable:
         """Return the source rows that are published, in the order of the release.
 
         Rows are sorted by class, and within it by a fingerprint of their kept values: the order is a function of what is published. Where
-        a mask makes part of it, the order within a class is random.
+        a mask makes part of it, or another view keeps more than this one, the order within a class is random: two views in one order could be
+        put beside each other row by row.
         """
         rows = np.flatnonzero(class_of >= 0)
         bits = max(1, int(number - 1).bit_length())
         key = class_of[rows].astype(np.uint64) << np.uint64(64 - bits)
-        if masks.masks:
+        if masks.masks or not {*self.spill.names} <= {*masks.kept}:
             tie = np.frombuffer(random_bytes(8 * len(rows)), np.uint64)
         else:
             tie = self._kept_prints(masks.kept)[rows]
