@@ -50,7 +50,7 @@ _COARSER = ("round_number", "top_bottom_code")
 class _Telling:
     """How a column of a view tells something of other columns, or of itself; ``groups`` says of which rows together, and of what was made of them.
 
-    Rows for which a condition holds, and the others, are two branches; None says all rows.
+    Rows for which the condition ``when`` holds, and the others, are two branches; None says all rows.
     """
 
     view: str
@@ -60,6 +60,7 @@ class _Telling:
     groups: tuple[object, ...] = ()
     plain: bool = False
     branch: int | None = None
+    when: str = ""
 
     @property
     def words(self) -> str:
@@ -120,7 +121,7 @@ def _accepts(view: ReadView, column: str) -> bool:
 def _comparable(one: _Telling, other: _Telling) -> bool:
     """Return whether it is worked out what follows from both, of which the first is told of groups."""
     ways = {one.way, other.way}
-    if (one.view, one.column) == (other.view, other.column) and one.branch != other.branch and other.branch is not None:
+    if (one.view, one.when) == (other.view, other.when) and one.branch != other.branch and other.branch is not None:
         # they are told of different rows
         return True
     if other.way == "some":
@@ -164,7 +165,7 @@ def _tellings(name: str, view: ReadView) -> Iterator[_Telling]:
         for branch, steps in enumerate(mask.branches):
             done = [step for step in steps if step.component_name() != "keep"]
             for each in _of_chain(name, column, done, mask):
-                yield replace(each, branch=branch, of=each.of | with_it if each.way == "moving" else each.of)
+                yield replace(each, branch=branch, when=repr(mask.when), of=each.of | with_it if each.way == "moving" else each.of)
 
 
 def _of_chain(view: str, column: str, steps: Sequence[Mask], mask: MaskedColumn) -> Iterator[_Telling]:
