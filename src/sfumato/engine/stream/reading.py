@@ -165,10 +165,13 @@ class _JsonRecords:
         return whole_lines(block, ended)
 
     def decode(self, stretch: Stretch) -> Decoded:
-        if self._kinds is None:
-            self._kinds = self._first_kinds(stretch.content)
-            self._journal.tell("kinds", self._kinds)
-        return json_stream.decoded(stretch.content, self._kinds, self._separator, self._policy.unnamed, stretch.start == 0)
+        kinds = self._first_kinds(stretch.content) if self._kinds is None else self._kinds
+        decoded = json_stream.decoded(stretch.content, kinds, self._separator, self._policy.unnamed, stretch.start == 0)
+        if self._kinds is None and decoded.records:
+            # lines without anything tell nothing of the fields that will come
+            self._kinds = kinds
+            self._journal.tell("kinds", kinds)
+        return decoded
 
     def _first_kinds(self, block: bytes) -> dict[str, Kind]:
         """Return the kinds of the policy's columns: as it declares them, as the first records have them, or text."""

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from sfumato.core.files import file_errors
 from sfumato.core.stream import Accounts
-from sfumato.errors import UnreachableError
+from sfumato.errors import SfumatoError, UnreachableError
 
 VERSION = 1
 _DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
@@ -165,6 +165,8 @@ class Journal:
             if last is not None:
                 self._put("records", str(last.first + last.records))
             self._put("position", json.dumps(done.position))
+            # an earlier version wrote down pieces without records, whose number the next piece has too
+            database.execute("DELETE FROM piece WHERE records = 0")
             database.executemany("INSERT INTO piece VALUES (?, ?, ?, ?, ?)", [tuple(asdict(piece).values()) for piece in done.pieces])
             for view, accounts in done.accounts.items():
                 text = json.dumps(accounts.as_mapping())
@@ -193,7 +195,7 @@ class Journal:
             raise UnreachableError(
                 f"the state in {self.folder} is of version {found}, and this is version {VERSION}",
                 code="stream-state-version",
-                hint="finish the stream with the version that began it (--stop flush), or name another state and begin anew",
+                hint="finish the stream with the version that began it (--once --at-end flush), or name another state and begin anew",
             )
         if self._about("identity") != identity:
             raise UnreachableError(
@@ -233,6 +235,12 @@ class Journal:
             if getattr(error, "sqlite_errorname", "") in _DISK_FULL:
                 hint = "free some space, then run again: the stream goes on where it was"
                 raise UnreachableError(f"there is no space left to write the state in {self.folder}", code="disk-full", hint=hint) from None
+            if isinstance(error, sqlite3.IntegrityError):
+                raise SfumatoError(
+                    f"what was to be written down stands in the state in {self.folder} already",
+                    code="stream-accounts",
+                    hint="report it; the state was left as it is, and so was what has been published",
+                ) from None
             raise UnreachableError(
                 f"the state in {self.folder} cannot be read or written",
                 code="stream-state-damaged",
