@@ -170,6 +170,49 @@ def test_a_line_longer_than_a_block_comes_between_others(tmp_path: Path) -> None
     assert sum(once(path).values()) == 29
 
 
+@pytest.mark.parametrize(("header", "alike"), [("pid,age,illness,pid", "1 and 4"), ("pid,pid", "1 and 2"), (",age,", "1 and 3")])
+def test_a_header_that_repeats_a_name_is_refused_as_of_a_table(tmp_path: Path, header: str, alike: str) -> None:
+    path, events = policy(tmp_path, unnamed="remove"), tmp_path / "events.csv"
+    events.write_text(header + "\n" + f"{header}\n" * 50)
+    with pytest.raises(SfumatoError) as refused:
+        once(path)
+    assert refused.value.code == "column-duplicate"
+    assert refused.value.message == f"{events} has columns of the same name: columns {alike}"
+
+
+def test_a_later_file_whose_header_repeats_a_name_is_refused_until_it_is_mended(tmp_path: Path) -> None:
+    path = policy(tmp_path, {"delimited": {"path": "inbox"}})
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.csv").write_text(HEADER + rows(0, 30))
+    (tmp_path / "inbox" / "b.csv").write_text("pid,age,age\n" + rows(30, 60))
+    with pytest.raises(SfumatoError, match="columns 2 and 3"):
+        once(path)
+    (tmp_path / "inbox" / "b.csv").write_text(HEADER + rows(30, 60))
+
+    assert once(path)["released"] == released(tmp_path) == 60
+
+
+@pytest.mark.parametrize("header", ["", "   ", "pid", "pid,age,illness,further", '"pid'])
+def test_a_later_file_of_another_header_has_dead_letters_alone(tmp_path: Path, header: str) -> None:
+    path = policy(tmp_path, {"delimited": {"path": "inbox"}}, unnamed="refuse")
+    (tmp_path / "inbox").mkdir()
+    (tmp_path / "inbox" / "a.csv").write_text(HEADER + rows(0, 30))
+    (tmp_path / "inbox" / "b.csv").write_text(f"{header}\n" + "x,y\n" * 4)
+    found = once(path)
+
+    # where the first line is blank, the next one is the header
+    assert (found["released"], found["dead"]) == (30, 3 if header == "" else 4)
+
+
+def test_a_header_of_ten_thousand_columns_is_read(tmp_path: Path) -> None:
+    path, further = policy(tmp_path, unnamed="remove"), [f"column_{place}" for place in range(10_000)]
+    content = ",".join(["pid", "age", "illness", *further]) + "\n"
+    content += "".join(f"{number},{20 + number % 30},flu{',x' * len(further)}\n" for number in range(30))
+    (tmp_path / "events.csv").write_text(content)
+
+    assert once(path)["released"] == 30
+
+
 class following:  # noqa: N801 - reads as a sentence
     """A stream that follows its files, once it has committed how far it has read."""
 

@@ -107,6 +107,10 @@ class FollowedFiles:
                     return content
         raise _gone(begun)
 
+    def name(self, place: str) -> str:
+        """Return where a file was last seen."""
+        return self._begun[place].path
+
     def close(self) -> None:
         """Let go of all files."""
         for file in self._open.values():

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from sfumato.core import delimited_stream, json_stream
+from sfumato.core.column_types import refuse_same_names
 from sfumato.core.decoded import Decoded
 from sfumato.core.delimited_stream import Dialect
 from sfumato.core.file_set import files_of, is_several
@@ -29,6 +30,7 @@ from sfumato.policy.resolve import Resolved
 
 _HEADER = 1 << 20
 _FIRST = 1_000
+_ANOTHER_NAME = "rename them: a policy speaks of columns by name; if the first line is no header, say header: false"
 _KINDS: Mapping[str, Kind] = {"integer": "integer", "decimal": "number"}
 
 
@@ -46,6 +48,10 @@ class Stretches(Protocol):
 
     def again(self, place: str, start: int, end: int) -> bytes:
         """Return bytes that were read before."""
+        ...
+
+    def name(self, place: str) -> str:
+        """Return what people call a place: the path of its file, or standard input."""
         ...
 
     @property
@@ -149,7 +155,7 @@ class Reading:
         if self._format == "json_lines":
             return _JsonRecords(self._settings, self._policy, self._journal)
         if self._format == "delimited":
-            return _DelimitedRecords(self._settings, self._policy, lambda *place: self._stretches.again(*place))
+            return _DelimitedRecords(self._settings, self._policy, lambda: self._stretches)
         return ArrowStretches(lambda *place: self._stretches.again(*place))
 
 
@@ -195,8 +201,8 @@ class _JsonRecords:
 class _DelimitedRecords:
     """Records of delimited text; the names of the columns stand in the first line of each file, or in the policy."""
 
-    def __init__(self, settings: Any, policy: Policy, again: Callable[[str, int, int], bytes]) -> None:
-        self._settings, self._policy, self._again = settings, policy, again
+    def __init__(self, settings: Any, policy: Policy, source: Callable[[], Stretches]) -> None:
+        self._settings, self._policy, self._source = settings, policy, source
         self._dialect = Dialect(settings.delimiter, settings.quote, settings.escape)
         self._names: dict[str, list[str]] = {}
 
@@ -210,8 +216,12 @@ class _DelimitedRecords:
 
     def _header(self, stretch: Stretch) -> list[str]:
         if not self._settings.header:
-            return list(self._settings.columns or self._policy.columns)
+            names = list(self._settings.columns or self._policy.columns)
+            refuse_same_names(names, self._source().name(stretch.place), "give every column a name of its own")
+            return names
         if stretch.place not in self._names:
-            beginning = stretch.content if stretch.start == 0 else self._again(stretch.place, 0, min(stretch.start, _HEADER))
-            self._names[stretch.place] = delimited_stream.header_of(beginning, self._dialect) or []
+            beginning = stretch.content if stretch.start == 0 else self._source().again(stretch.place, 0, min(stretch.start, _HEADER))
+            names = delimited_stream.header_of(beginning, self._dialect) or []
+            refuse_same_names(names, self._source().name(stretch.place), _ANOTHER_NAME)
+            self._names[stretch.place] = names
         return self._names[stretch.place]

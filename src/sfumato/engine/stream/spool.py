@@ -76,6 +76,10 @@ class Spool:
             )
         return content
 
+    def name(self, place: str) -> str:  # noqa: ARG002 - there is one pipe at a time
+        """Return what people call a pipe."""
+        return "standard input"
+
     def forget(self, place: str, start: int) -> None:
         """Remove files that lie before a place, which nobody will read again."""
         begins = self._begins()
