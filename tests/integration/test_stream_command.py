@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pytest
 
 from sfumato.cli.stream import _Line
+from sfumato.core.staging import StagedFile
 from sfumato.engine.stream import growing, running
 from sfumato.engine.stream.progress import StreamProgress
 from sfumato.engine.stream.running import Running, run_stream
@@ -421,3 +422,34 @@ def test_records_that_do_not_fit_are_counted_by_reason_and_never_quoted(folder: 
     assert reasons in ran.stdout
     assert reasons in sfumato_command("stream", "status", str(path)).stdout
     assert "canary" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("sink", ["release.jsonl", "release.csv", "release.parquet"])
+def test_two_streams_do_not_write_to_one_sink(folder: Path, sink: str) -> None:
+    first, stop = written(folder, sink=sink), threading.Event()
+    begun = threading.Thread(target=lambda: run_stream(first, stop=stop))
+    begun.start()
+    try:
+        while not (folder / "state" / "status.json").exists():
+            time.sleep(0.05)
+        other = folder / "other.yaml"
+        other.write_text(json.dumps(policy(sink=sink, stream={"state": "other"})))
+        with pytest.raises(SfumatoError) as refused:
+            run(other)
+    finally:
+        stop.set()
+        begun.join(60)
+    assert refused.value.code == "sink-busy"
+    assert refused.value.message == f"another run is writing {folder / sink}"
+    assert run(other)["released"] == 100
+    assert not list(folder.glob(".*.sfumato"))
+
+
+def test_a_run_and_a_stream_do_not_write_to_one_sink(folder: Path) -> None:
+    path, held = written(folder), StagedFile(str(folder / "release.jsonl"))
+    try:
+        with pytest.raises(SfumatoError, match="another run is writing"):
+            run(path)
+    finally:
+        held.abort()
+    assert run(path)["released"] == 100

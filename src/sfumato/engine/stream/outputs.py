@@ -9,6 +9,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.core.files import file_errors
+from sfumato.core.staged_folder import StagedFolder
+from sfumato.core.staging import StagedFile
 from sfumato.core.standard_streams import refuse_closed_output
 from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
 from sfumato.engine.stream.release import StreamRelease
@@ -72,8 +75,14 @@ class OneFile:
 
     def __init__(self, path: Path, committed: Sequence[Segment], encode: Callable[[pa.RecordBatch, bool], bytes]) -> None:
         self._encode, self._name = encode, path.name
-        self._file = GrowingFile(path, committed[-1].finish if committed else 0)
-        self._manifest = Manifest(path.with_name(f"{path.name}.{_MANIFEST}"), committed)
+        with ExitStack() as stack:
+            # the hidden name under which runs write before they publish: who holds it writes here alone
+            stack.callback(StagedFile(str(path)).abort)
+            self._file = GrowingFile(path, committed[-1].finish if committed else 0)
+            stack.callback(self._file.close)
+            self._manifest = Manifest(path.with_name(f"{path.name}.{_MANIFEST}"), committed)
+            stack.callback(self._manifest.close)
+            self._held = stack.pop_all()
         self._start, self._rows = self._file.length, 0
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -96,17 +105,21 @@ class OneFile:
             self._manifest.list(segments)
 
     def close(self) -> None:
-        """Close file and manifest."""
-        self._file.close()
-        self._manifest.close()
+        """Close file and manifest, and let others write here."""
+        self._held.close()
 
 
 class OneFolder:
     """A folder of files, one a segment."""
 
     def __init__(self, path: Path, committed: Sequence[Segment], ending: str, write: Callable[[pa.Table, Path], None]) -> None:
-        self._folder, self._write = SegmentFolder(path, committed, ending), write
-        self._manifest = Manifest(path / _MANIFEST, committed)
+        self._write = write
+        with ExitStack() as stack:
+            stack.callback(StagedFolder(str(path)).abort)
+            self._folder = SegmentFolder(path, committed, ending)
+            self._manifest = Manifest(path / _MANIFEST, committed)
+            stack.callback(self._manifest.close)
+            self._held = stack.pop_all()
         self._waiting: list[pa.RecordBatch] = []
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -128,8 +141,8 @@ class OneFolder:
             self._manifest.list(segments)
 
     def close(self) -> None:
-        """Close the manifest."""
-        self._manifest.close()
+        """Close the manifest, and let others write here."""
+        self._held.close()
 
 
 class StandardOutput:
