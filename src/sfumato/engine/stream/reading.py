@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -30,6 +31,7 @@ from sfumato.policy.resolve import Resolved
 
 _HEADER = 1 << 20
 _FIRST = 1_000
+_DASH = "-"
 _ANOTHER_NAME = "rename them: a policy speaks of columns by name; if the first line is no header, say header: false"
 _KINDS: Mapping[str, Kind] = {"integer": "integer", "decimal": "number"}
 
@@ -80,6 +82,10 @@ class Reading:
             words = "a stream needs a source" if source is None else f"a stream cannot be read from {self._format}"
             hint = "JSON lines, delimited text or Arrow: a file that grows, a folder, or - for a pipe"
             raise PolicyError([Mistake("source", words, "policy-stream-source", hint, resolved.lines.at(("source",)))], name=resolved.name)
+        if not is_pipe and resolved.policy.source is not None and resolved.policy.source.settings.get("path") == _DASH:
+            hint = f"source: {{standard_input: {{format: {self._format}}}}} for a pipe; ./- for a file of that name"
+            words = "a stream would wait for a file called -"
+            raise PolicyError([Mistake("source", words, "policy-stream-source", hint, resolved.lines.at(("source",)))], name=resolved.name)
         self._settings = settings
         self._records = self._format_of_records()
         self._spool: Spool | None = None
@@ -93,7 +99,8 @@ class Reading:
                     "standard input is closed", code="input-closed", hint="give it records: tail -f log | sfumato stream run policy.yaml"
                 )
             self._spool = Spool(journal.folder / "spool", given, self._records.whole, journal.position)
-        self._stretches = self._spool or FollowedFiles(self._files, self._records.whole, journal.secret, journal.position)
+        records = self._records
+        self._stretches = self._spool or FollowedFiles(self._files, records.whole, journal.secret, journal.position, records.whole_at_end)
 
     @property
     def position(self) -> dict[str, Any]:
@@ -104,6 +111,11 @@ class Reading:
     def ended(self) -> bool:
         """Whether nothing more will come: the pipe was closed."""
         return self._spool is not None and self._spool.closed
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether it is a pipe, whose end others decide."""
+        return self._spool is not None
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -170,6 +182,15 @@ class _JsonRecords:
     def whole(self, block: bytes, ended: bool) -> int:
         return whole_lines(block, ended)
 
+    def whole_at_end(self, block: bytes, is_quiet: bool) -> int:  # noqa: ARG002 - a record says itself where it ends
+        """Count a last line without its end only where it is a record: half of one never is."""
+        lines = whole_lines(block, False)
+        try:
+            record(block[lines:].removeprefix(BOM_UTF8), self._separator)
+        except (NotARecordError, UnicodeDecodeError):
+            return lines
+        return len(block)
+
     def decode(self, stretch: Stretch) -> Decoded:
         kinds = self._first_kinds(stretch.content) if self._kinds is None else self._kinds
         decoded = json_stream.decoded(stretch.content, kinds, self._separator, self._policy.unnamed, stretch.start == 0)
@@ -208,6 +229,10 @@ class _DelimitedRecords:
 
     def whole(self, block: bytes, ended: bool) -> int:
         return delimited_stream.whole_records(block, ended, self._dialect)
+
+    def whole_at_end(self, block: bytes, is_quiet: bool) -> int:
+        """Count a last line without its end only where nobody has written for a while: half a value looks like a whole one."""
+        return delimited_stream.whole_records(block, is_quiet, self._dialect)
 
     def decode(self, stretch: Stretch) -> Decoded:
         names, beginning = self._header(stretch), stretch.start == 0

@@ -141,7 +141,7 @@ class _Stream:
             while not self._stop.is_set() and not ended:
                 if self._take(ended=False):
                     continue
-                if self._running.once or self._reading.ended:
+                if self._reading.ended or (self._running.once and not self._reading.is_pipe):
                     # once more: what came between the last look and the end; a line of a file that is not whole may yet become so
                     ended = not self._take(self._reading.ended or self._running.at_end == "flush")
                     continue
