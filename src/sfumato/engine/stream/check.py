@@ -140,7 +140,7 @@ class _View:
                 pass
             return
         way = way_of_view(self.resolved)
-        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, self.kept.records)
+        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, dead)
         try:
             checker.check(_with(first, records), rows, self._releases())
         except SfumatoError as error:
