@@ -95,9 +95,9 @@ def test_status_and_the_live_line_tell_shares_by_level_and_who_is_silent(folder:
     path = folder / "policy.yaml"
     path.write_text(json.dumps(policy(columns=columns, algorithm=search, promises=[])).replace('"window": {"count": 20}, ', ""))
     progress = run_stream(path, Running(once=True))
-    assert re.search(r"release: held 0, delay 0, z 5, p_kanon [0-9.]+, as it came 6\d%", progress.line())
+    assert re.search(r"release: held 0, delay 0, z 5, p_kanon [0-9.]+, finest 6\d%", progress.line())
     status = sfumato_command("stream", "status", path).stdout
-    assert re.search(r"6\d\.\d% as it came, \d+\.\d% 1 level up; nothing of (0|fewer than 5) of the 40 people in the window", status)
+    assert re.search(r"6\d\.\d% finest, \d+\.\d% 1 level up; nothing of (0|fewer than 5) of the 40 people in the window", status)
     told = json.loads(sfumato_command("stream", "status", path, "--format", "json").stdout)["views"][""]["measured"]
     assert told["shares.0"] + told["shares.1"] == pytest.approx(1, abs=0.02)
     assert {"p_kanon", "people", "time"} <= told.keys()

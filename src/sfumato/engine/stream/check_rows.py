@@ -119,6 +119,7 @@ class RowCheck:
             if record is None:
                 self._findings.breaks("links", "a row is of a record that is none, or was released before", f"row {place}")
                 continue
+            self._findings.rows += 1
             self._values.check(row, record, place)
             published.append(Published(number, identity, {name: self._shown(name, row) for name in self._quasi}))
             values = {name: record.get(f"made {name}", record[name]) for name in self._quasi}

@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.core.files import file_errors
 from sfumato.core.staged_folder import StagedFolder
 from sfumato.core.staging import StagedFile
 from sfumato.core.standard_streams import refuse_closed_output
 from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
+from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.engine.stream.run_journal import Journal, Segment
 from sfumato.errors import Mistake, PolicyError, UnreachableError
@@ -77,7 +77,8 @@ class OneFile:
         self._encode, self._name = encode, path.name
         with ExitStack() as stack:
             # the hidden name under which runs write before they publish: who holds it writes here alone
-            stack.callback(StagedFile(str(path)).abort)
+            with written_errors(path):
+                stack.callback(StagedFile(str(path)).abort)
             self._file = GrowingFile(path, committed[-1].finish if committed else 0)
             stack.callback(self._file.close)
             self._manifest = Manifest(path.with_name(f"{path.name}.{_MANIFEST}"), committed)
@@ -115,7 +116,8 @@ class OneFolder:
     def __init__(self, path: Path, committed: Sequence[Segment], ending: str, write: Callable[[pa.Table, Path], None]) -> None:
         self._write = write
         with ExitStack() as stack:
-            stack.callback(StagedFolder(str(path)).abort)
+            with written_errors(path):
+                stack.callback(StagedFolder(str(path)).abort)
             self._folder = SegmentFolder(path, committed, ending)
             self._manifest = Manifest(path / _MANIFEST, committed)
             stack.callback(self._manifest.close)
@@ -216,12 +218,12 @@ class Links:
 
 
 def _write_arrow(table: pa.Table, path: Path) -> None:
-    with file_errors(path, "written"), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+    with written_errors(path), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:
-    with file_errors(path, "written"):
+    with written_errors(path):
         pq.write_table(table, path)
 
 

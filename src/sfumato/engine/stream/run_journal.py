@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from sfumato.core.files import file_errors
 from sfumato.core.stream import Accounts
+from sfumato.engine.stream.private_files import written_errors
 from sfumato.errors import SfumatoError, UnreachableError
 
 VERSION = 1
@@ -82,13 +82,13 @@ class Journal:
 
     def __init__(self, folder: Path, identity: str) -> None:
         self.folder = folder
-        with file_errors(folder, "written"):
+        with written_errors(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # one that was there before may be open to others
             folder.chmod(0o700)
             self._lock = _locked(folder)
         try:
-            with file_errors(folder / "secret", "written"):
+            with written_errors(folder / "secret"):
                 self.secret = _secret(folder / "secret")
             with self._errors():
                 self._database = sqlite3.connect(folder / "state.sqlite", isolation_level=None)
@@ -191,12 +191,7 @@ class Journal:
                     database.execute(statement)
                 self._put("version", str(VERSION))
                 self._put("identity", identity)
-        if (found := self._about("version")) != str(VERSION):
-            raise UnreachableError(
-                f"the state in {self.folder} is of version {found}, and this is version {VERSION}",
-                code="stream-state-version",
-                hint="finish the stream with the version that began it (--once --at-end flush), or name another state and begin anew",
-            )
+        refuse_other_version(self._about("version"), self.folder)
         if self._about("identity") != identity:
             raise UnreachableError(
                 f"the state in {self.folder} belongs to another policy, or to this one before it was changed",
@@ -246,6 +241,16 @@ class Journal:
                 code="stream-state-damaged",
                 hint="look at the folder's permissions; a damaged state cannot be mended: name another, and begin anew",
             ) from None
+
+
+def refuse_other_version(found: str | None, folder: Path) -> None:
+    """Refuse a state that another version has written."""
+    if found != str(VERSION):
+        raise UnreachableError(
+            f"the state in {folder} is of version {found}, and this is version {VERSION}",
+            code="stream-state-version",
+            hint="finish the stream with the version that began it (--once --at-end flush), or name another state and begin anew",
+        )
 
 
 def _locked(folder: Path) -> IO[bytes]:
