@@ -453,3 +453,14 @@ def test_a_run_and_a_stream_do_not_write_to_one_sink(folder: Path) -> None:
     finally:
         held.abort()
     assert run(path)["released"] == 100
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.jsonl"])
+def test_a_value_that_is_not_of_its_declared_type_is_a_dead_letter_in_every_format(tmp_path: Path, name: str) -> None:
+    columns = policy()["columns"] | {"visits": {"role": "other", "type": "integer"}}
+    people = [json.loads(line(number, visits="many" if number == 7 else number % 3)) for number in range(100)]
+    rows = "".join(",".join(map(str, person.values())) + "\n" for person in people)
+    texts = {"events.csv": ",".join(people[0]) + "\n" + rows, "events.jsonl": "".join(json.dumps(person) + "\n" for person in people)}
+    (tmp_path / name).write_text(texts[name])
+    found = run(written(tmp_path, source=name, columns=columns))
+    assert (found["dead"], found["released"] + found["suppressed"]) == (1, 99)
