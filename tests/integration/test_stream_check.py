@@ -213,7 +213,7 @@ def test_an_attribute_that_too_few_people_had_shown_is_found(tmp_path: Path, way
 
 def test_the_command_says_one_sentence_for_each_broken_promise_and_ends_with_4(tmp_path: Path, sfumato_command: Callable[..., Any]) -> None:
     path = ran(tmp_path, "windows")
-    assert sfumato_command("stream", "check", path).stdout.endswith("holds     everything that was checked\n")
+    assert re.search(r"holds     everything that was checked, (\d+) rows of \1\n$", sfumato_command("stream", "check", path).stdout)
     told = rows(tmp_path)
     for row in told[:3]:
         row["illness"] = "".join(reversed(row["illness"]))
@@ -340,3 +340,24 @@ def test_all_that_a_policy_can_say_of_columns_is_read_back(tmp_path: Path, sink:
     assert found.sentences() == []
     assert found.views[""].not_checked == ["column ward: its mask takes a group of rows together"]
     assert {"distance of illness", "distance of grade"} <= found.views[""].measured.keys()
+
+
+@pytest.mark.parametrize("batch", [7, 50, 5000])
+def test_what_clusters_were_compared_with_is_counted_once_more(tmp_path: Path, batch: int) -> None:
+    path = ran(tmp_path, "clusters", stream={"state": "state", "batch": batch, "learn": 50})
+    assert sfumato.check_stream(path).holds
+    references = tmp_path / "state" / "links" / "release.references.jsonl"
+    told = references.read_text()
+    name, counts = next(iter(json.loads(told.splitlines()[-1])["references"].items()))
+    # as many digits as before: what counts of the file is its length
+    more = [count - 1 if count in range(1, 10) else count for count in counts]
+    assert more != counts
+    before, _, last = told.rstrip("\n").rpartition("\n")
+    references.write_text(before + ("\n" if before else "") + last.replace(json.dumps(counts), json.dumps(more)) + "\n")
+
+    found = sfumato.check_stream(path)
+
+    assert name == "illness"
+    assert [each.split(",")[0] for each in found.sentences()] == [
+        "release: t_closeness: what a release was tested against is not what its records say"
+    ]

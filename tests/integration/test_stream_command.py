@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pytest
 
 from sfumato.cli.stream import _Line
+from sfumato.core.staging import StagedFile
 from sfumato.engine.stream import growing, running
 from sfumato.engine.stream.progress import StreamProgress
 from sfumato.engine.stream.running import Running, run_stream
@@ -94,9 +95,9 @@ def test_status_and_the_live_line_tell_shares_by_level_and_who_is_silent(folder:
     path = folder / "policy.yaml"
     path.write_text(json.dumps(policy(columns=columns, algorithm=search, promises=[])).replace('"window": {"count": 20}, ', ""))
     progress = run_stream(path, Running(once=True))
-    assert re.search(r"release: held 0, delay 0, z 5, p_kanon [0-9.]+, as it came 6\d%", progress.line())
+    assert re.search(r"release: held 0, delay 0, z 5, p_kanon [0-9.]+, finest 6\d%", progress.line())
     status = sfumato_command("stream", "status", path).stdout
-    assert re.search(r"6\d\.\d% as it came, \d+\.\d% 1 level up; nothing of (0|fewer than 5) of the 40 people in the window", status)
+    assert re.search(r"6\d\.\d% finest, \d+\.\d% 1 level up; nothing of (0|fewer than 5) of the 40 people in the window", status)
     told = json.loads(sfumato_command("stream", "status", path, "--format", "json").stdout)["views"][""]["measured"]
     assert told["shares.0"] + told["shares.1"] == pytest.approx(1, abs=0.02)
     assert {"p_kanon", "people", "time"} <= told.keys()
@@ -424,3 +425,45 @@ def test_records_that_do_not_fit_are_counted_by_reason_and_never_quoted(folder: 
     assert reasons in ran.stdout
     assert reasons in sfumato_command("stream", "status", str(path)).stdout
     assert "canary" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("sink", ["release.jsonl", "release.csv", "release.parquet"])
+def test_two_streams_do_not_write_to_one_sink(folder: Path, sink: str) -> None:
+    first, stop = written(folder, sink=sink), threading.Event()
+    begun = threading.Thread(target=lambda: run_stream(first, stop=stop))
+    begun.start()
+    try:
+        while not (folder / "state" / "status.json").exists():
+            time.sleep(0.05)
+        other = folder / "other.yaml"
+        other.write_text(json.dumps(policy(sink=sink, stream={"state": "other"})))
+        with pytest.raises(SfumatoError) as refused:
+            run(other)
+    finally:
+        stop.set()
+        begun.join(60)
+    assert refused.value.code == "sink-busy"
+    assert refused.value.message == f"another run is writing {folder / sink}"
+    assert run(other)["released"] == 100
+    assert not list(folder.glob(".*.sfumato"))
+
+
+def test_a_run_and_a_stream_do_not_write_to_one_sink(folder: Path) -> None:
+    path, held = written(folder), StagedFile(str(folder / "release.jsonl"))
+    try:
+        with pytest.raises(SfumatoError, match="another run is writing"):
+            run(path)
+    finally:
+        held.abort()
+    assert run(path)["released"] == 100
+
+
+@pytest.mark.parametrize("name", ["events.csv", "events.jsonl"])
+def test_a_value_that_is_not_of_its_declared_type_is_a_dead_letter_in_every_format(tmp_path: Path, name: str) -> None:
+    columns = policy()["columns"] | {"visits": {"role": "other", "type": "integer"}}
+    people = [json.loads(line(number, visits="many" if number == 7 else number % 3)) for number in range(100)]
+    rows = "".join(",".join(map(str, person.values())) + "\n" for person in people)
+    texts = {"events.csv": ",".join(people[0]) + "\n" + rows, "events.jsonl": "".join(json.dumps(person) + "\n" for person in people)}
+    (tmp_path / name).write_text(texts[name])
+    found = run(written(tmp_path, source=name, columns=columns))
+    assert (found["dead"], found["released"] + found["suppressed"]) == (1, 99)

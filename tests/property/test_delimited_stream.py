@@ -6,7 +6,7 @@ from codecs import BOM_UTF8
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.delimited_stream import Dialect, decoded, header_of, whole_records
@@ -54,7 +54,7 @@ def record(block: bytes, begin: int, dialect: Dialect, largest: int) -> tuple[li
     fields, place = list[bytes | None](), begin
     line = begin
     while line < len(block) and block[line] not in b"\r\n":
-        line += 1
+        line = min(line + (2 if block[line : line + 1] == escape else 1), len(block))
     while True:
         value, quoted = b"", block[place : place + 1] == quote
         place += quoted
@@ -120,6 +120,7 @@ def test_any_block_is_read_as_a_slow_reader_would(block: tuple[bytes, Dialect], 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=400)
 @given(blocks(), st.integers(1, 40), st.sampled_from([4, 12, 1000]))
+@example((b'\\\n,"a\nb"', Dialect(escape="\\")), 1, 4)
 def test_a_stream_in_portions_is_read_as_one_block(block: tuple[bytes, Dialect], portion: int, largest: int) -> None:
     content, dialect = block
     at_once = decoded(content, dialect, NAMES, NAMES, False, largest=largest)

@@ -153,3 +153,9 @@ def test_many_values_keep_their_codes_when_the_table_grows(numbers: list[int]) -
     content = "".join(f"{value},{value}\n" for value in values).encode()
 
     assert quickly(content, '"', None, 2, False, [0], 1000) == [[value or None, value or None] for value in values]
+
+
+@pytest.mark.parametrize(("coded", "plain"), [([], [0, 1, 0]), ([0], [0]), ([], [2]), ([-1], [])])
+def test_a_field_is_wanted_once_and_is_there(coded: list[int], plain: list[int]) -> None:
+    with pytest.raises(ValueError, match="each field is wanted once"):
+        DelimitedText((",", '"', None), 2, False, coded, plain)

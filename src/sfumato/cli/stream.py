@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.answers import answers, leave_output_to_the_release
 from sfumato.cli.compiling import compile_stream_if_needed
-from sfumato.errors import PromiseError, number_of
+from sfumato.errors import PromiseError, UnreachableError, number_of
 
 if TYPE_CHECKING:
     from sfumato.engine.stream.progress import StreamProgress
@@ -90,6 +90,7 @@ def report(policy: Path, output: Path | None, force: bool, format: str) -> None:
 def check(policy: Path, format: str) -> None:
     """Hold what a stream has released against its source, and end with a status of its own where a promise is broken."""
     from sfumato.engine.stream.check import check_stream
+    from sfumato.engine.stream.findings import as_text
 
     found = check_stream(policy)
     if format == "json":
@@ -97,18 +98,24 @@ def check(policy: Path, format: str) -> None:
         if not found.holds:
             # one answer, not two: it says all there is to say
             raise SystemExit(PromiseError.status)
+        if found.is_unchecked:
+            raise SystemExit(UnreachableError.status)
         return
     lines = [f"records   {found.records:,}"]
     for name, view in found.views.items():
         lines += _of_view(name, found.accounts[name], {}, {})
-        lines += [f"{'':<9} {what}: {number:.4g}" for what, number in view.measured.items()]
+        lines += [f"{'':<9} {what}: {as_text(number)}" for what, number in view.measured.items()]
         lines += [f"{'':<9} not checked: {what}" for what in view.not_checked]
     broken = found.sentences()
     answers().write("".join(f"{text}\n" for text in [*lines, *(f"broken    {text}" for text in broken)]))
     if broken:
         hint = "keep the files as they are, and find out who wrote to them; sfumato stream run writes nothing that breaks a promise"
         raise PromiseError(f"the release does not keep {number_of(len(broken), 'promise')}", code="stream-broken", hint=hint)
-    answers().write("holds     everything that was checked\n")
+    if found.is_unchecked:
+        hint = "put back what the lines above say is gone; rows that left by standard output are kept by nobody: give the view a file as its sink"
+        raise UnreachableError("no row of the release could be checked", code="stream-unchecked", hint=hint)
+    checked = sum(view.rows for view in found.views.values())
+    answers().write(f"holds     everything that was checked, {number_of(checked, 'row')} of {sum(found.rows.values()):,}\n")
 
 
 class _Line:

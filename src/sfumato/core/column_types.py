@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -14,6 +14,21 @@ from sfumato.core.nested_types import described
 from sfumato.errors import DataError
 
 _DIGITS, _BITS = 38, 128
+
+
+def refuse_same_names(names: Sequence[str], where: str, hint: str) -> None:
+    """Refuse names that occur twice. Their places are told and not the names: without a header, these would be cells.
+
+    >>> refuse_same_names(["a", "b", "a"], "people.csv", "rename them")
+    Traceback (most recent call last):
+    sfumato.errors.DataError: people.csv has columns of the same name: columns 1 and 3 [column-duplicate]
+      try: rename them
+    """
+    double = [name for name, times in Counter(names).items() if times > 1]
+    if double:
+        alike = (" and ".join(str(place) for place, own in enumerate(names, 1) if own == name) for name in double)
+        told = "; ".join(f"columns {places}" for places in alike)
+        raise DataError(f"{where} has columns of the same name: {told}", code="column-duplicate", hint=hint)
 
 
 def plain_schema(schema: pa.Schema, name: str) -> pa.Schema:

@@ -50,6 +50,10 @@ class DelimitedText:
     """A reader of records with a fixed number of fields; some fields are coded, some plain, the rest is only checked."""
 
     def __init__(self, marks: Sequence[str | None], width: int, header: bool, coded: Sequence[int], plain: Sequence[int]) -> None:
+        wanted = [*coded, *plain]
+        if len({*wanted}) != len(wanted) or not {*wanted} <= {*range(width)}:
+            # the kernel fills one column a field: a second column of it would be memory that nobody has written to
+            raise ValueError("each field is wanted once, and is one of those that there are")
         self._marks = [ord(mark) if mark else -1 for mark in marks]
         self._uses = np.full(width, kernel.NOTHING, np.int8)
         self._places = np.zeros(width, np.int32)
@@ -198,6 +202,8 @@ def _longer(array: NDArray[Any], length: int) -> NDArray[Any]:
 
 def _texts(data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int32]) -> pa.Array:
     """Return pieces of bytes as text, a length of -1 as null; raise ArrowInvalid where they are no UTF-8."""
+    if len(starts) and (int(starts.min()) < 0 or int((starts + lengths).max()) > len(data)):
+        raise ValueError("a piece lies outside of the bytes that it is of")
     offsets = np.zeros(len(starts) + 1, np.int32)
     np.cumsum(np.maximum(lengths, 0), out=offsets[1:])
     text = np.empty(int(offsets[-1]) + MARGIN, np.uint8)

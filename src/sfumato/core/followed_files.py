@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -25,8 +26,12 @@ _LARGEST_RECORD = 64 << 20
 _BEGINNING = 256
 _KEPT_OPEN = 64
 
+_QUIET_SECONDS = 10.0
+
 Records = Callable[[bytes, bool], int]
 """Returns how many bytes of a block are whole records; all of them where nothing will follow."""
+LastRecords = Callable[[bytes, bool], int]
+"""Returns how many bytes at the end of a file are whole records, though it may yet grow; it is told whether nobody has written to it for a while."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,16 @@ class Stretch:
 class FollowedFiles:
     """The files that a pattern names, now and later."""
 
-    def __init__(self, names: Callable[[], Iterable[Path]], records: Records, secret: bytes, position: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        names: Callable[[], Iterable[Path]],
+        records: Records,
+        secret: bytes,
+        position: Mapping[str, Any] | None = None,
+        last: LastRecords | None = None,
+    ) -> None:
         self._names, self._records, self._secret = names, records, secret
+        self._last: LastRecords = last or (lambda block, _: records(block, True))
         self._begun: dict[str, Begun] = {}
         self._places: dict[str, list[str]] = {}
         for place, begun in (position or {}).items():
@@ -79,7 +92,7 @@ class FollowedFiles:
         return self._lost
 
     def stretches(self, ended: bool = False) -> Iterator[Stretch]:
-        """Yield what there is to read now; where nothing will follow, ``ended``, an unfinished last record counts as one.
+        """Yield what there is to read now; where nothing is waited for, ``ended``, ``last`` says what of an unfinished last record counts.
 
         A stretch that was handed out counts as read: what becomes of it is written down together with the position.
         """
@@ -106,6 +119,10 @@ class FollowedFiles:
                 if content is not None:
                     return content
         raise _gone(begun)
+
+    def name(self, place: str) -> str:
+        """Return where a file was last seen."""
+        return self._begun[place].path
 
     def close(self) -> None:
         """Let go of all files."""
@@ -221,7 +238,8 @@ class FollowedFiles:
         begun, size = self._begun[place], BLOCK
         while True:
             content = os.pread(file.fileno(), size, begun.offset)
-            whole = self._records(content, ended and len(content) < size)
+            is_last = ended and len(content) < size
+            whole = self._last(content, _is_quiet(file)) if is_last else self._records(content, False)
             if whole or len(content) < size:
                 break
             if size >= _LARGEST_RECORD:
@@ -249,6 +267,10 @@ def whole_lines(block: bytes, ended: bool) -> int:
     (2, 3)
     """
     return len(block) if ended else block.rfind(b"\n") + 1
+
+
+def _is_quiet(file: BinaryIO) -> bool:
+    return time.time() - os.fstat(file.fileno()).st_mtime >= _QUIET_SECONDS
 
 
 def _file(status: os.stat_result) -> str:

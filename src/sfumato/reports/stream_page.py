@@ -158,9 +158,9 @@ def level_name(level: int) -> str:
     """Return what a level of detail is called.
 
     >>> level_name(0), level_name(2)
-    ('as it came', '2 levels up')
+    ('finest', '2 levels up')
     """
-    return "as it came" if not level else f"{level} level{'s' if level > 1 else ''} up"
+    return "finest" if not level else f"{level} level{'s' if level > 1 else ''} up"
 
 
 def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:

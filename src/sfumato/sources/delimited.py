@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +17,7 @@ import pyarrow as pa
 from pydantic import Field, model_validator
 
 from sfumato.core.beginnings import seems_to_be
+from sfumato.core.column_types import refuse_same_names
 from sfumato.core.compression import Compression, buffered, compression_of, opened
 from sfumato.core.files import file_errors, refuse_pipes, to_utf8, unchanged
 from sfumato.core.marks import Mark
@@ -120,15 +120,7 @@ class Delimited(TableFiles):
                 )
         else:
             names = first
-        double = [name for name, times in Counter(names).items() if times > 1]
-        if double:
-            # their places and not their names: without a header, the names would be cells
-            alike = (" and ".join(str(place) for place, own in enumerate(names, 1) if own == name) for name in double)
-            raise DataError(
-                f"{self.path} has columns of the same name: {'; '.join(f'columns {places}' for places in alike)}",
-                code="column-duplicate",
-                hint=_ANOTHER_NAME if self.header else "give every column a name of its own",
-            )
+        refuse_same_names(names, self.path, _ANOTHER_NAME if self.header else "give every column a name of its own")
         return names
 
     def _first_record(self) -> tuple[list[str], int]:

@@ -46,7 +46,7 @@ def test_records_run_along_where_no_column_says_a_time() -> None:
 def test_bars_add_up_to_what_became_of_all_records(time: bool) -> None:
     volume = charts_of(points(30, time))[0]
     assert {name: round(sum(values) / 2) for name, values in volume.series.items()} == {
-        "as it came": 18_000,
+        "finest": 18_000,
         "1 level up": 9_000,
         "suppressed": 3_000,
     }
@@ -54,7 +54,7 @@ def test_bars_add_up_to_what_became_of_all_records(time: bool) -> None:
 
 def test_what_came_before_the_first_look_is_spread_over_the_time_that_it_took() -> None:
     late = [point | {"began": BEGIN} for point in points(30)[9:]]
-    bars = charts_of(late)[0].series["as it came"]
+    bars = charts_of(late)[0].series["finest"]
     # half an hour has 300 of the 600 that come in an hour, before the first look as after it
     assert set(map(round, bars)) == {300}
 

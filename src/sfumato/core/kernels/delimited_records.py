@@ -1,7 +1,7 @@
 """Where the records of delimited bytes begin and end, good ones and bad ones: what a reader that must go on needs to know before it reads.
 
-A record ends with the first line end that is not within quotes. One whose quotes are wrong ends with its first line, so that a quote that is never
-closed costs one line and not all that follow.
+A record ends with the first line end that is not within quotes. One whose quotes are wrong ends with its first line end that is not escaped, so
+that a quote that is never closed costs one line and not all that follow.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ def find_records(
             more = fault == GOOD and position < end and data[position] == delimiter
             position += more
         if fault > GOOD:
+            # a line end that is escaped ends no line, here as elsewhere: read by itself, the line is as wrong as it was among the others
             position = begin
             while position < end and data[position] != 10 and data[position] != 13:
-                position += 1
+                position = min(position + (2 if data[position] == escape else 1), end)
         stop = position
         if fault == _NOT_WHOLE or (position >= end and not last):
             break

@@ -24,6 +24,7 @@ from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.kept_state import KeptState, told_status
 from sfumato.engine.stream.letters import NAME as LETTERS
 from sfumato.engine.stream.plan import way_of_view
+from sfumato.engine.stream.private_files import damaged, private_lines
 from sfumato.engine.stream.read_again import RecordsAgain
 from sfumato.engine.stream.released_rows import NotAsWrittenError, ReleasedRows, Row
 from sfumato.engine.stream.run_journal import Segment
@@ -53,6 +54,11 @@ class StreamCheck:
     def holds(self) -> bool:
         """Whether nothing broken was found."""
         return not any(view.broken for view in self.views.values())
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether rows have been released, and not a single one of them could be checked."""
+        return any(self.rows.values()) and not any(view.rows for view in self.views.values())
 
     def sentences(self) -> list[str]:
         """Return what is broken, a sentence each."""
@@ -140,7 +146,7 @@ class _View:
                 pass
             return
         way = way_of_view(self.resolved)
-        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, self.kept.records)
+        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, dead)
         try:
             checker.check(_with(first, records), rows, self._releases())
         except SfumatoError as error:
@@ -180,19 +186,19 @@ class _View:
     def _releases(self) -> Iterator[dict[str, Any]]:
         """Yield how many rows left together, and what they were tested against."""
         length = self.kept.length(f"links/{self._references.name}")
-        with file_errors(self._references), self._references.open("rb") as file:
-            while file.tell() < length:
-                yield json.loads(file.readline())
+        for told in private_lines(self._references, length, row=int, rows=int, references=dict):
+            if not _are_references(told["references"], way_of_view(self.resolved) == "events"):
+                raise damaged(self._references)
+            yield told
 
     def _dead(self) -> NDArray[np.bool_]:
         """Return which records are dead letters of the view."""
         found, path = np.zeros(self.kept.records, np.bool_), self.kept.folder / LETTERS
-        length = self.kept.length(LETTERS)
-        with file_errors(path), path.open("rb") as file:
-            while file.tell() < length:
-                letter = json.loads(file.readline())
-                if letter.get("view", self.name) == self.name:
-                    found[letter["record"]] = True
+        for letter in private_lines(path, self.kept.length(LETTERS), record=int):
+            if letter["record"] >= len(found):
+                raise damaged(path)
+            if letter.get("view", self.name) == self.name:
+                found[letter["record"]] = True
         return found
 
     def _numbers(self, links: NDArray[np.int64], dead: NDArray[np.bool_]) -> None:
@@ -239,6 +245,13 @@ class _View:
                 self.findings.breaks("manifest", f"a segment {words}", f"segment {number}")
                 raise NotAsWrittenError(words) from None
             yield from rows
+
+
+def _are_references(told: Mapping[str, Any], of_events: bool) -> bool:
+    """Return whether it is what is written down: of events from which record on z was what, else how many people had each value."""
+    if of_events:
+        return all(isinstance(each, list) and [type(number) for number in each] == [int, int] for each in told.get("z") or []) and "z" in told
+    return all(isinstance(counts, list) and all(isinstance(count, int) for count in counts) for counts in told.values())
 
 
 def _listed(line: bytes) -> Segment | None:

@@ -95,6 +95,7 @@ class EventCheck:
             return
         shown: list[Label] = [tuple(str(row.get(name)) for name in self._plan.event_columns) for _, row in leaving]
         for place, (_, row) in enumerate(leaving, start=first):
+            self._findings.rows += 1
             self._values.check(row, record, place)
         if len(set(shown)) > 1:
             self._findings.breaks("z_anonymity", "made-up records show another attribute than the true one", f"row {first}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.hierarchy import Hierarchy
+from sfumato.engine.stream.check_references import Compared, References
+from sfumato.engine.stream.check_sensitive import Sensitive
 from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.read_again import Came
@@ -28,8 +29,9 @@ _Record = dict[str, Any]
 class RowCheck:
     """Holds rows against the records that the links say they are of."""
 
-    def __init__(self, plan: StreamPlan, findings: Findings, links: NDArray[np.int64], records: int) -> None:
-        self._plan, self._findings, self._links = plan, findings, links
+    def __init__(self, plan: StreamPlan, findings: Findings, links: NDArray[np.int64], dead: NDArray[np.bool_]) -> None:
+        self._plan, self._findings, self._links, self._dead = plan, findings, links, dead
+        records = len(dead)
         self._values = Values(plan, findings)
         self._wanted = np.zeros(records, np.bool_)
         numbers = links[:, 0]
@@ -43,9 +45,12 @@ class RowCheck:
         self._last = dict(zip(identities.tolist(), (len(links) - 1 - lasts).tolist(), strict=True))
         self._shows_means = getattr(plan.resolved.algorithm, "publish", None) == "mean"
         self._before: Mapping[str, Mapping[Hashable, int]] = {}
+        self._ahead: deque[Compared] = deque()
+        self._counted: References | None = None
 
     def check(self, came: Iterator[Came], rows: Iterator[Row], releases: Iterator[dict[str, Any]]) -> None:
         """Go through all of it."""
+        self._counted = self._references(came)
         for release in releases:
             first, number = release["row"], release["rows"]
             links = self._links[first : first + number].tolist()
@@ -53,7 +58,9 @@ class RowCheck:
             shown = list(islice(rows, number))
             if len(shown) < number:
                 raise NotAsWrittenError("ends early")
-            self._release(first, links, shown, release["references"])
+            tested = release["references"]
+            last = max((record for record, _ in links), default=-1)
+            self._release(first, links, shown, tested if self._as_counted(last, tested, first) else {})
         for _ in rows:
             self._findings.breaks("links", "a row is of no release", "the end of the links")
         for _ in came:
@@ -62,15 +69,48 @@ class RowCheck:
     def _read_until(self, number: int, came: Iterator[Came]) -> None:
         """Read records up to one, and remember those that were released."""
         while self._sensitive.read <= number:
-            batch = next(came, None)
-            if batch is None:
+            if not self._read_on(came):
                 return
-            self._sensitive.learn(batch)
-            names = list(batch.columns)
-            for place, record in enumerate(batch.numbers):
-                if self._wanted[record]:
-                    told = {name: batch.columns[name][place] for name in names}
-                    self._waiting[record] = told | {f"made {name}": made[place] for name, made in batch.made.items()}
+
+    def _read_on(self, came: Iterator[Came]) -> bool:
+        """Read further records; return whether there were any."""
+        batch = next(came, None)
+        if batch is None:
+            return False
+        self._sensitive.learn(batch)
+        names = list(batch.columns)
+        if self._counted is not None:
+            self._ahead += self._sensitive.compared(batch, self._dead)
+        for place, record in enumerate(batch.numbers):
+            if self._wanted[record]:
+                told = {name: batch.columns[name][place] for name in names}
+                self._waiting[record] = told | {f"made {name}": made[place] for name, made in batch.made.items()}
+        return True
+
+    def _references(self, came: Iterator[Came]) -> References | None:
+        """Return what counts anew what clusters were compared with; None where nothing asks for it, or nobody can count it."""
+        plan = self._plan
+        columns = [vars(promise)["column"] for promise in plan.resolved.promises if promise.component_name() == "t_closeness"]
+        names = [name for name in dict.fromkeys(columns) if name in plan.plan.watched]
+        algorithm: Any = plan.resolved.algorithm
+        if plan.way != "clusters" or not names:
+            return None
+        unknown = any(plan.resolved.policy.columns[name].on_unknown == "suppress" for name in self._quasi)
+        horizon = getattr(algorithm, "horizon", None) or getattr(algorithm, "delta", None)
+        if unknown or horizon is None:
+            self._findings.cannot("what t_closeness was measured against: which records were left out before is not known here")
+            return None
+        return References(names, horizon, self._ahead, lambda: self._read_on(came))
+
+    def _as_counted(self, last: int, tested: Mapping[str, Any], row: int) -> bool:
+        """Return whether what a release was tested against is what the records say."""
+        if self._counted is None or self._counted.are(last, lambda: self._sensitive.written(tested)):
+            return True
+        where = f"the release that begins with row {row}"
+        self._findings.breaks("t_closeness", "what a release was tested against is not what its records say", where)
+        # from where to count on is not known any more
+        self._counted = None
+        return False
 
     def _release(self, first: int, links: Sequence[Sequence[int]], rows: Sequence[Row], tested: Mapping[str, Any]) -> None:
         published, originals = [], []
@@ -79,6 +119,7 @@ class RowCheck:
             if record is None:
                 self._findings.breaks("links", "a row is of a record that is none, or was released before", f"row {place}")
                 continue
+            self._findings.rows += 1
             self._values.check(row, record, place)
             published.append(Published(number, identity, {name: self._shown(name, row) for name in self._quasi}))
             values = {name: record.get(f"made {name}", record[name]) for name in self._quasi}
@@ -202,53 +243,6 @@ class Values:
                 self._findings.breaks("values", f"column {name}: a value is not what its mask makes of its original", f"row {place}")
 
 
-class Sensitive:
-    """The sensitive values of records as promises tell them apart, and how references that were written down are read."""
-
-    def __init__(self, plan: StreamPlan) -> None:
-        self._plan = plan
-        self.read = 0
-        ordered = {name for promise in plan.resolved.promises for name, scale in promise.scales.items() if scale == "ordered"}
-        self._missing = {name: set(plan.resolved.policy.columns[name].missing) for name in plan.plan.watched}
-        self._ladders = {name: plan.resolved.ladders[name] for name in plan.plan.watched if name in plan.resolved.ladders}
-        self._leaves = {name: [str(leaf) for leaf in ladder.leaves.to_pylist()] for name, ladder in self._ladders.items()}
-        self._places = {name: {leaf: place for place, leaf in enumerate(leaves)} for name, leaves in self._leaves.items()}
-        self._keys: dict[str, Callable[[str | None], Hashable]] = {name: partial(self._key, name, name in ordered) for name in plan.plan.watched}
-        self._known: dict[str, dict[str, int]] = {name: {} for name in plan.plan.watched}
-        self.paths = {name: {self._keys[name](leaf): path for leaf, path in _paths(ladder).items()} for name, ladder in self._ladders.items()}
-
-    def learn(self, batch: Came) -> None:
-        """Take note of values in the order in which they came first, by which references count them."""
-        self.read = max(self.read, batch.numbers[-1] + 1 if batch.numbers else 0)
-        if self._plan.way != "clusters":
-            return
-        for name, known in self._known.items():
-            for text in dict.fromkeys(batch.columns[name]):
-                if text is not None and text not in self._missing[name]:
-                    known.setdefault(text, len(known) + 1)
-
-    def of(self, record: Mapping[str, str | None]) -> dict[str, Hashable]:
-        """Return the values of one record."""
-        return {name: key(record[name]) for name, key in self._keys.items()}
-
-    def references(self, tested: Mapping[str, Sequence[int]]) -> dict[str, dict[Hashable, int]]:
-        """Return how many people had each value of what clusters were tested against."""
-        found: dict[str, dict[Hashable, int]] = {}
-        for name, counts in tested.items():
-            if name not in self._keys:
-                continue
-            texts: list[str | None] = [*self._leaves[name], None] if name in self._leaves else [None, *self._known[name]]
-            found[name] = {self._keys[name](text): count for text, count in zip(texts, counts, strict=False) if count}
-        return found
-
-    def _key(self, name: str, ordered: bool, text: str | None) -> Hashable:
-        missing = text is None or text in self._missing[name]
-        if not ordered:
-            return None if missing else text
-        place = None if missing else self._places[name].get(str(text)) if name in self._places else place_of(str(text))
-        return (1, 0) if missing else (0, place if place is not None else text)
-
-
 def _tells(plan: StreamPlan, name: str) -> Tells | None:
     """Return what tells of the labels of a column, where anything but its own hierarchy does."""
     ladder = plan.resolved.ladders.get(name)
@@ -262,12 +256,6 @@ def _tells(plan: StreamPlan, name: str) -> Tells | None:
     if kind == "calendar":
         return stretch_of(given.time_zone)
     return None
-
-
-def _paths(ladder: Hierarchy) -> dict[str, list[Hashable]]:
-    """Return the nodes above each leaf, without the root."""
-    above = [ladder.groups(level).tolist() for level in range(1, ladder.height)]
-    return {str(leaf): [(level, nodes[place]) for level, nodes in enumerate(above)] for place, leaf in enumerate(ladder.leaves.to_pylist())}
 
 
 def _people_with(originals: Sequence[Original]) -> dict[str, Counter[Hashable]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,8 +25,17 @@ class Broken:
         'k_anonymity: a class has too few people, 4 times, first at row 17: found 2, asked 3'
         """
         often = f", {self.times:,} times, first" if self.times > 1 else ","
-        numbers = "" if self.found is None else f": found {self.found:.4g}, asked {self.asked:.4g}"
+        numbers = "" if self.found is None or self.asked is None else f": found {as_text(self.found)}, asked {as_text(self.asked)}"
         return f"{self.promise}: {self.what}{often} at {self.first}{numbers}"
+
+
+def as_text(number: float) -> str:
+    """Return a number as it is told: a whole one as such.
+
+    >>> as_text(1_747_031), as_text(3.0), as_text(0.123456)
+    ('1,747,031', '3', '0.1235')
+    """
+    return f"{number:,.0f}" if math.isfinite(number) and number == int(number) else f"{number:.4g}"
 
 
 @dataclass
@@ -35,6 +45,8 @@ class Findings:
     broken: dict[tuple[str, str], Broken] = field(default_factory=dict)
     not_checked: list[str] = field(default_factory=list)
     measured: dict[str, float] = field(default_factory=dict)
+    rows: int = 0
+    """How many rows were held against their records."""
 
     def breaks(self, promise: str, what: str, first: str, found: float | None = None, asked: float | None = None) -> None:
         """Take note of something that is not as it was promised."""
@@ -60,4 +72,4 @@ class Findings:
             {"promise": each.promise, "what": each.what, "times": each.times, "first": each.first, "found": each.found, "asked": each.asked}
             for each in self.broken.values()
         ]
-        return {"broken": told, "not_checked": self.not_checked, "measured": self.measured}
+        return {"broken": told, "not_checked": self.not_checked, "measured": self.measured, "rows_checked": self.rows}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.core.files import file_errors
+from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.run_journal import Segment
 from sfumato.errors import DataError
 
@@ -24,7 +24,7 @@ class GrowingFile:
 
     def __init__(self, path: Path, length: int, private: bool = False) -> None:
         self.path, self.length = path, length
-        with file_errors(path, "written"):
+        with written_errors(path):
             if private:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE if private else _SHARED)
@@ -38,7 +38,7 @@ class GrowingFile:
 
     def append(self, content: bytes | memoryview) -> None:
         """Write further bytes, which count when they are synced and committed."""
-        with file_errors(self.path, "written"):
+        with written_errors(self.path):
             left, at = memoryview(content), self.length
             while left:
                 written = os.pwrite(self._file, left, at)
@@ -47,7 +47,7 @@ class GrowingFile:
 
     def sync(self) -> None:
         """Bring everything to the disk."""
-        with file_errors(self.path, "written"):
+        with written_errors(self.path):
             os.fsync(self._file)
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class Manifest:
     def __init__(self, path: Path, committed: Sequence[Segment]) -> None:
         lines = "".join(Listed(number, segment).line() for number, segment in enumerate(committed, start=1)).encode()
         self._number = len(committed)
-        with file_errors(path, "written"):
+        with written_errors(path):
             known = path.read_bytes() if path.exists() else b""
             # a crash may have left it a line behind, or half a line further; anything else is replaced
             keep = len(lines) if known[: len(lines)] == lines else 0
@@ -112,7 +112,7 @@ class SegmentFolder:
     def __init__(self, path: Path, committed: Sequence[Segment], ending: str) -> None:
         self.path, self._ending, self._number = path, ending, len(committed)
         listed = {segment.file for segment in committed}
-        with file_errors(path, "made"):
+        with written_errors(path, "made"):
             path.mkdir(parents=True, exist_ok=True)
             for name in listed:
                 if not (path / name).is_file():
@@ -125,7 +125,7 @@ class SegmentFolder:
         """Let somebody write a file, bring it to the disk, and return the segment that it will be."""
         self._number += 1
         name = f"segment-{self._number:06}{self._ending}"
-        with file_errors(self.path / name, "written"):
+        with written_errors(self.path / name):
             write(self.path / name)
             for place in (self.path / name, self.path):
                 handle = os.open(place, os.O_RDONLY)

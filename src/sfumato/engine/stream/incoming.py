@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
+from sfumato.core.column_types import refuse_same_names
 from sfumato.core.nested_types import described, nested_type
 from sfumato.core.nested_values import as_json
 from sfumato.engine.frames import as_table
@@ -54,6 +55,7 @@ def take(data: Any, policy: Policy, schema: pa.Schema | None = None) -> Taken:
         return _of_mappings(data, policy, schema)
     if not isinstance(data, pa.Table):
         data = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else as_table(data)
+    refuse_same_names(data.column_names, "what came", "rename them: a policy speaks of columns by name")
     columns = {name: _plain(column.combine_chunks()) for name, column in zip(data.column_names, data.columns, strict=True)}
     return Taken(columns, data.num_rows)
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from sfumato.core.files import file_errors
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.run_journal import Segment
+from sfumato.engine.stream.private_files import damaged, mapping_of
+from sfumato.engine.stream.run_journal import Segment, refuse_other_version
 from sfumato.errors import UnreachableError, UsageError
 
 STATE, STATUS = "state.sqlite", "status.json"
@@ -27,7 +28,10 @@ def existing(folder: Path, name: str) -> Path:
 def told_status(folder: Path) -> dict[str, Any]:
     """Return what a stream last said of itself."""
     with file_errors(folder / STATUS):
-        told: dict[str, Any] = json.loads(existing(folder, STATUS).read_text())
+        content = existing(folder, STATUS).read_bytes()
+    told = mapping_of(content, folder / STATUS, state=str, at=float, process=int, records=int, records_per_second=float, views=dict)
+    if not all(isinstance(view, dict) and {"accounts", "measured"} <= view.keys() for view in told["views"].values()):
+        raise damaged(folder / STATUS)
     return told
 
 
@@ -43,7 +47,9 @@ class KeptState:
             # one transaction: all of it is of one commit, also while the stream goes on
             database.execute("BEGIN")
             self._about = dict(database.execute("SELECT name, value FROM about"))
-            self._accounts = {view: json.loads(told) for view, told in database.execute("SELECT name, accounts FROM view")}
+            refuse_other_version(self._about.get("version"), folder)
+            self._position = dict(json.loads(self._about.get("position", "{}")))
+            self._accounts = {view: Accounts(**json.loads(told)) for view, told in database.execute("SELECT name, accounts FROM view")}
             self._lengths: dict[str, int] = dict(database.execute("SELECT path, length FROM file"))
             self._segments: dict[str, list[Segment]] = {}
             for view, told in database.execute("SELECT view, told FROM segment ORDER BY view, number"):
@@ -62,7 +68,7 @@ class KeptState:
     @property
     def position(self) -> dict[str, Any]:
         """What was read of each file."""
-        return dict(json.loads(self._about.get("position", "{}")))
+        return self._position
 
     def told(self, name: str) -> Any:
         """Return what was once written down for good under a name; None where nothing was."""
@@ -74,7 +80,7 @@ class KeptState:
 
     def accounts(self, view: str) -> Accounts:
         """Return what became of the records of a view."""
-        return Accounts(**self._accounts.get(view, {}))
+        return self._accounts.get(view, Accounts())
 
     def segments(self, view: str) -> list[Segment]:
         """Return what the release of a view consists of."""
@@ -95,6 +101,6 @@ class KeptState:
         try:
             with closing(sqlite3.connect(f"file:{self.folder / STATE}?mode=ro", uri=True)) as database:
                 yield database
-        except sqlite3.Error:
+        except (sqlite3.Error, ValueError, TypeError, KeyError):
             hint = "look at the folder's permissions"
             raise UnreachableError(f"the state in {self.folder} cannot be read", code="stream-state-damaged", hint=hint) from None

@@ -9,6 +9,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,9 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.core.files import file_errors
+from sfumato.core.staged_folder import StagedFolder
+from sfumato.core.staging import StagedFile
 from sfumato.core.standard_streams import refuse_closed_output
 from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
+from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.engine.stream.run_journal import Journal, Segment
 from sfumato.errors import Mistake, PolicyError, UnreachableError
@@ -72,8 +75,15 @@ class OneFile:
 
     def __init__(self, path: Path, committed: Sequence[Segment], encode: Callable[[pa.RecordBatch, bool], bytes]) -> None:
         self._encode, self._name = encode, path.name
-        self._file = GrowingFile(path, committed[-1].finish if committed else 0)
-        self._manifest = Manifest(path.with_name(f"{path.name}.{_MANIFEST}"), committed)
+        with ExitStack() as stack:
+            # the hidden name under which runs write before they publish: who holds it writes here alone
+            with written_errors(path):
+                stack.callback(StagedFile(str(path)).abort)
+            self._file = GrowingFile(path, committed[-1].finish if committed else 0)
+            stack.callback(self._file.close)
+            self._manifest = Manifest(path.with_name(f"{path.name}.{_MANIFEST}"), committed)
+            stack.callback(self._manifest.close)
+            self._held = stack.pop_all()
         self._start, self._rows = self._file.length, 0
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -96,17 +106,22 @@ class OneFile:
             self._manifest.list(segments)
 
     def close(self) -> None:
-        """Close file and manifest."""
-        self._file.close()
-        self._manifest.close()
+        """Close file and manifest, and let others write here."""
+        self._held.close()
 
 
 class OneFolder:
     """A folder of files, one a segment."""
 
     def __init__(self, path: Path, committed: Sequence[Segment], ending: str, write: Callable[[pa.Table, Path], None]) -> None:
-        self._folder, self._write = SegmentFolder(path, committed, ending), write
-        self._manifest = Manifest(path / _MANIFEST, committed)
+        self._write = write
+        with ExitStack() as stack:
+            with written_errors(path):
+                stack.callback(StagedFolder(str(path)).abort)
+            self._folder = SegmentFolder(path, committed, ending)
+            self._manifest = Manifest(path / _MANIFEST, committed)
+            stack.callback(self._manifest.close)
+            self._held = stack.pop_all()
         self._waiting: list[pa.RecordBatch] = []
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -128,8 +143,8 @@ class OneFolder:
             self._manifest.list(segments)
 
     def close(self) -> None:
-        """Close the manifest."""
-        self._manifest.close()
+        """Close the manifest, and let others write here."""
+        self._held.close()
 
 
 class StandardOutput:
@@ -203,12 +218,12 @@ class Links:
 
 
 def _write_arrow(table: pa.Table, path: Path) -> None:
-    with file_errors(path, "written"), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+    with written_errors(path), pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
 
 
 def _write_parquet(table: pa.Table, path: Path) -> None:
-    with file_errors(path, "written"):
+    with written_errors(path):
         pq.write_table(table, path)
 
 

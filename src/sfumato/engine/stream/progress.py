@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.files import file_errors
+from sfumato.engine.stream.private_files import written_errors
 
 _RATE_OVER = 10.0
 _HEALTHY = 60.0
@@ -86,14 +86,14 @@ class StreamProgress:
         for name, view in self.views.items():
             told = [f"held {view.accounts.get('held', 0):,}"]
             told += [f"{name} {view.measured[key]:.4g}" for key, name in _IN_LINE.items() if key in view.measured]
-            told += [f"as it came {view.measured['shares.0']:.0%}"] if "shares.0" in view.measured else []
+            told += [f"finest {view.measured['shares.0']:.0%}"] if "shares.0" in view.measured else []
             parts.append(f"{name or 'release'}: {', '.join(told)}")
         return "  ".join(parts)
 
     def write(self, path: Path) -> None:
         """Write everything to a private file, in one step."""
         beside = path.with_name(f".{path.name}")
-        with file_errors(path, "written"):
+        with written_errors(path):
             with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
                 json.dump({**self.as_mapping(), "at": time.time()}, file)
             beside.replace(path)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import sys
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from sfumato.core import delimited_stream, json_stream
+from sfumato.core.column_types import refuse_same_names
 from sfumato.core.decoded import Decoded
 from sfumato.core.delimited_stream import Dialect
 from sfumato.core.file_set import files_of, is_several
@@ -29,6 +31,8 @@ from sfumato.policy.resolve import Resolved
 
 _HEADER = 1 << 20
 _FIRST = 1_000
+_DASH = "-"
+_ANOTHER_NAME = "rename them: a policy speaks of columns by name; if the first line is no header, say header: false"
 _KINDS: Mapping[str, Kind] = {"integer": "integer", "decimal": "number"}
 
 
@@ -46,6 +50,10 @@ class Stretches(Protocol):
 
     def again(self, place: str, start: int, end: int) -> bytes:
         """Return bytes that were read before."""
+        ...
+
+    def name(self, place: str) -> str:
+        """Return what people call a place: the path of its file, or standard input."""
         ...
 
     @property
@@ -74,6 +82,10 @@ class Reading:
             words = "a stream needs a source" if source is None else f"a stream cannot be read from {self._format}"
             hint = "JSON lines, delimited text or Arrow: a file that grows, a folder, or - for a pipe"
             raise PolicyError([Mistake("source", words, "policy-stream-source", hint, resolved.lines.at(("source",)))], name=resolved.name)
+        if not is_pipe and resolved.policy.source is not None and resolved.policy.source.settings.get("path") == _DASH:
+            hint = f"source: {{standard_input: {{format: {self._format}}}}} for a pipe; ./- for a file of that name"
+            words = "a stream would wait for a file called -"
+            raise PolicyError([Mistake("source", words, "policy-stream-source", hint, resolved.lines.at(("source",)))], name=resolved.name)
         self._settings = settings
         self._records = self._format_of_records()
         self._spool: Spool | None = None
@@ -87,7 +99,8 @@ class Reading:
                     "standard input is closed", code="input-closed", hint="give it records: tail -f log | sfumato stream run policy.yaml"
                 )
             self._spool = Spool(journal.folder / "spool", given, self._records.whole, journal.position)
-        self._stretches = self._spool or FollowedFiles(self._files, self._records.whole, journal.secret, journal.position)
+        records = self._records
+        self._stretches = self._spool or FollowedFiles(self._files, records.whole, journal.secret, journal.position, records.whole_at_end)
 
     @property
     def position(self) -> dict[str, Any]:
@@ -98,6 +111,11 @@ class Reading:
     def ended(self) -> bool:
         """Whether nothing more will come: the pipe was closed."""
         return self._spool is not None and self._spool.closed
+
+    @property
+    def is_pipe(self) -> bool:
+        """Whether it is a pipe, whose end others decide."""
+        return self._spool is not None
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -149,7 +167,7 @@ class Reading:
         if self._format == "json_lines":
             return _JsonRecords(self._settings, self._policy, self._journal)
         if self._format == "delimited":
-            return _DelimitedRecords(self._settings, self._policy, lambda *place: self._stretches.again(*place))
+            return _DelimitedRecords(self._settings, self._policy, lambda: self._stretches)
         return ArrowStretches(lambda *place: self._stretches.again(*place))
 
 
@@ -164,11 +182,23 @@ class _JsonRecords:
     def whole(self, block: bytes, ended: bool) -> int:
         return whole_lines(block, ended)
 
+    def whole_at_end(self, block: bytes, is_quiet: bool) -> int:  # noqa: ARG002 - a record says itself where it ends
+        """Count a last line without its end only where it is a record: half of one never is."""
+        lines = whole_lines(block, False)
+        try:
+            record(block[lines:].removeprefix(BOM_UTF8), self._separator)
+        except (NotARecordError, UnicodeDecodeError):
+            return lines
+        return len(block)
+
     def decode(self, stretch: Stretch) -> Decoded:
-        if self._kinds is None:
-            self._kinds = self._first_kinds(stretch.content)
-            self._journal.tell("kinds", self._kinds)
-        return json_stream.decoded(stretch.content, self._kinds, self._separator, self._policy.unnamed, stretch.start == 0)
+        kinds = self._first_kinds(stretch.content) if self._kinds is None else self._kinds
+        decoded = json_stream.decoded(stretch.content, kinds, self._separator, self._policy.unnamed, stretch.start == 0)
+        if self._kinds is None and decoded.records:
+            # lines without anything tell nothing of the fields that will come
+            self._kinds = kinds
+            self._journal.tell("kinds", kinds)
+        return decoded
 
     def _first_kinds(self, block: bytes) -> dict[str, Kind]:
         """Return the kinds of the policy's columns: as it declares them, as the first records have them, or text."""
@@ -192,13 +222,17 @@ class _JsonRecords:
 class _DelimitedRecords:
     """Records of delimited text; the names of the columns stand in the first line of each file, or in the policy."""
 
-    def __init__(self, settings: Any, policy: Policy, again: Callable[[str, int, int], bytes]) -> None:
-        self._settings, self._policy, self._again = settings, policy, again
+    def __init__(self, settings: Any, policy: Policy, source: Callable[[], Stretches]) -> None:
+        self._settings, self._policy, self._source = settings, policy, source
         self._dialect = Dialect(settings.delimiter, settings.quote, settings.escape)
         self._names: dict[str, list[str]] = {}
 
     def whole(self, block: bytes, ended: bool) -> int:
         return delimited_stream.whole_records(block, ended, self._dialect)
+
+    def whole_at_end(self, block: bytes, is_quiet: bool) -> int:
+        """Count a last line without its end only where nobody has written for a while: half a value looks like a whole one."""
+        return delimited_stream.whole_records(block, is_quiet, self._dialect)
 
     def decode(self, stretch: Stretch) -> Decoded:
         names, beginning = self._header(stretch), stretch.start == 0
@@ -207,8 +241,12 @@ class _DelimitedRecords:
 
     def _header(self, stretch: Stretch) -> list[str]:
         if not self._settings.header:
-            return list(self._settings.columns or self._policy.columns)
+            names = list(self._settings.columns or self._policy.columns)
+            refuse_same_names(names, self._source().name(stretch.place), "give every column a name of its own")
+            return names
         if stretch.place not in self._names:
-            beginning = stretch.content if stretch.start == 0 else self._again(stretch.place, 0, min(stretch.start, _HEADER))
-            self._names[stretch.place] = delimited_stream.header_of(beginning, self._dialect) or []
+            beginning = stretch.content if stretch.start == 0 else self._source().again(stretch.place, 0, min(stretch.start, _HEADER))
+            names = delimited_stream.header_of(beginning, self._dialect) or []
+            refuse_same_names(names, self._source().name(stretch.place), _ANOTHER_NAME)
+            self._names[stretch.place] = names
         return self._names[stretch.place]

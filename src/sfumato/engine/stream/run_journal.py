@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from sfumato.core.files import file_errors
 from sfumato.core.stream import Accounts
-from sfumato.errors import UnreachableError
+from sfumato.engine.stream.private_files import written_errors
+from sfumato.errors import SfumatoError, UnreachableError
 
 VERSION = 1
 _DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
@@ -82,13 +82,13 @@ class Journal:
 
     def __init__(self, folder: Path, identity: str) -> None:
         self.folder = folder
-        with file_errors(folder, "written"):
+        with written_errors(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # one that was there before may be open to others
             folder.chmod(0o700)
             self._lock = _locked(folder)
         try:
-            with file_errors(folder / "secret", "written"):
+            with written_errors(folder / "secret"):
                 self.secret = _secret(folder / "secret")
             with self._errors():
                 self._database = sqlite3.connect(folder / "state.sqlite", isolation_level=None)
@@ -165,6 +165,8 @@ class Journal:
             if last is not None:
                 self._put("records", str(last.first + last.records))
             self._put("position", json.dumps(done.position))
+            # an earlier version wrote down pieces without records, whose number the next piece has too
+            database.execute("DELETE FROM piece WHERE records = 0")
             database.executemany("INSERT INTO piece VALUES (?, ?, ?, ?, ?)", [tuple(asdict(piece).values()) for piece in done.pieces])
             for view, accounts in done.accounts.items():
                 text = json.dumps(accounts.as_mapping())
@@ -189,12 +191,7 @@ class Journal:
                     database.execute(statement)
                 self._put("version", str(VERSION))
                 self._put("identity", identity)
-        if (found := self._about("version")) != str(VERSION):
-            raise UnreachableError(
-                f"the state in {self.folder} is of version {found}, and this is version {VERSION}",
-                code="stream-state-version",
-                hint="finish the stream with the version that began it (--stop flush), or name another state and begin anew",
-            )
+        refuse_other_version(self._about("version"), self.folder)
         if self._about("identity") != identity:
             raise UnreachableError(
                 f"the state in {self.folder} belongs to another policy, or to this one before it was changed",
@@ -233,11 +230,27 @@ class Journal:
             if getattr(error, "sqlite_errorname", "") in _DISK_FULL:
                 hint = "free some space, then run again: the stream goes on where it was"
                 raise UnreachableError(f"there is no space left to write the state in {self.folder}", code="disk-full", hint=hint) from None
+            if isinstance(error, sqlite3.IntegrityError):
+                raise SfumatoError(
+                    f"what was to be written down stands in the state in {self.folder} already",
+                    code="stream-accounts",
+                    hint="report it; the state was left as it is, and so was what has been published",
+                ) from None
             raise UnreachableError(
                 f"the state in {self.folder} cannot be read or written",
                 code="stream-state-damaged",
                 hint="look at the folder's permissions; a damaged state cannot be mended: name another, and begin anew",
             ) from None
+
+
+def refuse_other_version(found: str | None, folder: Path) -> None:
+    """Refuse a state that another version has written."""
+    if found != str(VERSION):
+        raise UnreachableError(
+            f"the state in {folder} is of version {found}, and this is version {VERSION}",
+            code="stream-state-version",
+            hint="finish the stream with the version that began it (--once --at-end flush), or name another state and begin anew",
+        )
 
 
 def _locked(folder: Path) -> IO[bytes]:

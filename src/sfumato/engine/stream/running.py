@@ -73,6 +73,7 @@ class _Since:
     """What has been done since the last commit."""
 
     pieces: list[Piece] = field(default_factory=list)
+    has_read: bool = False
     bytes: int = 0
     began: float = field(default_factory=time.monotonic)
 
@@ -140,7 +141,7 @@ class _Stream:
             while not self._stop.is_set() and not ended:
                 if self._take(ended=False):
                     continue
-                if self._running.once or self._reading.ended:
+                if self._reading.ended or (self._running.once and not self._reading.is_pipe):
                     # once more: what came between the last look and the end; a line of a file that is not whole may yet become so
                     ended = not self._take(self._reading.ended or self._running.at_end == "flush")
                     continue
@@ -189,6 +190,14 @@ class _Stream:
 
     def _push(self, stretch: Stretch) -> None:
         decoded = self._reading.decode(stretch)
+        self._since.has_read = True
+        if decoded.records:
+            self._push_records(stretch, decoded)
+        self._since.bytes += len(stretch.content)
+        self._bytes_since_snapshot += len(stretch.content)
+
+    def _push_records(self, stretch: Stretch, decoded: Decoded) -> None:
+        """Take the records of a stretch. One without any, such as a header alone, is no piece: only the position tells that it was read."""
         self._letters.poison(decoded, stretch.content, self._number)
         # the time of the stream is known from the views that look at it, to the others too
         for name, view in sorted(self._views.items(), key=lambda each: each[1].session.time is None):
@@ -198,8 +207,6 @@ class _Stream:
         piece = Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end)
         self._since.pieces.append(piece)
         self._taken.write(piece)
-        self._since.bytes += len(stretch.content)
-        self._bytes_since_snapshot += len(stretch.content)
         self._number += decoded.records
 
     def _batches(self, decoded: Decoded) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
@@ -225,7 +232,7 @@ class _Stream:
     def _commit_if_due(self, idle: bool = False) -> None:
         since = self._since
         due = since.bytes >= _COMMIT_BYTES or time.monotonic() - since.began >= _COMMIT_SECONDS
-        if since.pieces and (due or idle):
+        if since.has_read and (due or idle):
             self._commit(self._snapshot_due())
 
     def _snapshot_due(self) -> bool:

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 from sfumato.core.files import file_errors
 from sfumato.core.followed_files import BLOCK, Records, Stretch
+from sfumato.engine.stream.private_files import written_errors
 from sfumato.errors import DataError
 
 READ = 1 << 18
@@ -29,13 +30,13 @@ class Spool:
 
     def __init__(self, folder: Path, pipe: IO[bytes], records: Records, position: Mapping[str, Any] | None = None) -> None:
         self._folder, self._pipe, self._records = folder, pipe, records
-        with file_errors(folder, "made"):
+        with written_errors(folder, "made"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         written = self._written()
         # where pipes begin, of which something may be unread: also one that a crash has ended before anything of it was committed
         begun = {0, *self._marked(), *(int(begin) for begin in (position or {}).get("pipes", []))}
         self._pipes = [*sorted(begin for begin in begun if begin < written), written]
-        with file_errors(folder, "written"):
+        with written_errors(folder):
             self._mark(written).touch(mode=0o600)
         self._read = int((position or {}).get("read", 0))
         self._end = written
@@ -75,6 +76,10 @@ class Spool:
                 hint="name another state and another sink, and begin anew",
             )
         return content
+
+    def name(self, place: str) -> str:  # noqa: ARG002 - there is one pipe at a time
+        """Return what people call a pipe."""
+        return "standard input"
 
     def forget(self, place: str, start: int) -> None:
         """Remove files that lie before a place, which nobody will read again."""
@@ -130,7 +135,7 @@ class Spool:
     def _fill(self) -> bool:
         """Fill one file; return whether there may be more to come."""
         path = self._file(self._end)
-        with file_errors(path, "written"):
+        with written_errors(path):
             file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             try:
                 begin = self._end

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from sfumato.core.files import file_errors
 from sfumato.engine.stream.growing import GrowingFile
+from sfumato.engine.stream.private_files import private_lines
 from sfumato.engine.stream.run_journal import Journal, Piece
 
 NAME = "links/taken.jsonl"
@@ -36,7 +36,5 @@ class TakenLog:
 
 def taken(folder: Path, length: int) -> Iterator[Piece]:
     """Yield the pieces that were taken, in order; ``length`` is how much of the file counts."""
-    path = folder / NAME
-    with file_errors(path), path.open("rb") as file:
-        while file.tell() < length:
-            yield Piece(**json.loads(file.readline()))
+    for told in private_lines(folder / NAME, length, first=int, records=int, place=str, start=int, finish=int):
+        yield Piece(told["first"], told["records"], told["place"], told["start"], told["finish"])

@@ -10,8 +10,11 @@ import pyarrow.compute as pc
 
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
+from sfumato.core.encoding import not_of_type
 from sfumato.engine.stream.dead_letters import Unfit
 from sfumato.engine.stream.plan import StreamPlan
+
+_NUMBERS = ("integer", "decimal")
 
 
 def in_canonical_form(plan: StreamPlan, columns: Mapping[str, pa.Array], unfit: Unfit) -> dict[str, pa.Array]:
@@ -33,4 +36,16 @@ def in_canonical_form(plan: StreamPlan, columns: Mapping[str, pa.Array], unfit: 
         places = coded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)
         unfit.add(np.append(strange & told, False)[places], "value-format", name)
         found[name] = pa.DictionaryArray.from_arrays(coded.indices, pc.coalesce(fits, texts)).dictionary_decode()
+    _set_aside_other_types(plan, found, unfit)
     return found
+
+
+def _set_aside_other_types(plan: StreamPlan, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:
+    """Set records aside whose text is no number where the policy declares one, as JSON lines do that tell numbers and texts apart."""
+    for name, column in plan.resolved.policy.columns.items():
+        values = columns.get(name)
+        if values is None or column.type not in _NUMBERS or column.on_unknown != "error" or not pa.types.is_string(values.type):
+            continue
+        coded = values.dictionary_encode()
+        wrong = not_of_type(coded.dictionary, column.type, column.missing)
+        unfit.add(np.append(wrong, False)[coded.indices.fill_null(len(wrong)).to_numpy(zero_copy_only=False)], "value-type", name)

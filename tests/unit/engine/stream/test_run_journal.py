@@ -52,8 +52,16 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path, opened: Callable[..
     with pytest.raises(SfumatoError) as refused:
         # a piece that was there already
         state.commit(done(snapshots={"a": b"never"}))
-    assert refused.value.code == "stream-state-damaged"
+    assert refused.value.code == "stream-accounts"
+    assert refused.value.message == f"what was to be written down stands in the state in {tmp_path} already"
     assert (state.records, state.segments("a"), state.snapshot("a")) == (3, [SEGMENT], None)
+
+
+def test_a_state_that_holds_a_piece_without_records_goes_on(tmp_path: Path, opened: Callable[..., Journal]) -> None:
+    state = opened(tmp_path, "policy")
+    state.commit(Commit([Piece(0, 0, "0", 0, 4)], {"0": {"offset": 4}}, {"a": Accounts()}))
+    state.commit(done())
+    assert (state.pieces(), state.records) == ([PIECE], 3)
 
 
 def test_two_processes_do_not_share_a_state(tmp_path: Path, opened: Callable[..., Journal]) -> None:

@@ -1,0 +1,98 @@
+"""Private files of a stream that somebody has damaged, and disks that are full: one clear sentence each, and never a fault of ours."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sfumato
+from sfumato.engine.stream.growing import GrowingFile
+from sfumato.engine.stream.running import Running, run_stream
+from sfumato.errors import SfumatoError
+
+POLICY: dict[str, Any] = {
+    "source": "events.jsonl",
+    "subject": "pid",
+    "columns": {"pid": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "integer"}, "illness": {"role": "sensitive"}},
+    "promises": [{"k_anonymity": {"k": 3}}],
+    "window": {"count": 10},
+    "stream": {"state": "state"},
+    "sink": "release.jsonl",
+}
+PRIVATE = ("links/taken.jsonl", "links/release.references.jsonl", "dead_letters.jsonl")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    (tmp_path / "policy.yaml").write_text(json.dumps(POLICY))
+    lines = [json.dumps({"pid": number, "age": 20 + number % 20, "illness": "flu"}) for number in range(30)]
+    (tmp_path / "events.jsonl").write_text("\n".join([*lines, "no record", ""]))
+    run_stream(tmp_path / "policy.yaml", Running(once=True))
+    return tmp_path / "policy.yaml"
+
+
+@pytest.mark.parametrize("content", ["", "{}", "{x", "[]", '{"state": "ended", "at": 1.0}', "\udcff"])
+@pytest.mark.parametrize("command", ["status", "check"])
+def test_a_damaged_status_is_told_as_such(path: Path, content: str, command: str, sfumato_command: Callable[..., Any]) -> None:
+    (path.parent / "state" / "status.json").write_bytes(content.encode(errors="surrogateescape"))
+    ended = sfumato_command("stream", command, path)
+    assert (ended.returncode, f"{path.parent / 'state' / 'status.json'} is damaged [stream-state-damaged]" in ended.stderr) == (5, True), ended.stderr
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+@pytest.mark.parametrize("place", [0, 1, 12])
+def test_a_private_file_that_lacks_a_byte_is_told_as_such(path: Path, name: str, place: int) -> None:
+    file = path.parent / "state" / name
+    content = file.read_bytes()
+    file.write_bytes(content[:place] + content[place + 1 :])
+    with pytest.raises(SfumatoError) as refused:
+        sfumato.check_stream(path)
+    assert (refused.value.code, refused.value.message) == ("stream-state-damaged", f"{file} is damaged")
+
+
+@pytest.mark.parametrize("statement", ["UPDATE view SET accounts = '{x'", "UPDATE about SET value = '[1' WHERE name = 'position'"])
+def test_a_damaged_state_is_told_as_such(path: Path, statement: str) -> None:
+    change(path, statement)
+    with pytest.raises(SfumatoError) as refused:
+        sfumato.check_stream(path)
+    assert refused.value.code == "stream-state-damaged"
+
+
+def test_a_state_of_another_version_is_not_checked(path: Path) -> None:
+    change(path, "UPDATE about SET value = '0' WHERE name = 'version'")
+    with pytest.raises(SfumatoError) as refused:
+        sfumato.check_stream(path)
+    assert refused.value.code == "stream-state-version"
+    assert refused.value.hint == "finish the stream with the version that began it (--once --at-end flush), or name another state and begin anew"
+
+
+def test_a_check_that_could_check_nothing_does_not_say_that_all_holds(path: Path, sfumato_command: Callable[..., Any]) -> None:
+    ended = sfumato_command("stream", "check", path)
+    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (0, "holds     everything that was checked, 30 rows of 30")
+    (path.parent / "events.jsonl").unlink()
+    ended = sfumato_command("stream", "check", path)
+    assert (ended.returncode, "no row of the release could be checked [stream-unchecked]" in ended.stderr) == (5, True), ended.stderr
+    assert sfumato_command("stream", "check", path, "--format", "json").returncode == 5
+
+
+def test_a_full_disk_does_not_say_that_nothing_has_been_published() -> None:
+    file = GrowingFile(Path("/dev/full"), 0)
+    try:
+        with pytest.raises(SfumatoError) as refused:
+            file.append(b"more")
+    finally:
+        file.close()
+    assert (refused.value.code, refused.value.message) == ("disk-full", "there is no space left to write /dev/full")
+    assert refused.value.hint == "free some space, then run again: the stream goes on where it was"
+
+
+def change(path: Path, statement: str) -> None:
+    database = sqlite3.connect(path.parent / "state" / "state.sqlite")
+    with database:
+        database.execute(statement)
+    database.close()

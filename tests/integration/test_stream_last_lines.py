@@ -1,0 +1,99 @@
+"""The last line of a file that somebody is still writing: with ``--once`` half a record waits for its rest, and a whole one does not."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sfumato.engine.stream.running import Running, run_stream
+from sfumato.errors import PolicyError
+
+POLICY: dict[str, Any] = {
+    "subject": "pid",
+    "columns": {"pid": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "integer"}, "illness": {"role": "sensitive"}},
+    "promises": [{"k_anonymity": {"k": 3}}],
+    "window": {"count": 10},
+    "stream": {"state": "state"},
+    "sink": "release.jsonl",
+}
+PEOPLE = [{"pid": number, "age": 20 + number % 20, "illness": ("flu", "gout")[number % 2]} for number in range(30)]
+JSON = "".join(json.dumps(person) + "\n" for person in PEOPLE)
+CSV = "pid,age,illness\n" + "".join(",".join(map(str, person.values())) + "\n" for person in PEOPLE)
+
+
+def policy(folder: Path, source: Any) -> Path:
+    (folder / "policy.yaml").write_text(json.dumps(POLICY | {"source": source}))
+    return folder / "policy.yaml"
+
+
+def once(path: Path, **further: Any) -> tuple[int, int]:
+    accounts = run_stream(path, Running(once=True), **further).views[""].accounts
+    return sum(accounts.values()), accounts["dead"]
+
+
+def append(path: Path, content: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(content)
+
+
+@pytest.mark.parametrize(("name", "content"), [("events.jsonl", JSON), ("events.csv", CSV)])
+@pytest.mark.parametrize("cut", [3, 9])
+def test_half_a_last_line_waits_for_its_rest(tmp_path: Path, name: str, content: str, cut: int) -> None:
+    path, events = policy(tmp_path, name), tmp_path / name
+    events.write_text(content[:-cut])
+    assert once(path) == (29, 0)
+    append(events, content[-cut:].encode())
+    assert once(path) == (30, 0)
+
+
+def test_a_last_line_of_json_that_is_whole_needs_no_line_end(tmp_path: Path) -> None:
+    (tmp_path / "events.jsonl").write_text(JSON[:-1])
+    assert once(policy(tmp_path, "events.jsonl")) == (30, 0)
+
+
+def test_a_last_line_of_delimited_text_is_whole_when_nobody_has_written_for_a_while(tmp_path: Path) -> None:
+    path, events = policy(tmp_path, "events.csv"), tmp_path / "events.csv"
+    events.write_text(CSV[:-1])
+    assert once(path) == (29, 0)
+    os.utime(events, (time.time() - 60, time.time() - 60))
+    assert once(path) == (30, 0)
+
+
+def test_half_a_message_of_arrow_waits_for_its_rest(tmp_path: Path) -> None:
+    path, written = policy(tmp_path, "events.arrow"), io.BytesIO()
+    batch = pa.RecordBatch.from_pylist(PEOPLE)
+    with pa.ipc.new_stream(written, batch.schema) as writer:
+        writer.write_batch(batch.slice(0, 15))
+        half = written.tell() + 40
+        writer.write_batch(batch.slice(15))
+    (tmp_path / "events.arrow").write_bytes(written.getvalue()[:half])
+    assert once(path) == (15, 0)
+    append(tmp_path / "events.arrow", written.getvalue()[half:])
+    assert once(path) == (30, 0)
+
+
+@pytest.mark.parametrize(("form", "content"), [("json_lines", JSON), ("delimited", CSV)])
+def test_a_pipe_that_is_closed_has_ended_and_its_last_line_counts(tmp_path: Path, form: str, content: str) -> None:
+    path = policy(tmp_path, {"standard_input": {"format": form}})
+    reader, writer = os.pipe()
+    os.write(writer, content[:-9].encode())
+    threading.Timer(1.0, lambda: os.close(writer)).start()
+    with io.FileIO(reader) as pipe:
+        assert once(path, pipe=pipe) == (30, 1)
+
+
+@pytest.mark.parametrize("form", ["json_lines", "delimited", "arrow"])
+def test_a_dash_as_a_path_is_refused_with_what_was_meant(tmp_path: Path, form: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        once(policy(tmp_path, {form: {"path": "-"}}))
+    (mistake,) = refused.value.mistakes
+    assert (mistake.message, mistake.code) == ("a stream would wait for a file called -", "policy-stream-source")
+    assert mistake.hint == f"source: {{standard_input: {{format: {form}}}}} for a pipe; ./- for a file of that name"
