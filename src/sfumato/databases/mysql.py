@@ -26,11 +26,9 @@ from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
+from sfumato.databases.private_names import STAGING, is_copy, is_staged
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, suggestion
-
-STAGING = "sfumato_staging"
-"""The database in which releases are written; nobody but who publishes needs a right to it."""
 
 _ROWS = 1 << 16
 _LAST_OF_NAMES = 0xFFFF
@@ -242,6 +240,8 @@ class MysqlConnection:
         """Return the staged tables whose names begin so and whose locks nobody held; they are ours now."""
         left = []
         for table in self.beginning_with(beginning, TableName("")):
+            if not is_copy(table.name):
+                continue
             ((free,),) = self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
             if free:
                 self._staged.append(table)
@@ -543,7 +543,8 @@ class MysqlConnection:
             "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = %s AND table_name LIKE 'sfumato\\_%%' "
             "AND (LEFT(table_name, %s) <> %s OR create_time < NOW() - INTERVAL 1 DAY)"
         )
-        for name, kind in self._rows(query, [STAGING, len(BEGINNING), BEGINNING]):
+        found = self._rows(query, [STAGING, len(BEGINNING), BEGINNING])
+        for name, kind in [(text_of(name), kind) for name, kind in found if is_staged(text_of(name))]:
             ((free,),) = self._rows("SELECT IS_FREE_LOCK(%s)", [_lock(TableName(name.removesuffix("_old")))])
             if free:
                 self.do(f"DROP {'VIEW' if text_of(kind) == 'VIEW' else 'TABLE'} IF EXISTS {quoted(TableName(name, STAGING))}")

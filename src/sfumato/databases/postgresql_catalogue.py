@@ -119,14 +119,15 @@ class PostgresqlCatalogue:
         return TableName(name, self.placed(table).schema)
 
     def beginning_with(self, name: str, table: TableName) -> list[TableName]:
-        """Return the tables in the schema of the other one whose names begin so."""
+        """Return the tables of this user in the schema of the other one whose names begin so."""
         schema = self.placed(table).schema
-        query = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename::text, %s::text)"
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename::text, %s::text) AND tableowner = current_user"
         return [TableName(found, schema) for (found,) in self._rows(query, [schema, name])]
 
-    def comment_of(self, table: TableName) -> str:
-        """Return what is written beside a table."""
-        return str(self._rows("SELECT obj_description(%s::oid, 'pg_class'::name)", [self._found(table)[0]])[0][0])
+    def is_own(self, table: TableName) -> bool:
+        """Return whether the very user owns a table, and not a role that the user has."""
+        query = "SELECT relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user) FROM pg_class WHERE oid = %s"
+        return bool(self._rows(query, [self._found(table)[0]])[0][0])
 
     def referring(self, table: TableName) -> list[Referring]:
         """Return the foreign keys that refer to a table."""

@@ -129,6 +129,10 @@ class PostgresqlInPlace:
         joined = f"{quoted(places.keys)} k JOIN {quoted(places.rows)} w ON {same_key(self._connection, key, 'w', 'k')}"
         self._connection.do(f"UPDATE {quoted(places.table)} s SET {values} FROM {joined} WHERE {same_key(self._connection, key)} AND {chosen}")
 
+    def is_ours(self, table: TableName) -> bool:
+        """Ask who owns it; to have the owner's role is not enough."""
+        return self._connection.is_own(table)
+
     def stand_still(self, table: TableName) -> None:
         """Lock the table against all who write."""
         self._connection.do(f"LOCK TABLE {quoted(table)} IN SHARE ROW EXCLUSIVE MODE")

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, grouped_by, limited, listed
-from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
+from sfumato.databases.left_copy import BEGINNING, Mark, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName, numbered
@@ -32,8 +32,6 @@ _SETTINGS = (
 )
 _OVERHEAD, _TEXT = 100, 8
 """The bytes that a row of a hash table takes at most beside its texts, and that a text takes beside its characters."""
-_MIXED = "mixed"
-"""What is written beside a copy whose rows are in an order by chance."""
 _PLACE = "sfumato_place"
 """The column by which rows that are alike are numbered."""
 _DRAWN = "(SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint))"
@@ -65,19 +63,20 @@ class PostgresqlInside:
     def take_up(self) -> bool:
         """Go on with what a run that was killed has copied and counted."""
         left = self._connection.left_behind(self._beginning, self._target)
-        if not left:
+        marks = [(table, mark) for table, comment in left.items() if (mark := Mark.of(table, comment)) is not None]
+        if not marks:
             return False
-        self._rows = left[0]
+        self._rows, mark = marks[0]
         self._connection.claim(self._rows.name)
         self._is_taken = True
-        seed, self._missing, *order = self._connection.comment_of(self._rows).split()
-        self._seed, self._is_mixed = int(seed), order == [_MIXED]
+        self._seed, self._missing, self._is_mixed = mark.seed, mark.missing, mark.is_mixed
         return True
 
     def take(self) -> None:
         """Copy what is published as it is, in an order by chance, with the key of each row's cell, and count the cells."""
         for left in self._connection.left_behind(BEGINNING, self._target):
-            self._connection.remove_left(left)
+            if left != self._source:
+                self._connection.remove_left(left)
         self._connection.claim(self._rows.name)
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
@@ -93,7 +92,8 @@ class PostgresqlInside:
             self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} WITH (autovacuum_enabled = off) AS {inner}")
         self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
         self._count()
-        self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}{f' {_MIXED}' if self._is_mixed else ''}'")
+        mark = Mark(self._seed, self._missing, self._is_mixed)
+        self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{mark.beside(self._rows)}'")
         for table in (self._rows, self._cells):
             self._connection.keep_private(table)
         self._connection.commit()
