@@ -390,22 +390,28 @@ class MysqlConnection:
     def _moves(self, staged: TableName, table: TableName) -> list[tuple[TableName, TableName]]:
         """Return which table must get which name so that a staged one takes the place of another, to which its indexes are made alike."""
         target = self.placed(table)
-        names = [target.schema, target.name]
-        old = self._rows("SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", names)
         moves = [(staged, target)]
-        if old:
-            if old[0][0] != "BASE TABLE":
-                raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
-            hanging = [name for (name,) in self._rows(_DEPENDENT, names * 3)]
-            if hanging:
-                words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
-                raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+        if self.refuse_used(table):
             for statement in self._indexes(target, staged):
                 self.do(statement)
             away = TableName(f"{staged.name}_old", STAGING)
             self._staged.append(away)
             moves.insert(0, (target, away))
         return moves
+
+    def refuse_used(self, table: TableName) -> bool:
+        """Refuse a table that could not be replaced; return whether there is one."""
+        names = [self._schema_of(table), table.name]
+        old = self._rows("SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", names)
+        if not old:
+            return False
+        if old[0][0] != "BASE TABLE":
+            raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+        hanging = [name for (name,) in self._rows(_DEPENDENT, names * 3)]
+        if hanging:
+            words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
+            raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+        return True
 
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""

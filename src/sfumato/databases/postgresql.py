@@ -22,7 +22,7 @@ from sfumato.databases.failures import busy
 from sfumato.databases.left_copy import Mark
 from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
 from sfumato.databases.postgresql_order import keeps_order
-from sfumato.databases.postgresql_replacing import replacing
+from sfumato.databases.postgresql_replacing import refuse_used, replacing
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_session import while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, plain, quoted, quoted_name, range_of, selected, typed
@@ -168,6 +168,12 @@ class PostgresqlConnection(PostgresqlCatalogue):
             old = self._find(target)
             for statement in replacing(self.facts, staged, table, target, old):
                 self.do(statement)
+
+    def refuse_used(self, table: TableName) -> None:
+        """Refuse a table that could not be replaced."""
+        old = self._find(TableName(table.name, self._schema_of(table)))
+        if old is not None:
+            refuse_used(self.facts, table, old)
 
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""

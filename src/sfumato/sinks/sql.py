@@ -85,6 +85,14 @@ class Sql(Settings):
         with self.connected() as connection:
             return connection.identity(self.table_name)
 
+    def refuse_used(self) -> None:
+        """Refuse tables that could not be replaced, before anything is read for them."""
+        if self.in_place or self.address.kind == "duckdb":
+            return
+        with self.connected() as connection:
+            for table in self._tables:
+                connection.refuse_used(table)
+
     def parts(self) -> Sequence[Sql]:
         """Return a sink for each of its tables."""
         return [self.model_copy(update={"table": table.name, "classes": None}) for table in self._tables]
