@@ -52,6 +52,10 @@ FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n O
 WHERE c.contype = 'f' AND c.confrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.confrelid = c.confrelid)
 ORDER BY n.nspname, t.relname, c.conname
 """
+_UNSTEADY = """
+WITH RECURSIVE parts AS (SELECT %s::oid AS number UNION SELECT inhrelid FROM pg_inherits JOIN parts ON inhparent = number)
+SELECT FROM pg_class JOIN parts ON oid = number WHERE relkind NOT IN ('r', 'p', 'm') OR relrowsecurity LIMIT 1
+"""
 _ON_DELETE: Mapping[str, OnDelete] = {"a": "held", "r": "refused", "c": "deleted", "n": "emptied", "d": "emptied"}
 _ACTING = """
 SELECT 'trigger', tgname FROM pg_trigger
@@ -95,6 +99,13 @@ class PostgresqlCatalogue:
         """Return whether every row of a table has a place of its own: those of a view have none, and those of parts are places in them."""
         found, kind, _ = self._found(table)
         return kind in ("r", "m") and not self._rows("SELECT FROM pg_inherits WHERE inhparent = %s", [found])
+
+    def reads_alike(self, table: TableName) -> bool:
+        """Return whether one transaction reads the same rows twice: a view may hang on chance or the clock, a foreign table on another server.
+
+        So may rules of row-level security.
+        """
+        return not self._rows(_UNSTEADY, [self._found(table)[0]])
 
     def foreign_keys(self, table: TableName) -> list[ForeignKey]:
         """Return the foreign keys; views have none."""

@@ -51,6 +51,7 @@ class PostgresqlInside:
         self._target, self._beginning = target, beginning_of(connection.identity(layout.table), layout.identity, target)
         self._rows = TableName(new_name(self._beginning), self._labels.schema)
         self._is_taken, self._is_mixed, self._is_small = False, not layout.numbered, False
+        self._is_copied_first = False
         self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
         for setting in _SETTINGS:
             connection.do(f"SET {setting}")
@@ -79,6 +80,7 @@ class PostgresqlInside:
                 self._connection.remove_left(left)
         self._connection.claim(self._rows.name)
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        first = self._read_once()
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
         chance = [f"{self._by_chance()} AS {_PLACE}"] if self._layout.numbered else []
@@ -92,6 +94,8 @@ class PostgresqlInside:
             self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} WITH (autovacuum_enabled = off) AS {inner}")
         self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
         self._count()
+        if first is not None:
+            self._connection.do(f"DROP TABLE {quoted(first)}")
         mark = Mark(self._seed, self._missing, self._is_mixed)
         self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{mark.beside(self._rows)}'")
         for table in (self._rows, self._cells):
@@ -99,8 +103,20 @@ class PostgresqlInside:
         self._connection.commit()
         self._is_taken = True
 
+    def _read_once(self) -> TableName | None:
+        """Copy first what would not be read alike a second time, and go on with that; nobody else sees it, and it is gone before others could."""
+        if self._connection.reads_alike(self._source):
+            return None
+        first = self._connection.staged_name(self._target)
+        columns = dict.fromkeys(quoted_name(column.name) for column in (*self._layout.counted, *self._layout.copied))
+        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(first)} AS SELECT {listed(columns)} FROM {quoted(self._source)}")
+        self._source, self._is_copied_first = first, True
+        return first
+
     def _count(self) -> None:
         """Group the table itself by values: the transaction sees it as it was copied, and what the copy became is held against it.
+
+        What is not read alike twice, a view or a foreign table, was copied as it is before, and that is grouped.
 
         Grouping the copy by its keys would be faster, and would not notice a copy that is wrong, or two cells that have one key.
         """
@@ -115,7 +131,8 @@ class PostgresqlInside:
 
     def _by_chance(self) -> str:
         """Return what rows are mixed, and those that are alike numbered by: a hash of their places under a seed that nobody learns."""
-        return f"hashtidextended(ctid, {_DRAWN})" if self._connection.has_places(self._source) else "random()"
+        has_places = self._is_copied_first or self._connection.has_places(self._source)
+        return f"hashtidextended(ctid, {_DRAWN})" if has_places else "random()"
 
     def _sums(self, refer: Callable[[str], str]) -> str:
         """Return what is added up over the rows of a cell."""

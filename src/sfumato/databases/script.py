@@ -96,6 +96,11 @@ class Script:
         del table
         return True
 
+    def reads_alike(self, table: TableName) -> bool:
+        """Return what is so of most tables."""
+        del table
+        return True
+
     def leaves_order(self, statement: str, table: TableName, memory: int) -> bool:
         """Return what is so of most plans, and note that it is asked."""
         del statement, memory
