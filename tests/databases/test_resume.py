@@ -128,7 +128,7 @@ def test_a_run_of_other_columns_takes_up_nothing(server: tuple[str, str]) -> Non
         sfumato.run({**given, "columns": {**given["columns"], "note": {"role": "identifier"}}}, resume=True)
 
     assert str(caught.value).startswith(
-        "there is nothing to resume: no run that was killed has left a copy of people with these columns [resume-nothing]"
+        "there is nothing to resume: no run of this installation that was killed has left a copy of people with these columns [resume-nothing]"
     )
     assert ask(url, left.format(copy=copy))
     sfumato.run(given, resume=True)

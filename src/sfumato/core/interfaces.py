@@ -175,6 +175,15 @@ class ChoosySink(Protocol):
 
 
 @runtime_checkable
+class ReplacingSink(Protocol):
+    """A sink that puts a table in the place of another."""
+
+    def refuse_used(self) -> None:
+        """Refuse what could not be replaced when the release is made."""
+        ...
+
+
+@runtime_checkable
 class TellingSource(Protocol):
     """A source of which readers of a record should know something."""
 

@@ -92,6 +92,10 @@ class Connection(Catalogue, Protocol):
         """Take a column away from a table."""
         ...
 
+    def refuse_used(self, table: TableName) -> object:
+        """Refuse a table that could not be replaced, because something hangs on it that would be lost."""
+        ...
+
     def publish(self, staged: TableName, table: TableName) -> None:
         """Put a staged table in the place of another in one step, with what others may do with that; refuse where it cannot be."""
         ...

@@ -90,6 +90,10 @@ class InPlace(Protocol):
         """Copy masked values over the rows whose keys are chosen."""
         ...
 
+    def is_ours(self, table: TableName) -> bool:
+        """Return whether a private table is the user's own: what a ledger says is granted and deleted, and anybody may make a table of its name."""
+        ...
+
     def stand_still(self, table: TableName) -> None:
         """Let nobody write to the table as long as the transaction lasts."""
         ...

@@ -75,6 +75,9 @@ class MaskedTable:
         """Return the ledger; None where nobody is masking the table."""
         if self.connection.identity(self.places.ledger) is None:
             return None
+        if not self.how.is_ours(self.places.ledger):
+            words = f"the table masking_... beside {self.original} has the name of its ledger, and belongs to another user"
+            raise UsageError(words, code="in-place-name", hint="run as that user if a run of theirs was killed, else remove it")
         done, facts = one_row(self.connection, f"SELECT done, facts FROM {self._quoted(self.places.ledger)}", [NUMBER, _FACTS])
         self.connection.commit()
         return Ledger(done, json.loads(bytes.fromhex(facts)))

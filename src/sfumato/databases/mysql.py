@@ -26,11 +26,9 @@ from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
+from sfumato.databases.private_names import STAGING, is_copy, is_staged
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, suggestion
-
-STAGING = "sfumato_staging"
-"""The database in which releases are written; nobody but who publishes needs a right to it."""
 
 _ROWS = 1 << 16
 _LAST_OF_NAMES = 0xFFFF
@@ -242,6 +240,8 @@ class MysqlConnection:
         """Return the staged tables whose names begin so and whose locks nobody held; they are ours now."""
         left = []
         for table in self.beginning_with(beginning, TableName("")):
+            if not is_copy(table.name):
+                continue
             ((free,),) = self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
             if free:
                 self._staged.append(table)
@@ -390,22 +390,28 @@ class MysqlConnection:
     def _moves(self, staged: TableName, table: TableName) -> list[tuple[TableName, TableName]]:
         """Return which table must get which name so that a staged one takes the place of another, to which its indexes are made alike."""
         target = self.placed(table)
-        names = [target.schema, target.name]
-        old = self._rows("SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", names)
         moves = [(staged, target)]
-        if old:
-            if old[0][0] != "BASE TABLE":
-                raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
-            hanging = [name for (name,) in self._rows(_DEPENDENT, names * 3)]
-            if hanging:
-                words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
-                raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+        if self.refuse_used(table):
             for statement in self._indexes(target, staged):
                 self.do(statement)
             away = TableName(f"{staged.name}_old", STAGING)
             self._staged.append(away)
             moves.insert(0, (target, away))
         return moves
+
+    def refuse_used(self, table: TableName) -> bool:
+        """Refuse a table that could not be replaced; return whether there is one."""
+        names = [self._schema_of(table), table.name]
+        old = self._rows("SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", names)
+        if not old:
+            return False
+        if old[0][0] != "BASE TABLE":
+            raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+        hanging = [name for (name,) in self._rows(_DEPENDENT, names * 3)]
+        if hanging:
+            words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
+            raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+        return True
 
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
@@ -543,7 +549,8 @@ class MysqlConnection:
             "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = %s AND table_name LIKE 'sfumato\\_%%' "
             "AND (LEFT(table_name, %s) <> %s OR create_time < NOW() - INTERVAL 1 DAY)"
         )
-        for name, kind in self._rows(query, [STAGING, len(BEGINNING), BEGINNING]):
+        found = self._rows(query, [STAGING, len(BEGINNING), BEGINNING])
+        for name, kind in [(text_of(name), kind) for name, kind in found if is_staged(text_of(name))]:
             ((free,),) = self._rows("SELECT IS_FREE_LOCK(%s)", [_lock(TableName(name.removesuffix("_old")))])
             if free:
                 self.do(f"DROP {'VIEW' if text_of(kind) == 'VIEW' else 'TABLE'} IF EXISTS {quoted(TableName(name, STAGING))}")

@@ -25,6 +25,9 @@ WHERE referenced_table_schema = %s AND referenced_table_name = %s ORDER BY 1, 2
 """
 _TRIGGERS = "SELECT trigger_name FROM information_schema.triggers WHERE event_object_schema = %s AND event_object_table = %s"
 
+_HAS_HISTOGRAMS = "SELECT 1 FROM information_schema.tables WHERE table_schema = 'information_schema' AND table_name = 'COLUMN_STATISTICS'"
+_HISTOGRAMS = "SELECT column_name FROM information_schema.column_statistics WHERE schema_name = %s AND table_name = %s"
+
 
 class MysqlInPlace:
     """How MySQL and MariaDB mask a table where it is."""
@@ -117,6 +120,11 @@ class MysqlInPlace:
         keyed = f"{quoted(places.keys)} k JOIN {quoted(places.rows)} w ON {same_key(self._connection, key, 'w', 'k')}"
         self._connection.do(f"UPDATE {quoted(places.table)} s JOIN ({keyed}) ON {same_key(self._connection, key)} SET {values} WHERE {chosen}")
 
+    def is_ours(self, table: TableName) -> bool:
+        """Return that it is: the database for what is staged is nobody else's."""
+        del table
+        return True
+
     def stand_still(self, table: TableName) -> None:
         """Do nothing: where the table is nobody else looks."""
         del table
@@ -124,12 +132,21 @@ class MysqlInPlace:
     def give_back(self, places: Places, original: TableName, grants: Sequence[Any]) -> None:
         """Rename the table back, and the rest to names that the next run would clear away too."""
         del grants
+        self._forget_histograms(places.table)
         away = [self._connection.staged_name(original) for _ in places.private]
         for name in away:
             self._connection.reserve(name, [])
         self._connection.rename([(places.table, original), *zip(places.private, away, strict=True)])
         for name in away:
             self._connection.do(f"DROP TABLE IF EXISTS {quoted(name)}")
+
+    def _forget_histograms(self, table: TableName) -> None:
+        """Drop what MySQL has kept of old values to plan by: who may read a column may read that too. What MariaDB keeps, only its keepers may."""
+        if not self._connection.facts(_HAS_HISTOGRAMS, []):
+            return
+        columns = [text_of(name) for (name,) in self._connection.facts(_HISTOGRAMS, [table.schema, table.name])]
+        if columns:
+            self._connection.do(f"ANALYZE TABLE {quoted(table)} DROP HISTOGRAM ON {', '.join(map(quoted_name, columns))}")
 
 
 def _digested(column: TableColumn, name: str) -> str:

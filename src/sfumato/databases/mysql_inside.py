@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, limited, listed
-from sfumato.databases.left_copy import beginning_of, new_name, owned_by
+from sfumato.databases.left_copy import beginning_of, new_name, owned_by, sealed, unsealed
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import is_plain_text, is_short, is_whole, quoted, quoted_name, selected
 from sfumato.databases.table import TableColumn, TableName, numbered
@@ -61,7 +61,7 @@ class MysqlInside:
     def take_up(self) -> bool:
         """Go on with what a run that was killed has copied, unless its server was started anew since: its engine keeps no log."""
         for left in self._connection.left_behind(self._beginning):
-            if self._connection.comment_of(left) == self._whole(left):
+            if unsealed(left, self._connection.comment_of(left)) == self._whole(left):
                 self._rows = left
                 return True
             self._connection.give_up(left)
@@ -85,7 +85,7 @@ class MysqlInside:
             select = f"SELECT i.*, ROW_NUMBER() OVER (PARTITION BY i.{KEY} ORDER BY i.{_PLACE}) AS {NUMBER} FROM ({select}) i"
         made = f"CREATE TABLE {quoted(self._rows)} ({_KEY}, {_PLACE} INT UNSIGNED NOT NULL) {self._connection.unlogged}"
         self._connection.do(f"{made} {select}")
-        self._connection.do(f"ALTER TABLE {quoted(self._rows)} COMMENT = '{self._whole(self._rows)}'")
+        self._connection.do(f"ALTER TABLE {quoted(self._rows)} COMMENT = '{sealed(self._rows, self._whole(self._rows))}'")
 
     def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:
         """Group the copy by its keys."""

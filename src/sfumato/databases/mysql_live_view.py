@@ -14,8 +14,9 @@ from contextlib import suppress
 import pyarrow as pa
 
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
-from sfumato.databases.mysql import STAGING, MysqlConnection
+from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import quoted, quoted_name, selected, text_of
+from sfumato.databases.private_names import STAGING
 from sfumato.databases.table import TableColumn, TableName, numbered
 from sfumato.errors import PromiseError, SfumatoError, UsageError
 

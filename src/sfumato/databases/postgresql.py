@@ -19,17 +19,26 @@ import pyarrow as pa
 
 from sfumato.databases.address import Address
 from sfumato.databases.failures import busy
+from sfumato.databases.left_copy import Mark
 from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
 from sfumato.databases.postgresql_order import keeps_order
-from sfumato.databases.postgresql_replacing import replacing
+from sfumato.databases.postgresql_replacing import refuse_used, replacing
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_session import while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, plain, quoted, quoted_name, range_of, selected, typed
+from sfumato.databases.private_names import is_copy
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UsageError
 
 # what a session that has lost its process holds is free in a moment
 _TRIES, _PAUSE = 25, 0.2
+# a role that others have may be theirs too, and so may its tables: only what is the user's own was made by a run of the user
+_LEFT = """
+SELECT c.relname, coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_class k ON k.relnamespace = c.relnamespace AND k.relname = c.relname || '_cells' AND k.relowner = c.relowner AND k.relkind = 'r'
+WHERE n.nspname = %(schema)s AND starts_with(c.relname::text, %(beginning)s::text) AND c.relkind = 'r'
+AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user) ORDER BY c.relname
+"""
 
 
 class PostgresqlConnection(PostgresqlCatalogue):
@@ -160,6 +169,12 @@ class PostgresqlConnection(PostgresqlCatalogue):
             for statement in replacing(self.facts, staged, table, target, old):
                 self.do(statement)
 
+    def refuse_used(self, table: TableName) -> None:
+        """Refuse a table that could not be replaced."""
+        old = self._find(TableName(table.name, self._schema_of(table)))
+        if old is not None:
+            refuse_used(self.facts, table, old)
+
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
         return quoted_name(name)
@@ -225,16 +240,14 @@ class PostgresqlConnection(PostgresqlCatalogue):
         self.do(f"SELECT pg_advisory_unlock({_work(name)})")
         self.commit()
 
-    def left_behind(self, beginning: str, beside: TableName) -> list[TableName]:
-        """Return the private copies in the schema of a table whose names begin so and whose locks nobody holds."""
+    def left_behind(self, beginning: str, beside: TableName) -> dict[TableName, str]:
+        """Return the private copies of this user in the schema of a table whose names begin so and whose locks nobody holds, and their marks."""
         schema = self._schema_of(beside)
+        found = self._rows(_LEFT, {"schema": schema, "beginning": beginning})
+        copies = {name: comment for name, comment in found if is_copy(name) and Mark.is_one(comment)}
         # whoever takes a lock here gives it back at the end of the statement: it is a transaction
-        query = (
-            "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s "
-            "AND starts_with(c.relname::text, %s::text) AND c.relkind = 'r' AND NOT c.relname LIKE %s AND pg_has_role(c.relowner, 'USAGE')"
-        )
-        names = [name for (name,) in self._rows(query, [schema, beginning, r"%\_cells"])]
-        return [TableName(name, schema) for name in names if self._rows("SELECT pg_try_advisory_xact_lock(%s::bigint)", [_work(name)])[0][0]]
+        free = [name for name in copies if self._rows("SELECT pg_try_advisory_xact_lock(%s::bigint)", [_work(name)])[0][0]]
+        return {TableName(name, schema): copies[name] for name in free}
 
     def remove_left(self, table: TableName) -> None:
         """Remove a private copy and its cells; where that cannot be now the next run does it."""

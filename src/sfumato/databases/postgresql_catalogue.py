@@ -52,6 +52,10 @@ FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n O
 WHERE c.contype = 'f' AND c.confrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.confrelid = c.confrelid)
 ORDER BY n.nspname, t.relname, c.conname
 """
+_UNSTEADY = """
+WITH RECURSIVE parts AS (SELECT %s::oid AS number UNION SELECT inhrelid FROM pg_inherits JOIN parts ON inhparent = number)
+SELECT FROM pg_class JOIN parts ON oid = number WHERE relkind NOT IN ('r', 'p', 'm') OR relrowsecurity LIMIT 1
+"""
 _ON_DELETE: Mapping[str, OnDelete] = {"a": "held", "r": "refused", "c": "deleted", "n": "emptied", "d": "emptied"}
 _ACTING = """
 SELECT 'trigger', tgname FROM pg_trigger
@@ -96,6 +100,13 @@ class PostgresqlCatalogue:
         found, kind, _ = self._found(table)
         return kind in ("r", "m") and not self._rows("SELECT FROM pg_inherits WHERE inhparent = %s", [found])
 
+    def reads_alike(self, table: TableName) -> bool:
+        """Return whether one transaction reads the same rows twice: a view may hang on chance or the clock, a foreign table on another server.
+
+        So may rules of row-level security.
+        """
+        return not self._rows(_UNSTEADY, [self._found(table)[0]])
+
     def foreign_keys(self, table: TableName) -> list[ForeignKey]:
         """Return the foreign keys; views have none."""
         rows = self._rows(_FOREIGN_KEYS, [self._found(table)[0]])
@@ -119,14 +130,15 @@ class PostgresqlCatalogue:
         return TableName(name, self.placed(table).schema)
 
     def beginning_with(self, name: str, table: TableName) -> list[TableName]:
-        """Return the tables in the schema of the other one whose names begin so."""
+        """Return the tables of this user in the schema of the other one whose names begin so."""
         schema = self.placed(table).schema
-        query = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename::text, %s::text)"
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename::text, %s::text) AND tableowner = current_user"
         return [TableName(found, schema) for (found,) in self._rows(query, [schema, name])]
 
-    def comment_of(self, table: TableName) -> str:
-        """Return what is written beside a table."""
-        return str(self._rows("SELECT obj_description(%s::oid, 'pg_class'::name)", [self._found(table)[0]])[0][0])
+    def is_own(self, table: TableName) -> bool:
+        """Return whether the very user owns a table, and not a role that the user has."""
+        query = "SELECT relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user) FROM pg_class WHERE oid = %s"
+        return bool(self._rows(query, [self._found(table)[0]])[0][0])
 
     def referring(self, table: TableName) -> list[Referring]:
         """Return the foreign keys that refer to a table."""

@@ -31,6 +31,13 @@ UNION ALL SELECT 'the rule ' || rulename FROM pg_rewrite WHERE ev_class = %(tabl
 UNION ALL SELECT 'the trigger ' || tgname FROM pg_trigger WHERE tgrelid = %(table)s AND NOT tgisinternal
 """
 
+# what is not looked at any more keeps what was found when it was
+_UNWATCHED = """
+SELECT attname, NULL, NULL FROM pg_attribute WHERE attrelid = %(table)s AND attnum > 0 AND NOT attisdropped AND attstattarget = 0
+UNION ALL SELECT NULL, n.nspname, s.stxname FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = s.stxnamespace
+    WHERE s.stxrelid = %(table)s AND s.stxstattarget = 0
+"""
+
 
 class PostgresqlInPlace:
     """How PostgreSQL masks a table where it is."""
@@ -129,15 +136,34 @@ class PostgresqlInPlace:
         joined = f"{quoted(places.keys)} k JOIN {quoted(places.rows)} w ON {same_key(self._connection, key, 'w', 'k')}"
         self._connection.do(f"UPDATE {quoted(places.table)} s SET {values} FROM {joined} WHERE {same_key(self._connection, key)} AND {chosen}")
 
+    def is_ours(self, table: TableName) -> bool:
+        """Ask who owns it; to have the owner's role is not enough."""
+        return self._connection.is_own(table)
+
     def stand_still(self, table: TableName) -> None:
         """Lock the table against all who write."""
         self._connection.do(f"LOCK TABLE {quoted(table)} IN SHARE ROW EXCLUSIVE MODE")
 
     def give_back(self, places: Places, original: TableName, grants: Sequence[Any]) -> None:
         """Grant again what is in the ledger to those who are still there, and drop the rest, in the transaction that is going on."""
+        self._sample_anew(original)
         there = {name for (name,) in self._connection.facts("SELECT rolname FROM pg_roles", [])} | {None}
         for grant in grants:
             if grant[0] in there:
                 self._connection.do(granting(original, grant))
         for table in places.private:
             self._connection.do(f"DROP TABLE IF EXISTS {quoted(table)}")
+
+    def _sample_anew(self, table: TableName) -> None:
+        """Let the planner look at the masked rows: what it has kept of the old ones, common values and bounds, who may read a column may read too."""
+        unwatched = [
+            f"ALTER TABLE {quoted(table)} ALTER COLUMN {quoted_name(column)} SET STATISTICS"
+            if column is not None
+            else f"ALTER STATISTICS {quoted(TableName(name, schema))} SET STATISTICS"
+            for column, schema, name in self._connection.facts(_UNWATCHED, {"table": self._connection.number_of(table)})
+        ]
+        for altered in unwatched:
+            self._connection.do(f"{altered} -1")
+        self._connection.do(f"ANALYZE {quoted(table)}")
+        for altered in unwatched:
+            self._connection.do(f"{altered} 0")

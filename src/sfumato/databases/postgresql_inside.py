@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, grouped_by, limited, listed
-from sfumato.databases.left_copy import BEGINNING, beginning_of, new_name
+from sfumato.databases.left_copy import BEGINNING, Mark, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName, numbered
@@ -32,8 +32,6 @@ _SETTINGS = (
 )
 _OVERHEAD, _TEXT = 100, 8
 """The bytes that a row of a hash table takes at most beside its texts, and that a text takes beside its characters."""
-_MIXED = "mixed"
-"""What is written beside a copy whose rows are in an order by chance."""
 _PLACE = "sfumato_place"
 """The column by which rows that are alike are numbered."""
 _DRAWN = "(SELECT hashtextextended(gen_random_uuid()::text || gen_random_uuid()::text, 0::bigint))"
@@ -53,6 +51,7 @@ class PostgresqlInside:
         self._target, self._beginning = target, beginning_of(connection.identity(layout.table), layout.identity, target)
         self._rows = TableName(new_name(self._beginning), self._labels.schema)
         self._is_taken, self._is_mixed, self._is_small = False, not layout.numbered, False
+        self._is_copied_first = False
         self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
         for setting in _SETTINGS:
             connection.do(f"SET {setting}")
@@ -65,21 +64,23 @@ class PostgresqlInside:
     def take_up(self) -> bool:
         """Go on with what a run that was killed has copied and counted."""
         left = self._connection.left_behind(self._beginning, self._target)
-        if not left:
+        marks = [(table, mark) for table, comment in left.items() if (mark := Mark.of(table, comment)) is not None]
+        if not marks:
             return False
-        self._rows = left[0]
+        self._rows, mark = marks[0]
         self._connection.claim(self._rows.name)
         self._is_taken = True
-        seed, self._missing, *order = self._connection.comment_of(self._rows).split()
-        self._seed, self._is_mixed = int(seed), order == [_MIXED]
+        self._seed, self._missing, self._is_mixed = mark.seed, mark.missing, mark.is_mixed
         return True
 
     def take(self) -> None:
         """Copy what is published as it is, in an order by chance, with the key of each row's cell, and count the cells."""
         for left in self._connection.left_behind(BEGINNING, self._target):
-            self._connection.remove_left(left)
+            if left != self._source:
+                self._connection.remove_left(left)
         self._connection.claim(self._rows.name)
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        first = self._read_once()
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
         chance = [f"{self._by_chance()} AS {_PLACE}"] if self._layout.numbered else []
@@ -93,14 +94,29 @@ class PostgresqlInside:
             self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} WITH (autovacuum_enabled = off) AS {inner}")
         self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
         self._count()
-        self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{self._seed} {self._missing}{f' {_MIXED}' if self._is_mixed else ''}'")
+        if first is not None:
+            self._connection.do(f"DROP TABLE {quoted(first)}")
+        mark = Mark(self._seed, self._missing, self._is_mixed)
+        self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{mark.beside(self._rows)}'")
         for table in (self._rows, self._cells):
             self._connection.keep_private(table)
         self._connection.commit()
         self._is_taken = True
 
+    def _read_once(self) -> TableName | None:
+        """Copy first what would not be read alike a second time, and go on with that; nobody else sees it, and it is gone before others could."""
+        if self._connection.reads_alike(self._source):
+            return None
+        first = self._connection.staged_name(self._target)
+        columns = dict.fromkeys(quoted_name(column.name) for column in (*self._layout.counted, *self._layout.copied))
+        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(first)} AS SELECT {listed(columns)} FROM {quoted(self._source)}")
+        self._source, self._is_copied_first = first, True
+        return first
+
     def _count(self) -> None:
         """Group the table itself by values: the transaction sees it as it was copied, and what the copy became is held against it.
+
+        What is not read alike twice, a view or a foreign table, was copied as it is before, and that is grouped.
 
         Grouping the copy by its keys would be faster, and would not notice a copy that is wrong, or two cells that have one key.
         """
@@ -115,7 +131,8 @@ class PostgresqlInside:
 
     def _by_chance(self) -> str:
         """Return what rows are mixed, and those that are alike numbered by: a hash of their places under a seed that nobody learns."""
-        return f"hashtidextended(ctid, {_DRAWN})" if self._connection.has_places(self._source) else "random()"
+        has_places = self._is_copied_first or self._connection.has_places(self._source)
+        return f"hashtidextended(ctid, {_DRAWN})" if has_places else "random()"
 
     def _sums(self, refer: Callable[[str], str]) -> str:
         """Return what is added up over the rows of a cell."""

@@ -22,9 +22,17 @@ _OLD = """
 SELECT c.oid, c.relkind, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s
 """
+# who has a role may become it, whether its rights are inherited or not; rows are read by way of parts of the table, and of what it is a part of, too
 _READERS = """
-SELECT rolname FROM pg_roles WHERE rolname = ANY(%s)
-AND (has_table_privilege(oid, %s::oid, 'SELECT') OR has_any_column_privilege(oid, %s::oid, 'SELECT'))
+WITH RECURSIVE above AS (
+    SELECT %(table)s::oid AS number UNION SELECT inhparent FROM pg_inherits JOIN above ON inhrelid = number
+), below AS (
+    SELECT %(table)s::oid AS number UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = number
+), reading AS (
+    SELECT DISTINCT r.oid FROM pg_roles r, (SELECT number FROM above UNION SELECT number FROM below) t
+    WHERE has_table_privilege(r.oid, t.number, 'SELECT') OR has_any_column_privilege(r.oid, t.number, 'SELECT')
+)
+SELECT rolname FROM pg_roles a WHERE rolname = ANY(%(roles)s) AND EXISTS (SELECT FROM reading r WHERE pg_has_role(a.oid, r.oid, 'MEMBER'))
 """
 # what a reader may set, and what dates, instants, numbers and bytes are written by
 _OTHER_SESSION = (
@@ -57,7 +65,7 @@ class PostgresqlLiveView:
         if strange:
             raise UsageError(f"the server has no role {', '.join(strange)}", code="live-view-role", hint=suggestion(strange[0], known))
         number = self._connection.number_of(self._source)
-        reading = [name for (name,) in self._connection.facts(_READERS, [list(roles), number, number])]
+        reading = [name for (name,) in self._connection.facts(_READERS, {"roles": list(roles), "table": number})]
         if reading:
             words = f"{', '.join(sorted(reading))} may read {self._source} itself, so that a masked view of it would hide nothing"
             raise UsageError(words, code="live-view-role", hint=f"REVOKE SELECT ON {self._source}, from PUBLIC too, or name other roles")

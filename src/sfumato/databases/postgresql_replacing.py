@@ -16,7 +16,22 @@ UNION ALL SELECT 'the rule ' || rulename FROM pg_rewrite WHERE ev_class = %(tabl
 UNION ALL SELECT 'the trigger ' || tgname FROM pg_trigger WHERE tgrelid = %(table)s AND NOT tgisinternal
 UNION ALL SELECT 'its row security' FROM pg_class WHERE oid = %(table)s AND relrowsecurity
 UNION ALL SELECT 'the row policy ' || polname FROM pg_policy WHERE polrelid = %(table)s
+UNION ALL SELECT 'its place in ' || inhparent::regclass::text FROM pg_inherits WHERE inhrelid = %(table)s
+UNION ALL SELECT DISTINCT 'the ' || pg_describe_object(d.classid, d.objid, d.objsubid) FROM pg_depend d JOIN pg_class c ON c.oid = %(table)s
+    LEFT JOIN pg_type t ON t.oid = c.reltype
+    WHERE d.deptype = 'n' AND ((d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid)
+        OR (d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray)))
+    AND d.classid NOT IN ('pg_rewrite'::regclass, 'pg_constraint'::regclass, 'pg_trigger'::regclass, 'pg_publication_rel'::regclass)
+    AND NOT EXISTS (SELECT FROM pg_attrdef WHERE d.classid = 'pg_attrdef'::regclass AND oid = d.objid AND adrelid = %(table)s)
+    AND NOT EXISTS (SELECT FROM pg_policy WHERE d.classid = 'pg_policy'::regclass AND oid = d.objid AND polrelid = %(table)s)
 UNION ALL SELECT 'the publication ' || p.pubname FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE r.prrelid = %(table)s
+"""
+# who gives a table to a role must be able to become it, to do with the table what it may, and it must be allowed to have tables there
+_OWNER = """
+SELECT o.rolname, o.rolname = current_user, s.rolsuper OR (
+    pg_has_role(o.oid, 'USAGE') AND has_schema_privilege(o.oid, c.relnamespace, 'CREATE')
+    AND pg_has_role(o.oid, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END))
+FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner JOIN pg_roles s ON s.rolname = current_user WHERE c.oid = %s
 """
 _COMMENTS = """
 SELECT a.attname, quote_literal(d.description) FROM pg_description d
@@ -30,23 +45,34 @@ def replacing(facts: Facts, staged: TableName, table: TableName, target: TableNa
     renamed = f"ALTER TABLE {quoted(staged)} RENAME TO {quoted_name(target.name)}"
     if old is None:
         return [renamed]
+    refuse_used(facts, table, old)
+    return [f"DROP TABLE {quoted(target)}", renamed, *_restoring(facts, old[0], target)]
+
+
+def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str]) -> None:
+    """Refuse to replace what is no plain table, or has something that the new one would not have."""
     number, kind, _ = old
     if kind != "r":
         raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
     hanging = [name for (name,) in facts(DEPENDENT, {"table": number})]
+    ((owner, is_ours, can_be_given),) = facts(_OWNER, [number])
+    if not (is_ours or can_be_given):
+        hanging.append(f"the ownership of {owner}, to whom this user can give no tables there,")
     if hanging:
         words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
         raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
-    return [f"DROP TABLE {quoted(target)}", renamed, *_restoring(facts, number, target)]
 
 
 def _restoring(facts: Facts, number: int, table: TableName) -> list[str]:
-    """Return the statements that give a new table what the old one had beside its rows: indexes, grants and comments."""
+    """Return the statements that give a new table what the old one had beside its rows: indexes, comments, its owner and grants."""
     # rights that are given by default to new tables are not those that the old one had
     statements = [kept_private(table)]
     statements += [definition for (definition,) in facts("SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s", [number])]
-    statements += [granting(table, grant) for grant in grants_of(facts, number)]
     for column, words in facts(_COMMENTS, [number]):
         what = f"TABLE {quoted(table)}" if column is None else f"COLUMN {quoted(table)}.{quoted_name(column)}"
         statements.append(f"COMMENT ON {what} IS {words}")
-    return statements
+    ((owner, is_ours, _),) = facts(_OWNER, [number])
+    if not is_ours:
+        statements.append(f"ALTER TABLE {quoted(table)} OWNER TO {quoted_name(owner)}")
+    # after it has its owner: what the user of the run was granted on the old table is no grant to an owner
+    return statements + [granting(table, grant) for grant in grants_of(facts, number)]

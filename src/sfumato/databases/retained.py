@@ -16,6 +16,7 @@ import pyarrow as pa
 from sfumato.databases.connection import Connection
 from sfumato.databases.going_along import GoingAlong, Gone
 from sfumato.databases.keyed_rows import NUMBER, chunks, one_value, same_key
+from sfumato.databases.private_names import is_list_of_keys
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, UsageError, suggestion
 
@@ -109,12 +110,12 @@ class Retained:
         """Remove the lists that runs which died have left, of batches that never came to be."""
         kept = {self.keys_of(batch).name for batch in batches}
         for table in self._connection.beginning_with(self._beginning, self._table):
-            if table.name not in kept:
+            if table.name not in kept and is_list_of_keys(table.name):
                 self.forget(table)
 
     def has(self, keys: TableName) -> bool:
-        """Return whether keys are written down there."""
-        return self._connection.identity(keys) is not None
+        """Return whether keys are written down there, by this user where the server says by whom."""
+        return keys in self._connection.beginning_with(keys.name, self._table)
 
     def read(self, keys: TableName, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Read some columns of the rows whose keys are written down."""

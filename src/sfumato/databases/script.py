@@ -60,10 +60,10 @@ class Script:
         del table
         return ""
 
-    def left_behind(self, beginning: str, beside: TableName | None = None) -> list[TableName]:
+    def left_behind(self, beginning: str, beside: TableName | None = None) -> dict[TableName, str]:
         """Return nothing: what dead runs have left is removed, and not told."""
         del beginning, beside
-        return []
+        return {}
 
     def claim(self, name: str) -> None:
         """Do nothing: nobody else works here."""
@@ -92,6 +92,11 @@ class Script:
         return table.written(lambda name: '"' + name.replace('"', '""') + '"')
 
     def has_places(self, table: TableName) -> bool:
+        """Return what is so of most tables."""
+        del table
+        return True
+
+    def reads_alike(self, table: TableName) -> bool:
         """Return what is so of most tables."""
         del table
         return True

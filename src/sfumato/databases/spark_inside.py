@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sfumato.core.column_types import refuse_damaged_text
 from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout
-from sfumato.databases.left_copy import beginning_of
+from sfumato.databases.left_copy import beginning_of, sealed, unsealed
 from sfumato.databases.spark_connection import SparkConnection, as_spark
 from sfumato.databases.spark_copy import in_pieces
 from sfumato.databases.spark_files import files_of
@@ -60,7 +60,8 @@ class SparkInside:
         if folder is None:
             return False
         files, uri = files_of(self._session, folder)
-        identity, _, seed = (files.read(f"{uri}/{_COPY}") or "").partition(" ")
+        words = unsealed(self._target, files.read(f"{uri}/{_COPY}") or "")
+        identity, _, seed = (words or "").partition(" ")
         if identity != self._identity:
             self._connection.leave()
             return False
@@ -86,7 +87,7 @@ class SparkInside:
                 rows = rows.select("*", functions.expr(f"row_number() OVER (PARTITION BY {KEY} ORDER BY {_ORDER})").alias(NUMBER))
             rows.write.parquet(f"{self._folder}/{_ROWS}")
         files, uri = files_of(self._session, self._folder)
-        files.write(f"{uri}/{_COPY}", f"{self._identity} {self._seed}")
+        files.write(f"{uri}/{_COPY}", sealed(self._target, f"{self._identity} {self._seed}"))
 
     def _masked(self, rows: Any) -> Any:
         """Return rows with what masks make of them."""

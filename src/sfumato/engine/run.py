@@ -11,7 +11,7 @@ from typing import Any
 from sfumato.core.elsewhere import FrequenciesElsewhere
 from sfumato.core.examined import Examining
 from sfumato.core.files import source_changed
-from sfumato.core.interfaces import Attached, AttachPlan, MaskPlan, Progress, Published, Source, Staged
+from sfumato.core.interfaces import Attached, AttachPlan, MaskPlan, Progress, Published, ReplacingSink, Source, Staged
 from sfumato.core.mask import WIDE
 from sfumato.core.problem import Problem
 from sfumato.core.publication import Publication, in_published_order
@@ -107,6 +107,9 @@ def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None, r
             if resume:
                 raise nothing_to_resume("a live view has no rows of its own")
             return make_live_view(plans, progress or Quiet(), timings)
+        for plan in plans.views.values():
+            if isinstance(plan.sink, ReplacingSink):
+                plan.sink.refuse_used()
         with timings.stage("count"):
             plans = begun.taken(plans)
         plans = replace(plans, views=inside(plans.views, resume))

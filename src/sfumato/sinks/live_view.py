@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
 import pyarrow as pa
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Source, Writer
@@ -17,6 +17,7 @@ from sfumato.core.settings import Settings
 from sfumato.databases.address import Address, AddressText, parsed
 from sfumato.databases.connection import Connection, connected
 from sfumato.databases.password import Password
+from sfumato.databases.private_names import refuse_private
 from sfumato.databases.table import TableName
 from sfumato.errors import UsageError
 from sfumato.registry import find
@@ -40,6 +41,11 @@ class LiveView(Settings):
     record: Annotated[
         PolicyPath | None, Field(description="the file that the record goes to, relative to the policy; none where it is not given")
     ] = None
+
+    @model_validator(mode="after")
+    def _is_not_private(self) -> LiveView:
+        refuse_private(self.table, self.schema_ or self.address.database)
+        return self
 
     @property
     def address(self) -> Address:

@@ -19,6 +19,7 @@ from sfumato.databases.connection import Connection, connected
 from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.password import Password
+from sfumato.databases.private_names import refuse_private
 from sfumato.databases.table import TableName
 from sfumato.databases.together import Together
 from sfumato.registry import find
@@ -57,6 +58,8 @@ class Sql(Settings):
             raise ValueError("cannot mask tables of database files in place; name another table, and remove the old one afterwards")
         if self.in_place and self.classes is not None:
             raise ValueError("masks one table in place, and cannot write another for the classes")
+        for table in self._tables:
+            refuse_private(table.name, table.schema or self.address.database)
         return self
 
     @property
@@ -81,6 +84,14 @@ class Sql(Settings):
         """Return which table it is, whatever it is called; None where it is new."""
         with self.connected() as connection:
             return connection.identity(self.table_name)
+
+    def refuse_used(self) -> None:
+        """Refuse tables that could not be replaced, before anything is read for them."""
+        if self.in_place or self.address.kind == "duckdb":
+            return
+        with self.connected() as connection:
+            for table in self._tables:
+                connection.refuse_used(table)
 
     def parts(self) -> Sequence[Sql]:
         """Return a sink for each of its tables."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 import pyarrow as pa
-from pydantic import Field, PrivateAttr
+from pydantic import Field, PrivateAttr, model_validator
 
 from sfumato.core.interfaces import Scan, Source
 from sfumato.core.nested_types import is_readable, refuse_unreadable
@@ -20,6 +20,7 @@ from sfumato.databases.connection import Connection, connected
 from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.password import Password
+from sfumato.databases.private_names import refuse_private
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError
 
@@ -44,6 +45,11 @@ class Sql(Settings):
     _columns: list[TableColumn] | None = PrivateAttr(None)
     _hidden: bool = PrivateAttr(False)
     _copy: LocalCopy | None = PrivateAttr(None)
+
+    @model_validator(mode="after")
+    def _is_not_private(self) -> Sql:
+        refuse_private(self.table, self.schema_ or self.address.database)
+        return self
 
     def describe(self) -> pa.Schema:
         """Return the columns and their types, as the server's catalogue has them."""

@@ -56,7 +56,9 @@ class InsideStore:
             if not self._resume:
                 inside.take()
             elif not inside.take_up():
-                raise nothing_to_resume(f"no run that was killed has left a copy of {self._source.table_name} with these columns")
+                raise nothing_to_resume(
+                    f"no run of this installation that was killed has left a copy of {self._source.table_name} with these columns"
+                )
             return _counted(inside, layout, workplace)
         except BaseException:
             inside.close()
