@@ -83,7 +83,8 @@ def working_session(address: Address, password: str | None) -> Any:
 def _uri(address: Address, password: str | None, **more: str) -> str:
     secret = f":{quote(password, safe='')}" if password is not None else ""
     who = f"{quote(address.user, safe='')}{secret}@" if address.user else ""
-    options = {"connect_timeout": "10", **address.options, **more}
+    # said to be none, or a variable of the environment would send us to another server than the one that is named
+    options = {"connect_timeout": "10", **address.options, "hostaddr": "", **more}
     return f"postgresql://{who}{address.host}:{address.port}/{quote(address.database, safe='')}?{urlencode(options, quote_via=quote)}"
 
 
