@@ -6,7 +6,9 @@ import pytest
 
 import sfumato
 from sfumato.engine.drift import drift
-from tests.databases.kills import InPlace, LiveView
+from sfumato.engine.retain import retain
+from tests.databases.kills import Copy, InPlace, LiveView
+from tests.databases.test_retention import NOW, visits_of
 from tests.servers import ask
 
 
@@ -39,3 +41,33 @@ def test_a_live_view_does_not_drift_when_its_table_gets_rows_and_does_when_it_is
         assert [each.what for each in drift(policy).found] == ["release"]
     finally:
         trial.close()
+
+
+def test_a_live_view_that_somebody_has_replaced_is_told(url: str) -> None:
+    trial = LiveView(url)
+    try:
+        policy = trial.prepare()
+        sfumato.run(policy)
+        ask(url, "DROP VIEW people_view", "CREATE VIEW people_view AS SELECT town, illness FROM people")
+        told = [(each.what, each.words) for each in drift(policy).found]
+        assert told == [("release", "the view is another one than the last run has made: it shows what nobody has verified")]
+    finally:
+        trial.close()
+
+
+def test_a_copy_that_has_a_column_more_than_was_published_is_told(url: str) -> None:
+    policy = Copy(url).prepare()
+    sfumato.run(policy)
+    table = policy["sink"]["sql"]["table"]
+    ask(url, f"ALTER TABLE {table} ADD COLUMN name varchar(20)")
+    told = [(each.what, each.words) for each in drift(policy).found]
+    assert told == [("release", "the release has other columns than were published: name is new")]
+
+
+def test_an_archive_of_several_batches_is_held_against_its_ledger_and_an_emptied_source_is_as_it_must_be(url: str) -> None:
+    policy = visits_of(url)(months={1: 40, 2: 30})
+    retain(policy, now=NOW)
+    assert ask(url, "SELECT COUNT(*) FROM visits") == [(0,)]
+    assert drift(policy).found == []
+    ask(url, "DELETE FROM archive WHERE sfumato_batch = '2026-02'")
+    assert [(each.what, each.words) for each in drift(policy).found] == [("release", "the archive has 40 rows, and its ledger says 70")]
