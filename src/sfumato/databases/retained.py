@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.databases.connection import Connection
+from sfumato.databases.connection import Connection, KeepsHistory
 from sfumato.databases.going_along import GoingAlong, Gone
 from sfumato.databases.keyed_rows import NUMBER, chunks, one_value, same_key
 from sfumato.databases.table import TableColumn, TableName
@@ -30,6 +30,9 @@ class Retained:
         if not (pa.types.is_date(self._time.kind) or pa.types.is_timestamp(self._time.kind)):
             words = f"column {time} of {table} is of type {self._time.called}, and when a row was made is told by a day or an instant"
             raise DataError(words, code="retention-time", hint="name a column of type date or timestamp")
+        if isinstance(connection, KeepsHistory) and connection.keeps_history(table):
+            words = f"{table} keeps the history of its rows, system versioning, and with it all that would be deleted"
+            raise UsageError(words, code="database-undeleted", hint="ALTER TABLE ... DROP SYSTEM VERSIONING, which removes the history too")
         names = list(key or connection.primary_key(table))
         if not names:
             words = f"{table} has no primary key, and rows are deleted by their keys"
