@@ -157,8 +157,14 @@ class PostgresqlConnection(PostgresqlCatalogue):
         for staged, table in tables:
             target = TableName(table.name, self._schema_of(table))
             old = self._find(target)
-            for statement in replacing(self.facts, staged, table, target, old):
+            for statement in replacing(self.facts, staged, table, target, old, self._names_of(staged)):
                 self.do(statement)
+
+    def _names_of(self, staged: TableName) -> list[str]:
+        """Return the columns of a staged table, which this session alone sees."""
+        name = quoted(staged).replace("'", "''")
+        query = f"SELECT attname::text FROM pg_attribute WHERE attrelid = '{name}'::regclass AND attnum > 0 AND NOT attisdropped"
+        return [name for batch in self.select(query, [TableColumn("name", "text", pa.string())]) for name in batch.column(0).to_pylist()]
 
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
