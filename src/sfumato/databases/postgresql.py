@@ -23,7 +23,7 @@ from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
 from sfumato.databases.postgresql_order import keeps_order
 from sfumato.databases.postgresql_replacing import replacing
 from sfumato.databases.postgresql_rights import kept_private
-from sfumato.databases.postgresql_session import while_reading, working_session
+from sfumato.databases.postgresql_session import stated, while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UsageError
@@ -79,7 +79,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Return what a query gives, as columns of these types."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(), stated(self._connection) as cursor:
             cursor.execute(query)
             yield from (typed(batch, wanted, columns) for batch in self._fetched(cursor))
 
@@ -119,7 +119,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Copy further rows into a table."""
         narrow = pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=batch.schema.names)
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(), stated(self._connection) as cursor:
             cursor.adbc_ingest(table.name, narrow, mode="append", db_schema_name=table.schema)
 
     def hold_secret(self, row: pa.RecordBatch) -> str:
@@ -277,7 +277,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
 
     def leaves_order(self, statement: str, table: TableName, memory: int) -> bool:
         """Say whether the server would hand the rows of a table on in their order, with so much memory for what it joins to them."""
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(), stated(self._connection) as cursor:
             # a plan cannot be read by COPY, by which the driver reads all else
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
             cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}")
@@ -285,7 +285,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
 
     def do(self, statement: str) -> None:
         """Let the server do something."""
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(), stated(self._connection) as cursor:
             cursor.execute(statement)
 
 

@@ -42,15 +42,17 @@ class Retained:
 
     def earliest(self, after: datetime | None = None) -> datetime | None:
         """Return the time of the oldest row, or of the oldest not before an instant; None where there is none."""
-        since = "" if after is None else f" WHERE s.{self._named(self._time.name)} >= {self._written(after)}"
-        found = self._one(f"SELECT MIN(s.{self._named(self._time.name)}) FROM {self._quoted()} s{since}", self._time)
+        name = f"s.{self._named(self._time.name)}"
+        found = self._one(f"SELECT MIN({name}) FROM {self._quoted()} s WHERE {self._in_calendar(name, after or datetime.min)}", self._time)
         if found is None or isinstance(found, datetime):
             return None if found is None else found.replace(tzinfo=None)
         return datetime(found.year, found.month, found.day)
 
     def without_time(self) -> int:
-        """Return how many rows have no time: they never grow old."""
-        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} WHERE {self._named(self._time.name)} IS NULL", NUMBER))
+        """Return how many rows have no time, or one beyond the calendar, such as infinity: they never grow old."""
+        name = f"s.{self._named(self._time.name)}"
+        beyond = f"{name} IS NULL OR NOT ({self._in_calendar(name, datetime.min)})"
+        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} s WHERE {beyond}", NUMBER))
 
     def rows(self, first: datetime, end: datetime) -> int:
         """Return how many rows are of a period."""
@@ -144,6 +146,9 @@ class Retained:
         """Remove the list of keys."""
         self._connection.do(f"DROP TABLE IF EXISTS {self._connection.quoted(keys)}")
         self._connection.commit()
+
+    def _in_calendar(self, name: str, first: datetime) -> str:
+        return f"{name} >= {self._written(first)} AND {name} <= {self._written(datetime.max)}"
 
     def _within(self, first: datetime, end: datetime) -> str:
         name = f"s.{self._named(self._time.name)}"
