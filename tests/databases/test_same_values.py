@@ -15,6 +15,7 @@ from tests.servers import ask, component
 POSTGRESQL = {
     "numeric": ("1.5", "1.50"),
     "jsonb": ("""'{"a": [1, "1.0"]}'""", """'{"a": [1.0, "1.0"]}'"""),
+    "numrange": ("'[1.5,2)'", "'[1.50,2.0)'"),
     "double precision": ("0", "'-0'"),
     "real": ("0", "'-0'"),
 }
@@ -67,3 +68,9 @@ def test_a_domain_over_numbers_is_read_as_they_are(postgresql_url: str) -> None:
     prepare(postgresql_url, "amount", ("100.50", "100.00", "-0.0"))
     found = [value for batch in Sql(**component(postgresql_url, "doses")).batches(["dose"]) for value in batch.column(0).to_pylist()]
     assert set(found) == {"100.5", "100", "0"}
+
+
+def test_ranges_of_numbers_are_read_as_they_are(postgresql_url: str) -> None:
+    prepare(postgresql_url, "numrange", ("'[1.0,2.50]'", "'(,7)'", "'empty'", "NULL", "'(1,)'"))
+    found = [value for batch in Sql(**component(postgresql_url, "doses")).batches(["dose"]) for value in batch.column(0).to_pylist()]
+    assert set(found) == {"[1,2.5]", "(,7)", "empty", None, "(1,)"}

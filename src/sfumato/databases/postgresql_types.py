@@ -35,6 +35,8 @@ _SAME_TEXT = {
     "numeric": "trim_scale({0})::text",
     # numbers lose zeros at their end; what is between quotation marks stays
     "jsonb": r"""regexp_replace({0}::text, '("(?:[^"\\]|\\.)*")|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])', '\1\2', 'g')""",
+    "numrange": "CASE WHEN {0} IS NULL THEN NULL WHEN isempty({0}) THEN 'empty' ELSE numrange(trim_scale(lower({0})), trim_scale(upper({0})), "
+    "CASE WHEN lower_inc({0}) THEN '[' ELSE '(' END || CASE WHEN upper_inc({0}) THEN ']' ELSE ')' END)::text END",
     # the text of an address alone would end in /32
     "inet": "abbrev({0})",
 }
