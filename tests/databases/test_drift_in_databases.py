@@ -9,7 +9,7 @@ from sfumato.engine.drift import drift
 from sfumato.engine.retain import retain
 from tests.databases.kills import Copy, InPlace, LiveView
 from tests.databases.test_retention import NOW, visits_of
-from tests.servers import ask
+from tests.servers import ask, component
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql"])
@@ -62,6 +62,41 @@ def test_a_copy_that_has_a_column_more_than_was_published_is_told(url: str) -> N
     ask(url, f"ALTER TABLE {table} ADD COLUMN name varchar(20)")
     told = [(each.what, each.words) for each in drift(policy).found]
     assert told == [("release", "the release has other columns than were published: name is new")]
+
+
+def test_a_copy_whose_values_were_changed_within_its_promises_is_told(url: str) -> None:
+    policy = Copy(url).prepare()
+    sfumato.run(policy)
+    assert drift(policy).found == []
+    table = policy["sink"]["sql"]["table"]
+    ask(url, f"UPDATE {table} SET town = 'Ulm'")
+    told = [(each.what, each.words) for each in drift(policy).found]
+    assert told == [("release", "the release holds other values than were published")]
+
+
+KINDS = {
+    "decimal(6, 2)": "12.50",
+    "double precision": "0.1",
+    "real": "0.1",
+    "char(5)": "'ab'",
+    "date": "'2020-01-31'",
+    "timestamp": "'2020-01-31 12:30:00'",
+    "smallint": "7",
+    "boolean": "true",
+}
+
+
+@pytest.mark.parametrize("server", ["postgresql", "mariadb", "duckdb"])
+def test_a_copy_does_not_drift_whatever_types_promises_look_at(server: str, request: pytest.FixtureRequest) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    values = [", ".join(value if number % 3 else "NULL" for value in KINDS.values()) for number in range(60)]
+    ask(url, "DROP TABLE IF EXISTS kinds", f"CREATE TABLE kinds (age integer, {', '.join(f'c{place} {kind}' for place, kind in enumerate(KINDS))})")
+    ask(url, f"INSERT INTO kinds VALUES {', '.join(f'({20 + number % 7}, {row})' for number, row in enumerate(values))}")
+    columns = {"age": {"role": "quasi_identifier"}, **{f"c{place}": {"role": "sensitive"} for place in range(len(KINDS))}}
+    promises = [{"k_anonymity": {"k": 2}}, *({"l_diversity": {"column": f"c{place}", "l": 2}} for place in range(len(KINDS)))]
+    policy = {"source": {"sql": component(url, "kinds")}, "sink": {"sql": component(url, "kinds_out")}, "columns": columns, "promises": promises}
+    sfumato.run(policy)
+    assert drift(policy).found == []
 
 
 def test_an_archive_of_several_batches_is_held_against_its_ledger_and_an_emptied_source_is_as_it_must_be(url: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from sfumato.engine.live_view import definition_print
 from sfumato.engine.on_text import looked_at, results_on_text
 from sfumato.engine.plan import Plan
 from sfumato.engine.released_file import released_file
+from sfumato.engine.seen_cells import ROWS_PRINT, print_of_rows
 from sfumato.engine.verify import fingerprint_of, not_kept
 from sfumato.errors import DataError, SfumatoError, UnreachableError, number_of
 from sfumato.policy.identity import policy_hash
@@ -61,7 +62,7 @@ def drift_of_release(plan: Plan, last: Mapping[str, Any] | None, is_archive: boo
         told = list(_ledger(plan, rows) if is_archive else _rows(plan, rows, last))
         yield from told
         if not columns and not told:
-            yield from _values(plan, reader, last)
+            yield from _values(plan, reader, batches, last)
     except (UnreachableError, DataError) as error:
         yield Drifted("release", said(error))
         return
@@ -113,15 +114,28 @@ def _ledger(plan: Plan, rows: int) -> Iterator[Drifted]:
         yield Drifted("release", f"the archive has {number_of(rows, 'row')}, and its ledger says {written}")
 
 
-def _values(plan: Plan, reader: Source, last: Mapping[str, Any] | None) -> Iterator[Drifted]:
-    """Hold what a file holds against the fingerprint of its record; the rows of a table have no order in which they could be read as they were."""
-    known = last["record"]["fingerprints"].get("release") if last is not None else None
-    if known is None or last is None or isinstance(plan.sink, LocatedSink) or last["record"]["policy"] != policy_hash(plan.resolved.policy):
+def _values(plan: Plan, reader: Source, batches: Sequence[pa.RecordBatch], last: Mapping[str, Any] | None) -> Iterator[Drifted]:
+    """Hold what a release holds against the fingerprints of its record: files in their order, tables that were made inside a database in any."""
+    if last is None or last["record"]["policy"] != policy_hash(plan.resolved.policy):
         return
-    masks = {name: plan.resolved.masks[name] for name in plan.masked if name not in plan.quasi_identifiers}
-    printed = {"kept": plan.kept, "masked": MaskPlan([], masks, plan.kept, plan.published).repeatable}
-    if fingerprint_of(read(reader, looked_at(plan)[0], printed, Quiet())) != known:
+    known: Mapping[str, str] = last["record"]["fingerprints"]
+    texts, _ = looked_at(plan)
+    if not isinstance(plan.sink, LocatedSink):
+        masks = {name: plan.resolved.masks[name] for name in plan.masked if name not in plan.quasi_identifiers}
+        printed = {"kept": plan.kept, "masked": MaskPlan([], masks, plan.kept, plan.published).repeatable}
+        changed = "release" in known and fingerprint_of(read(reader, texts, printed, Quiet())) != known["release"]
+    else:
+        changed = ROWS_PRINT in known and _rows_print(texts, batches) not in (None, known[ROWS_PRINT])
+    if changed:
         yield Drifted("release", "the release holds other values than were published")
+
+
+def _rows_print(texts: Sequence[str], batches: Sequence[pa.RecordBatch]) -> str | None:
+    """Return the fingerprint of rows; None where bounds have a type of their own, whose text is a server's."""
+    if not batches or not all(pa.types.is_string(batches[0].schema.field(name).type) for name in texts):
+        return None
+    shown = pa.Table.from_batches(batches)
+    return print_of_rows([column.combine_chunks() for column in shown.columns], np.ones(shown.num_rows, np.int64))
 
 
 def _batches(shown: pa.Table) -> Iterator[pa.Table]:
