@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote, urlsplit
+
 import pyarrow as pa
 import pytest
 
 from sfumato.databases.address import parsed
 from sfumato.databases.bulk_text import bulk_text
+from sfumato.databases.key_servers import PolicyKey
+from sfumato.databases.postgresql import PostgresqlConnection
 
 
 def test_an_address_has_the_port_of_its_kind_and_names_without_their_escapes() -> None:
     found = parsed("mariadb://r%40d@db.example.org/ward%20seven?unix_socket=/run/m.sock")
     assert (found.kind, found.host, found.port, found.user, found.database) == ("mysql", "db.example.org", 3306, "r@d", "ward seven")
     assert found.options == {"unix_socket": "/run/m.sock"}
-    assert found.shown == "the database ward seven on db.example.org:3306"
+    assert found.shown == "the database ward seven on /run/m.sock"
 
 
 @pytest.mark.parametrize(
@@ -25,6 +29,10 @@ def test_an_address_has_the_port_of_its_kind_and_names_without_their_escapes() -
         ("postgresql://host/a/b", "names no database"),
         ("postgresql://host:port/db", "is no address of a database"),
         ("postgresql://host/db?password=canary", "has options that are not known: password"),
+        ("postgresql://host/db?host=canary", "has options that say where to go, host, which its own parts say"),
+        ("postgresql://host/db?hostaddr=canary&port=1", "has options that say where to go, hostaddr, port, which"),
+        ("postgresql://host/db?service=canary", "has options that say where to go, service, which"),
+        ("mysql://host/db?host=canary", "has options that say where to go, host, which"),
         ("mysql://host/db#canary", "has options that are not known: a fragment"),
     ],
 )
@@ -32,6 +40,22 @@ def test_what_is_no_address_is_refused_and_not_repeated(url: str, words: str) ->
     with pytest.raises(ValueError, match=words) as caught:
         parsed(url)
     assert "canary" not in str(caught.value)
+
+
+def test_a_key_goes_by_a_socket_only_where_the_policy_names_that_socket() -> None:
+    by_port, by_socket = "mysql://db.example.org/ward", "mysql://db.example.org/ward?unix_socket=/run/m.sock"
+    named = {url: PolicyKey(environment="KEY", servers=[url]) for url in (by_port, by_socket)}
+    assert [key.may_be_on(parsed(f"mysql://reader@{url[8:]}")) for key in named.values() for url in named] == [True, False, False, True]
+
+
+def test_a_variable_of_the_environment_does_not_lead_to_another_server(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = urlsplit(postgresql_url)
+    address = parsed(parts._replace(netloc=f"{parts.username}@{parts.hostname}:{parts.port}").geturl())
+    # of the block that nobody has: who heeded it would not be answered
+    monkeypatch.setenv("PGHOSTADDR", "192.0.2.1")
+    with PostgresqlConnection(address, unquote(parts.password or "")) as connection:
+        assert connection.facts("SELECT inet_server_addr()::text", []) == [("127.0.0.1/32",)]
+        connection.do("SELECT 1")
 
 
 def test_rows_in_bulk_say_what_is_missing_and_what_is_empty() -> None:

@@ -6,8 +6,10 @@ import pytest
 
 import sfumato
 from sfumato.engine.drift import drift
-from tests.databases.kills import InPlace, LiveView
-from tests.servers import ask
+from sfumato.engine.retain import retain
+from tests.databases.kills import Copy, InPlace, LiveView
+from tests.databases.test_retention import NOW, visits_of
+from tests.servers import ask, component
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql"])
@@ -39,3 +41,68 @@ def test_a_live_view_does_not_drift_when_its_table_gets_rows_and_does_when_it_is
         assert [each.what for each in drift(policy).found] == ["release"]
     finally:
         trial.close()
+
+
+def test_a_live_view_that_somebody_has_replaced_is_told(url: str) -> None:
+    trial = LiveView(url)
+    try:
+        policy = trial.prepare()
+        sfumato.run(policy)
+        ask(url, "DROP VIEW people_view", "CREATE VIEW people_view AS SELECT town, illness FROM people")
+        told = [(each.what, each.words) for each in drift(policy).found]
+        assert told == [("release", "the view is another one than the last run has made: it shows what nobody has verified")]
+    finally:
+        trial.close()
+
+
+def test_a_copy_that_has_a_column_more_than_was_published_is_told(url: str) -> None:
+    policy = Copy(url).prepare()
+    sfumato.run(policy)
+    table = policy["sink"]["sql"]["table"]
+    ask(url, f"ALTER TABLE {table} ADD COLUMN name varchar(20)")
+    told = [(each.what, each.words) for each in drift(policy).found]
+    assert told == [("release", "the release has other columns than were published: name is new")]
+
+
+def test_a_copy_whose_values_were_changed_within_its_promises_is_told(url: str) -> None:
+    policy = Copy(url).prepare()
+    sfumato.run(policy)
+    assert drift(policy).found == []
+    table = policy["sink"]["sql"]["table"]
+    ask(url, f"UPDATE {table} SET town = 'Ulm'")
+    told = [(each.what, each.words) for each in drift(policy).found]
+    assert told == [("release", "the release holds other values than were published")]
+
+
+KINDS = {
+    "decimal(6, 2)": "12.50",
+    "double precision": "0.1",
+    "real": "0.1",
+    "char(5)": "'ab'",
+    "date": "'2020-01-31'",
+    "timestamp": "'2020-01-31 12:30:00'",
+    "smallint": "7",
+    "boolean": "true",
+}
+
+
+@pytest.mark.parametrize("server", ["postgresql", "mariadb", "duckdb"])
+def test_a_copy_does_not_drift_whatever_types_promises_look_at(server: str, request: pytest.FixtureRequest) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    values = [", ".join(value if number % 3 else "NULL" for value in KINDS.values()) for number in range(60)]
+    ask(url, "DROP TABLE IF EXISTS kinds", f"CREATE TABLE kinds (age integer, {', '.join(f'c{place} {kind}' for place, kind in enumerate(KINDS))})")
+    ask(url, f"INSERT INTO kinds VALUES {', '.join(f'({20 + number % 7}, {row})' for number, row in enumerate(values))}")
+    columns = {"age": {"role": "quasi_identifier"}, **{f"c{place}": {"role": "sensitive"} for place in range(len(KINDS))}}
+    promises = [{"k_anonymity": {"k": 2}}, *({"l_diversity": {"column": f"c{place}", "l": 2}} for place in range(len(KINDS)))]
+    policy = {"source": {"sql": component(url, "kinds")}, "sink": {"sql": component(url, "kinds_out")}, "columns": columns, "promises": promises}
+    sfumato.run(policy)
+    assert drift(policy).found == []
+
+
+def test_an_archive_of_several_batches_is_held_against_its_ledger_and_an_emptied_source_is_as_it_must_be(url: str) -> None:
+    policy = visits_of(url)(months={1: 40, 2: 30})
+    retain(policy, now=NOW)
+    assert ask(url, "SELECT COUNT(*) FROM visits") == [(0,)]
+    assert drift(policy).found == []
+    ask(url, "DELETE FROM archive WHERE sfumato_batch = '2026-02'")
+    assert [(each.what, each.words) for each in drift(policy).found] == [("release", "the archive has 40 rows, and its ledger says 70")]

@@ -375,6 +375,24 @@ def test_what_cannot_be_retained_is_told(visits: Made, url: str, changes: Any, k
     assert not left_over(url, policy)
 
 
+@pytest.mark.parametrize("kind", ["timestamp", "date", "timestamptz"])
+def test_rows_whose_time_is_infinite_stay_and_are_told(postgresql_url: str, kind: str) -> None:
+    policy = visits_of(postgresql_url)(kind=kind)
+    ask(postgresql_url, "INSERT INTO visits VALUES (900, 'infinity', 30, 'Ulm', 'i1'), (901, '-infinity', 30, 'Ulm', 'i1')")
+    outcome = retain(policy, now=NOW)
+    assert ([batch.name for batch in outcome.batches], outcome.without_time) == (["2026-01", "2026-02", "2026-03"], 2)
+    assert counted(postgresql_url, "visits WHERE id >= 900") == 2
+
+
+@pytest.mark.parametrize("key", [None, ["id"]])
+def test_a_table_that_keeps_what_is_deleted_is_refused(mariadb_url: str, key: list[str] | None) -> None:
+    policy = visits_of(mariadb_url)(retention={"key": key} if key else {})
+    ask(mariadb_url, "ALTER TABLE visits ADD SYSTEM VERSIONING")
+    with pytest.raises(UsageError, match="visits keeps the history of its rows, system versioning, and with it all that would be deleted"):
+        retain(policy, now=NOW)
+    assert counted(mariadb_url, "visits") == 175
+
+
 def test_a_table_without_a_key_is_told(visits: Made, url: str) -> None:
     policy = visits({1: 20})
     ask(url, "CREATE TABLE keyless AS SELECT * FROM visits", "DROP TABLE visits", "ALTER TABLE keyless RENAME TO visits")

@@ -323,3 +323,11 @@ def test_a_run_that_died_is_resumed_with_the_rows_as_they_were(people: dict[str,
 
 def killed() -> None:
     raise KilledError
+
+
+def test_a_run_that_finds_nothing_to_resume_leaves_nothing(people: dict[str, Any], tmp_path: Path) -> None:
+    given = {**POLICY, "source": people, "sink": {"spark": {"path": str(tmp_path / "new" / "release")}}}
+    with pytest.raises(UsageError) as caught:
+        sfumato.run(given, resume=True)
+    assert caught.value.code == "resume-nothing"
+    assert not (tmp_path / "new").exists()

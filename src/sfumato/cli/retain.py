@@ -45,7 +45,7 @@ def retain(policy: Path, now: str | None, format: str) -> None:
     if not outcome.batches:
         answers().write("nothing is old enough\n")
     if outcome.without_time:
-        answers().write(f"{number_of(outcome.without_time, 'row')} without a time, which never grow old\n")
+        answers().write(f"{number_of(outcome.without_time, 'row')} without a time, or with one beyond the calendar, which never grow old\n")
 
 
 def _instant(text: str | None) -> datetime | None:

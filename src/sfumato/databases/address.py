@@ -18,9 +18,13 @@ Kind = Literal["postgresql", "mysql", "spark", "duckdb"]
 _KINDS: dict[str, Kind] = {"postgresql": "postgresql", "postgres": "postgresql", "mysql": "mysql", "mariadb": "mysql"}
 _PORTS: dict[Kind, int] = {"postgresql": 5432, "mysql": 3306}
 _OPTIONS: dict[Kind, tuple[str, ...]] = {
-    "postgresql": ("sslmode", "sslrootcert", "sslcert", "sslkey", "host", "connect_timeout", "target_session_attrs"),
+    "postgresql": ("sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout", "target_session_attrs"),
     "mysql": ("ssl_ca", "ssl_cert", "ssl_key", "unix_socket", "connect_timeout"),
 }
+# with them a driver would speak with another server, or as another user, than the one that is shown and that a key may go to
+_ELSEWHERE = frozenset(
+    {"host", "hostaddr", "port", "dbname", "database", "db", "user", "service", "servicefile", "passfile", "options", "read_default_file"}
+)
 _FILE: Final = "duckdb"
 _FILE_HINT = "write it as in duckdb:///hospital.duckdb, or with four slashes for a path that begins at the root"
 _HINT = "write it as in postgresql://reader@host:5432/hospital"
@@ -44,7 +48,17 @@ class Address:
             return "Spark"
         if self.kind == "duckdb":
             return f"the database file {self.database}"
-        return f"the database {self.database} on {self.host}:{self.port}"
+        return f"the database {self.database} on {self.socket or f'{self.host}:{self.port}'}"
+
+    @property
+    def socket(self) -> str:
+        """The socket of this machine by which one goes there; nothing where it is host and port."""
+        return self.options.get("unix_socket", "")
+
+    @property
+    def place(self) -> tuple[str, str, int, str]:
+        """What tells a database from others, whoever goes there; a driver that has a socket heeds neither host nor port."""
+        return (self.kind, self.socket, 0, self.database) if self.socket else (self.kind, self.host.lower(), self.port, self.database)
 
 
 SPARK = Address("spark", "", 0, "", "")
@@ -72,6 +86,9 @@ def parsed(url: str) -> Address:
     if not database or "/" in database:
         raise ValueError(f"names no database; {_HINT}")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    elsewhere = sorted(_ELSEWHERE & set(options))
+    if elsewhere:
+        raise ValueError(f"has options that say where to go, {', '.join(elsewhere)}, which its own parts say; {_HINT}")
     unknown = sorted(set(options) - set(_OPTIONS[kind]))
     if unknown or parts.fragment:
         raise ValueError(f"has options that are not known: {', '.join(unknown) or 'a fragment'}; known: {', '.join(_OPTIONS[kind])}")

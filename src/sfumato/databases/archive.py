@@ -60,6 +60,12 @@ class Archive:
         self._connection.commit()
         return lines
 
+    def rows_written(self) -> int:
+        """Return how many rows all batches of this archive have, as the ledger says."""
+        if self._connection.identity(self._ledger) is None:
+            return 0
+        return int(one_value(self._connection, f"SELECT COALESCE(SUM(rows_out), 0) FROM {self._quoted(self._ledger)} WHERE archive = {self._text()}"))
+
     def prepare(self, names: Sequence[str], staged: TableName) -> None:
         """Make what is not there yet, like a staged table; refuse an archive of other columns."""
         self._make_ledger()

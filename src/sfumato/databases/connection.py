@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -186,6 +186,24 @@ class Connection(Catalogue, Protocol):
 
     def commit(self) -> None:
         """Let what was done last."""
+        ...
+
+
+@runtime_checkable
+class TellsLosses(Protocol):
+    """A connection that can say before a run begins that a table cannot be replaced."""
+
+    def refuse_losses(self, table: TableName, names: Sequence[str] | None = None) -> None:
+        """Refuse to replace a table by one of some columns where something would be lost with it."""
+        ...
+
+
+@runtime_checkable
+class KeepsHistory(Protocol):
+    """A connection to a server whose tables may keep the rows that are deleted."""
+
+    def keeps_history(self, table: TableName) -> bool:
+        """Return whether a table keeps them."""
         ...
 
 

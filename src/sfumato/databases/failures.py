@@ -37,7 +37,8 @@ NO_DATABASE = Failure(
 NO_RIGHT = Failure(
     "does not allow this user to do that",
     code="database-rights",
-    hint="GRANT SELECT on the source; for a sink CREATE in its schema, and on MySQL and MariaDB in the database sfumato_staging",
+    hint="GRANT SELECT on the source; for a sink CREATE in its schema, on PostgreSQL with TEMPORARY on the database, and on MySQL and MariaDB in the "
+    "database sfumato_staging",
 )
 FULL = Failure("has no room left on its disk", code="database-full", hint="make room there, and run again")
 LOCKED = Failure("did not get a lock in time", code="database-locked", hint="run again when nobody else works on the table")
@@ -45,6 +46,12 @@ VALUE = Failure(
     "cannot hold a value that would be written",
     code="database-value",
     hint="mask or remove zero bytes in text, and numbers beyond a type",
+    of_data=True,
+)
+COMPUTED = Failure(
+    "cannot compute a value of the source, such as one that is divided by zero",
+    code="database-value",
+    hint="look at what the view that is read computes, and let it give null there",
     of_data=True,
 )
 CHANGED = Failure(

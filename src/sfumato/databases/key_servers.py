@@ -28,7 +28,7 @@ class PolicyKey(KeySource):
     def _are_databases(cls, value: list[str]) -> list[str]:
         for url in value:
             address = _address(url)
-            if address.user or address.options:
+            if address.user or set(address.options) - {"unix_socket"}:
                 raise ValueError(
                     "names a user or options: whoever connects, it is the database that is trusted; write postgresql://host:5432/hospital"
                 )
@@ -36,7 +36,7 @@ class PolicyKey(KeySource):
 
     def may_be_on(self, address: Address) -> bool:
         """Return whether a database is one of those that are named."""
-        return any(_place(_address(url)) == _place(address) for url in self.servers)
+        return any(_address(url).place == address.place for url in self.servers)
 
 
 def allowed_on(keys: Mapping[str, KeySource], address: Address) -> frozenset[str]:
@@ -48,7 +48,3 @@ def allowed_on(keys: Mapping[str, KeySource], address: Address) -> frozenset[str
 
 def _address(url: str) -> Address:
     return SPARK if url == "spark" else parsed(url)
-
-
-def _place(address: Address) -> tuple[str, str, int, str]:
-    return address.kind, address.host.lower(), address.port, address.database

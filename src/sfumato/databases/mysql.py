@@ -25,6 +25,7 @@ from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
 from sfumato.databases.left_copy import BEGINNING
+from sfumato.databases.mysql_replacing import indexing, is_replaced
 from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.private_names import STAGING, is_copy, is_staged
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -89,12 +90,6 @@ FROM information_schema.key_column_usage k JOIN information_schema.referential_c
 WHERE k.referenced_table_schema = %s AND k.referenced_table_name = %s ORDER BY 1, 2, 3, k.ordinal_position
 """
 _ON_DELETE: dict[str, OnDelete] = {"CASCADE": "deleted", "SET NULL": "emptied", "SET DEFAULT": "emptied"}
-# what hangs on a table and would be lost with it, or would go on with the old one
-_DEPENDENT = """
-SELECT DISTINCT CONCAT('a foreign key of ', table_name) FROM information_schema.key_column_usage
-    WHERE referenced_table_schema = %s AND referenced_table_name = %s AND NOT (table_schema = %s AND table_name = %s)
-UNION ALL SELECT CONCAT('the trigger ', trigger_name) FROM information_schema.triggers WHERE event_object_schema = %s AND event_object_table = %s
-"""
 
 
 class MysqlConnection:
@@ -391,27 +386,21 @@ class MysqlConnection:
         """Return which table must get which name so that a staged one takes the place of another, to which its indexes are made alike."""
         target = self.placed(table)
         moves = [(staged, target)]
-        if self.refuse_used(table):
-            for statement in self._indexes(target, staged):
+        if is_replaced(self._rows, table, target, [column.name for column in self.columns(staged)]):
+            for statement in indexing(self._rows, target, staged):
                 self.do(statement)
             away = TableName(f"{staged.name}_old", STAGING)
             self._staged.append(away)
             moves.insert(0, (target, away))
         return moves
 
-    def refuse_used(self, table: TableName) -> bool:
-        """Refuse a table that could not be replaced; return whether there is one."""
-        names = [self._schema_of(table), table.name]
-        old = self._rows("SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s", names)
-        if not old:
-            return False
-        if old[0][0] != "BASE TABLE":
-            raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
-        hanging = [name for (name,) in self._rows(_DEPENDENT, names * 3)]
-        if hanging:
-            words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
-            raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
-        return True
+    def refuse_used(self, table: TableName) -> None:
+        """Refuse a table that could not be replaced."""
+        self.refuse_losses(table)
+
+    def refuse_losses(self, table: TableName, names: Sequence[str] | None = None) -> None:
+        """Refuse to replace a table of which something would be lost; ``names`` are the columns that the new one has, where they are known."""
+        is_replaced(self._rows, table, self.placed(table), names)
 
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
@@ -516,6 +505,11 @@ class MysqlConnection:
         del table
         return False
 
+    def keeps_history(self, table: TableName) -> bool:
+        """Return whether it is one of MariaDB's with system versioning."""
+        query = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+        return any(text_of(kind) == "SYSTEM VERSIONED" for (kind,) in self._rows(query, [self._schema_of(table), table.name]))
+
     def see_what_is_shown(self) -> None:
         """Do nothing: all rows are shown."""
 
@@ -527,21 +521,6 @@ class MysqlConnection:
 
     def commit(self) -> None:
         """Do nothing: every statement lasts."""
-
-    def _indexes(self, target: TableName, staged: TableName) -> list[str]:
-        """Return the statements that give a staged table the indexes of another."""
-        query = (
-            "SELECT index_name, non_unique, column_name, sub_part FROM information_schema.statistics "
-            "WHERE table_schema = %s AND table_name = %s AND column_name IS NOT NULL ORDER BY index_name, seq_in_index"
-        )
-        found: dict[tuple[str, int], list[str]] = {}
-        for name, several, column, part in self._rows(query, [target.schema, target.name]):
-            found.setdefault((name, several), []).append(quoted_name(column) + (f"({part})" if part else ""))
-        made = []
-        for (name, several), columns in found.items():
-            kind = "PRIMARY KEY" if name == "PRIMARY" else f"{'' if several else 'UNIQUE '}INDEX {quoted_name(name)}"
-            made.append(f"ALTER TABLE {quoted(staged)} ADD {kind} ({', '.join(columns)})")
-        return made
 
     def _clear_dead(self) -> None:
         """Remove staged tables whose locks nobody holds; copies that may be taken up, after a day."""

@@ -24,7 +24,7 @@ from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
 from sfumato.databases.postgresql_order import keeps_order
 from sfumato.databases.postgresql_replacing import refuse_used, replacing
 from sfumato.databases.postgresql_rights import kept_private
-from sfumato.databases.postgresql_session import while_reading, working_session
+from sfumato.databases.postgresql_session import stated, while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.private_names import is_copy
 from sfumato.databases.table import TableColumn, TableName
@@ -88,7 +88,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Return what a query gives, as columns of these types."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(), stated(self._connection) as cursor:
             cursor.execute(query)
             yield from (typed(batch, wanted, columns) for batch in self._fetched(cursor))
 
@@ -128,7 +128,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Copy further rows into a table."""
         narrow = pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=batch.schema.names)
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(), stated(self._connection) as cursor:
             cursor.adbc_ingest(table.name, narrow, mode="append", db_schema_name=table.schema)
 
     def hold_secret(self, row: pa.RecordBatch) -> str:
@@ -166,7 +166,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
         for staged, table in tables:
             target = TableName(table.name, self._schema_of(table))
             old = self._find(target)
-            for statement in replacing(self.facts, staged, table, target, old):
+            for statement in replacing(self.facts, staged, table, target, old, self._names_of(staged)):
                 self.do(statement)
 
     def refuse_used(self, table: TableName) -> None:
@@ -174,6 +174,12 @@ class PostgresqlConnection(PostgresqlCatalogue):
         old = self._find(TableName(table.name, self._schema_of(table)))
         if old is not None:
             refuse_used(self.facts, table, old)
+
+    def _names_of(self, staged: TableName) -> list[str]:
+        """Return the columns of a staged table, which this session alone sees."""
+        name = quoted(staged).replace("'", "''")
+        query = f"SELECT attname::text FROM pg_attribute WHERE attrelid = '{name}'::regclass AND attnum > 0 AND NOT attisdropped"
+        return [name for batch in self.select(query, [TableColumn("name", "text", pa.string())]) for name in batch.column(0).to_pylist()]
 
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
@@ -284,7 +290,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
 
     def leaves_order(self, statement: str, table: TableName, memory: int) -> bool:
         """Say whether the server would hand the rows of a table on in their order, with so much memory for what it joins to them."""
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(), stated(self._connection) as cursor:
             # a plan cannot be read by COPY, by which the driver reads all else
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
             cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}")
@@ -292,7 +298,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
 
     def do(self, statement: str) -> None:
         """Let the server do something."""
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(), stated(self._connection) as cursor:
             cursor.execute(statement)
 
 

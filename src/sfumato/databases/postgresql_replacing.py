@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sfumato.databases.postgresql_rights import Facts, granting, grants_of, kept_private
 from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.table import TableName
@@ -38,23 +40,39 @@ SELECT a.attname, quote_literal(d.description) FROM pg_description d
 LEFT JOIN pg_attribute a ON a.attrelid = d.objoid AND a.attnum = d.objsubid AND d.objsubid > 0
 WHERE d.objoid = %s AND d.classoid = 'pg_class'::regclass
 """
+# columns that indexes are made of, those of expressions and conditions too; an index of a constraint hangs on its columns by that alone
+_INDEXED = """
+SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute a ON a.attrelid = i.indrelid
+WHERE i.indrelid = %s AND a.attnum > 0 AND (a.attnum = ANY(i.indkey::int2[]) OR EXISTS (
+    SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refobjid = i.indrelid AND d.refobjsubid = a.attnum
+)) ORDER BY 1, 2
+"""
 
 
-def replacing(facts: Facts, staged: TableName, table: TableName, target: TableName, old: tuple[int, str, str] | None) -> list[str]:
-    """Return the statements that put a staged table into the place of another, where there is one; ``table`` is that as a policy names it."""
+def replacing(
+    facts: Facts, staged: TableName, table: TableName, target: TableName, old: tuple[int, str, str] | None, names: Sequence[str]
+) -> list[str]:
+    """Return the statements that put a staged table of some columns into the place of another, where there is one.
+
+    ``table`` is that as a policy names it.
+    """
     renamed = f"ALTER TABLE {quoted(staged)} RENAME TO {quoted_name(target.name)}"
     if old is None:
         return [renamed]
-    refuse_used(facts, table, old)
-    return [f"DROP TABLE {quoted(target)}", renamed, *_restoring(facts, old[0], target)]
+    refuse_used(facts, table, old, names)
+    return [f"DROP TABLE {quoted(target)}", renamed, *_restoring(facts, old[0], target, names)]
 
 
-def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str]) -> None:
-    """Refuse to replace what is no plain table, or has something that the new one would not have."""
+def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str], names: Sequence[str] | None = None) -> None:
+    """Refuse to replace what is no plain table, or has something that the new one would not have; ``names`` are its columns, where they are known."""
     number, kind, _ = old
     if kind != "r":
         raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
     hanging = [name for (name,) in facts(DEPENDENT, {"table": number})]
+    if names is not None:
+        hanging += [
+            f"the index {index}, whose column {column} is not released," for index, column in facts(_INDEXED, [number]) if column not in names
+        ]
     ((owner, is_ours, can_be_given),) = facts(_OWNER, [number])
     if not (is_ours or can_be_given):
         hanging.append(f"the ownership of {owner}, to whom this user can give no tables there,")
@@ -63,16 +81,18 @@ def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str]) -> No
         raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
 
 
-def _restoring(facts: Facts, number: int, table: TableName) -> list[str]:
-    """Return the statements that give a new table what the old one had beside its rows: indexes, comments, its owner and grants."""
+def _restoring(facts: Facts, number: int, table: TableName, names: Sequence[str]) -> list[str]:
+    """Return the statements that give a new table what the old one had beside its rows: indexes, comments, its owner, grants, of columns that it has."""
     # rights that are given by default to new tables are not those that the old one had
     statements = [kept_private(table)]
     statements += [definition for (definition,) in facts("SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s", [number])]
     for column, words in facts(_COMMENTS, [number]):
+        if column is not None and column not in names:
+            continue
         what = f"TABLE {quoted(table)}" if column is None else f"COLUMN {quoted(table)}.{quoted_name(column)}"
         statements.append(f"COMMENT ON {what} IS {words}")
     ((owner, is_ours, _),) = facts(_OWNER, [number])
     if not is_ours:
         statements.append(f"ALTER TABLE {quoted(table)} OWNER TO {quoted_name(owner)}")
     # after it has its owner: what the user of the run was granted on the old table is no grant to an owner
-    return statements + [granting(table, grant) for grant in grants_of(facts, number)]
+    return statements + [granting(table, grant) for grant in grants_of(facts, number) if grant[-1] is None or grant[-1] in names]

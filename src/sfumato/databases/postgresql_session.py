@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, of_code
+from sfumato.databases.failures import CHANGED, COMPUTED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, of_code
 from sfumato.errors import SfumatoError, UnreachableError
 
 _LOCK = "10s"
@@ -47,6 +48,9 @@ _FAILURES = {
     "42703": CHANGED,
     "55P03": LOCKED,
     "40P01": LOCKED,
+    "22012": COMPUTED,
+    "2201E": COMPUTED,
+    "2201F": COMPUTED,
     "22": VALUE,
 }
 
@@ -80,10 +84,45 @@ def working_session(address: Address, password: str | None) -> Any:
     return session
 
 
+@contextmanager
+def stated(session: Any) -> Iterator[Any]:
+    """Yield a cursor of a session in which rows come and go.
+
+    While the server works the driver takes an interrupt for itself, and only cancels the statement, if that still goes on: nobody would hear of it.
+    """
+    with session.cursor() as cursor:
+        cursor._stmt.close()
+        cursor._stmt = heard = _heard()(session._conn)
+        try:
+            yield cursor
+        except Exception:
+            if heard.interrupted:
+                raise KeyboardInterrupt from None
+            raise
+        if heard.interrupted:
+            raise KeyboardInterrupt
+
+
+@cache
+def _heard() -> Any:
+    """Return the kind of statement that notes when it is cancelled."""
+    from adbc_driver_manager._lib import AdbcStatement
+
+    class Heard(AdbcStatement):
+        interrupted = False
+
+        def cancel(self) -> None:
+            self.interrupted = True
+            super().cancel()
+
+    return Heard
+
+
 def _uri(address: Address, password: str | None, **more: str) -> str:
     secret = f":{quote(password, safe='')}" if password is not None else ""
     who = f"{quote(address.user, safe='')}{secret}@" if address.user else ""
-    options = {"connect_timeout": "10", **address.options, **more}
+    # said to be none, or a variable of the environment would send us to another server than the one that is named
+    options = {"connect_timeout": "10", **address.options, "hostaddr": "", **more}
     return f"postgresql://{who}{address.host}:{address.port}/{quote(address.database, safe='')}?{urlencode(options, quote_via=quote)}"
 
 

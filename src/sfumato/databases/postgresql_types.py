@@ -30,6 +30,16 @@ _WORDS = {
 }
 _RANGES = ("int4range", "int8range", "numrange", "daterange", "tsrange", "tstzrange")
 _AS_TEXT = (*_RANGES, "uuid", "cidr", "inet", "macaddr", "macaddr8", "json", "jsonb", "xml", "timetz")
+# equal values of these have several texts; by its base type is known also what is of a domain
+_SAME_TEXT = {
+    "numeric": "trim_scale({0})::text",
+    # numbers lose zeros at their end; what is between quotation marks stays
+    "jsonb": r"""regexp_replace({0}::text, '("(?:[^"\\]|\\.)*")|(\.[0-9]*[1-9])0+(?![0-9])|\.0+(?![0-9])', '\1\2', 'g')""",
+    "numrange": "CASE WHEN {0} IS NULL THEN NULL WHEN isempty({0}) THEN 'empty' ELSE numrange(trim_scale(lower({0})), trim_scale(upper({0})), "
+    "CASE WHEN lower_inc({0}) THEN '[' ELSE '(' END || CASE WHEN upper_inc({0}) THEN ']' ELSE ')' END)::text END",
+    # the text of an address alone would end in /32
+    "inet": "abbrev({0})",
+}
 _DIGITS = 38
 _DAY = 86_400_000_000
 # from 1970 on, the first day of the year 1 and that of the year 10000
@@ -55,19 +65,19 @@ def column_of(name: str, called: str, kind: str, sort: str, modifier: int) -> Ta
     if kind == "numeric":
         digits, scale = ((modifier - 4) >> 16) & 0xFFFF, (modifier - 4) & 0x7FF
         fits = modifier >= 4 and digits <= _DIGITS and scale <= digits
-        return TableColumn(name, called, pa.decimal128(digits, scale) if fits else pa.string(), as_text=True)
-    if kind in _AS_TEXT or sort == "e":
-        return TableColumn(name, called, pa.string(), as_text=True)
+        if fits:
+            return TableColumn(name, called, pa.decimal128(digits, scale), as_text=True)
+    if kind in _SAME_TEXT or kind in _AS_TEXT or sort == "e":
+        return TableColumn(name, kind if kind in _SAME_TEXT else called, pa.string(), as_text=True)
     return TableColumn(name, called, _WORDS.get(kind))
 
 
 def selected(column: TableColumn, name: str | None = None) -> str:
-    """Return a column as a query selects it, where it goes by another name than its own by that."""
+    """Return a column as a query selects it, where it goes by another name than its own by that; equal values have one text."""
     name = name or quoted_name(column.name)
     if not column.as_text:
         return name
-    # the text of an address alone would end in /32
-    return f"abbrev({name})" if column.called == "inet" else f"{name}::text"
+    return _SAME_TEXT.get(column.called, "{0}::text").format(name)
 
 
 def bytewise(column: TableColumn, name: str) -> str:

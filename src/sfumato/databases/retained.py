@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.databases.connection import Connection
+from sfumato.databases.connection import Connection, KeepsHistory
 from sfumato.databases.going_along import GoingAlong, Gone
 from sfumato.databases.keyed_rows import NUMBER, chunks, one_value, same_key
 from sfumato.databases.private_names import is_list_of_keys
@@ -31,6 +31,9 @@ class Retained:
         if not (pa.types.is_date(self._time.kind) or pa.types.is_timestamp(self._time.kind)):
             words = f"column {time} of {table} is of type {self._time.called}, and when a row was made is told by a day or an instant"
             raise DataError(words, code="retention-time", hint="name a column of type date or timestamp")
+        if isinstance(connection, KeepsHistory) and connection.keeps_history(table):
+            words = f"{table} keeps the history of its rows, system versioning, and with it all that would be deleted"
+            raise UsageError(words, code="database-undeleted", hint="ALTER TABLE ... DROP SYSTEM VERSIONING, which removes the history too")
         names = list(key or connection.primary_key(table))
         if not names:
             words = f"{table} has no primary key, and rows are deleted by their keys"
@@ -40,15 +43,17 @@ class Retained:
 
     def earliest(self, after: datetime | None = None) -> datetime | None:
         """Return the time of the oldest row, or of the oldest not before an instant; None where there is none."""
-        since = "" if after is None else f" WHERE s.{self._named(self._time.name)} >= {self._written(after)}"
-        found = self._one(f"SELECT MIN(s.{self._named(self._time.name)}) FROM {self._quoted()} s{since}", self._time)
+        name = f"s.{self._named(self._time.name)}"
+        found = self._one(f"SELECT MIN({name}) FROM {self._quoted()} s WHERE {self._in_calendar(name, after or datetime.min)}", self._time)
         if found is None or isinstance(found, datetime):
             return None if found is None else found.replace(tzinfo=None)
         return datetime(found.year, found.month, found.day)
 
     def without_time(self) -> int:
-        """Return how many rows have no time: they never grow old."""
-        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} WHERE {self._named(self._time.name)} IS NULL", NUMBER))
+        """Return how many rows have no time, or one beyond the calendar, such as infinity: they never grow old."""
+        name = f"s.{self._named(self._time.name)}"
+        beyond = f"{name} IS NULL OR NOT ({self._in_calendar(name, datetime.min)})"
+        return int(self._one(f"SELECT COUNT(*) FROM {self._quoted()} s WHERE {beyond}", NUMBER))
 
     def rows(self, first: datetime, end: datetime) -> int:
         """Return how many rows are of a period."""
@@ -142,6 +147,9 @@ class Retained:
         """Remove the list of keys."""
         self._connection.do(f"DROP TABLE IF EXISTS {self._connection.quoted(keys)}")
         self._connection.commit()
+
+    def _in_calendar(self, name: str, first: datetime) -> str:
+        return f"{name} >= {self._written(first)} AND {name} <= {self._written(datetime.max)}"
 
     def _within(self, first: datetime, end: datetime) -> str:
         name = f"s.{self._named(self._time.name)}"

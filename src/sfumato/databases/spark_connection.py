@@ -74,7 +74,7 @@ class SparkConnection:
         if not target.is_path:
             return None
         files, uri = files_of(self.session, target.name)
-        return self._kept(files.private(uri, keep=True))
+        return self._kept(files.private(uri, keep=True)) if files.has_left(uri) else None
 
     def leave(self) -> None:
         """Let others have the private folders, with what is in them."""

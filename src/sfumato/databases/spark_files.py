@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from sfumato.core.files import file_errors
 from sfumato.core.staged_folder import StagedFolder
+from sfumato.core.staging import staging_name
 from sfumato.databases.spark_session import spark_errors
 from sfumato.errors import UnreachableError, UsageError
 
@@ -47,6 +48,10 @@ class Files(Protocol):
 
     def private(self, target: str, keep: bool = False) -> Private:
         """Make the hidden folder beside a place, empty unless what a dead run has left is to be kept; refuse where another run has it."""
+        ...
+
+    def has_left(self, target: str) -> bool:
+        """Return whether there may be a hidden folder beside a place that a dead run has left; nothing is made."""
         ...
 
     def read(self, path: str) -> str | None:
@@ -120,6 +125,10 @@ class LocalFiles:
     def private(self, target: str, keep: bool = False) -> Private:
         """Make the hidden folder, under a lock that ends with the process."""
         return LocalPrivate(StagedFolder(str(local_path(target)), keep))
+
+    def has_left(self, target: str) -> bool:
+        """Look for it."""
+        return staging_name(local_path(target)).is_dir()
 
     def read(self, path: str) -> str | None:
         """Return the text of a small file; None where there is none."""
@@ -210,6 +219,11 @@ class HadoopFiles:
         del keep
         above, _, name = target.rstrip("/").rpartition("/")
         return HadoopPrivate(self, f"{above}/.{name}.sfumato", target)
+
+    def has_left(self, target: str) -> bool:
+        """Say no: nothing is kept."""
+        del target
+        return False
 
     def read(self, path: str) -> str | None:
         """Return the text of a small file; None where there is none."""

@@ -6,6 +6,8 @@ value that a mask cannot take.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sfumato.core import places
 from sfumato.core.examined import PUBLISHED
 from sfumato.core.files import file_errors
 from sfumato.core.interfaces import PUBLISHED as DONE
@@ -25,12 +28,13 @@ from sfumato.core.record import Recoded, Rows, RunRecord, people
 from sfumato.core.staging import StagedFile
 from sfumato.databases.live_view import Definition, LiveViews, ShownColumn, live_views_of
 from sfumato.databases.located import Located
+from sfumato.databases.view_text import view_text
 from sfumato.engine.broken_release import broken
 from sfumato.engine.live_view_checks import definition_of, live_view_asked
 from sfumato.engine.mask_effects import mask_notes
 from sfumato.engine.masks_inside import masked_again
 from sfumato.engine.plan import Plan, Plans
-from sfumato.engine.publish import uninterrupted
+from sfumato.engine.publish import keep_facts, uninterrupted
 from sfumato.engine.release import Release
 from sfumato.policy.identity import policy_hash
 from sfumato.sinks.live_view import LiveView
@@ -149,7 +153,16 @@ def _published(run: LiveViewRun, record: RunRecord) -> RunRecord:
         if file is not None:
             file.abort()
         raise
+    schema = {field.name: str(field.type) for field in run.plan.schema}
+    keep_facts({"record": record.as_mapping(), "schema": schema, "definition": definition_print(run.sink)})
     return record
+
+
+def definition_print(sink: LiveView) -> str | None:
+    """Return an HMAC of what a view is made by, under the installation's key, as drift compares it; None where there is no view."""
+    with sink.connected() as connection:
+        text = view_text(connection, sink.address.kind, sink.table_name)
+    return None if text is None else hmac.new(places.installation_key(), text.encode(), hashlib.sha256).hexdigest()
 
 
 def _record(run: LiveViewRun, effects: Mapping[str, Effect], rows: int, timings: Mapping[str, float]) -> RunRecord:

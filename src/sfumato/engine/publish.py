@@ -10,7 +10,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,19 @@ def private_part(plan: Plan, counted: Counted, recoding: Recoding, record: RunRe
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    _remove_old(base)
+
+
+def keep_facts(facts: Mapping[str, Any]) -> None:
+    """Keep what drift needs of a release that holds no rows of its own."""
+    base = places.folder("runs")
+    folder = base / run_name()
+    with file_errors(folder, "written"):
+        _write_facts(folder, facts)
+    _remove_old(base)
+
+
+def _remove_old(base: Path) -> None:
     own = {path: path.name[:_LENGTH] for path in base.iterdir() if re.fullmatch(r"\d{8}T\d{6}(-[0-9a-f]{8}){1,2}", path.name)}
     kept = sorted(set(own.values()))[-_RUNS_KEPT:]
     for old in (path for path, name in own.items() if name not in kept):
@@ -167,9 +180,13 @@ def _write_private(folder: Path, plan: Plan, counted: Counted, recoding: Recodin
         "outside": dict(counted.outside),
         "leaves": {name: hierarchy.leaves.to_pylist() for name, hierarchy in counted.hierarchies.items()},
     }
-    folder.mkdir(mode=0o700)
-    with os.fdopen(os.open(folder / "run.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
-        json.dump(facts, file)
+    _write_facts(folder, facts)
     with os.fdopen(os.open(folder / "boxes.npz", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as binary:
         suppressed = counted.frequencies.combinations[recoding.suppressed]
         np.savez(binary, lows=recoding.lows, highs=recoding.highs, suppressed=suppressed)
+
+
+def _write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
+    folder.mkdir(mode=0o700)
+    with os.fdopen(os.open(folder / "run.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        json.dump(facts, file)

@@ -224,7 +224,8 @@ class _Work:
     def _source(self) -> str:
         """Which table rows are taken from, as the ledger has it."""
         source: Any = self.plan.source
-        told = (source.address.host, source.address.port, source.address.database, self.connection.placed(source.table_name))
+        address = source.address
+        told = (address.socket or address.host, address.port, address.database, self.connection.placed(source.table_name))
         return hashlib.sha256("\0".join(map(str, told)).encode()).hexdigest()[:32]
 
     @property

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core import places
 from sfumato.core.canonical import as_text
 from sfumato.core.classes import Classes
 from sfumato.core.encoding import encode
@@ -18,6 +22,9 @@ from sfumato.core.publication import Publication
 from sfumato.engine.plan import Plan
 from sfumato.engine.sensitive import encode_sensitive
 from sfumato.engine.verify import reference_of
+
+ROWS_PRINT = "release_rows"
+"""What a record calls the fingerprint of what rows show, by which a table that was made inside a database is known again."""
 
 
 class Places:
@@ -152,6 +159,20 @@ class Printed:
             lines = _mixed(lines + np.uint64(_GOLDEN))
             # an array goes round without a word, where a number would warn
             self.sums[place : place + 1] += lines.sum(dtype=np.uint64)
+
+
+def print_of_rows(columns: Sequence[pa.Array], rows: NDArray[np.int64]) -> str:
+    """Return an HMAC of lines of values under the installation's key, each of which stands for so many rows.
+
+    It is the same in any order, and whether equal lines are one or several.
+    """
+    # some servers give texts of a fixed length with the blanks that fill them, and some without
+    lines = fingerprints([pc.utf8_rtrim(as_text(column), " ") for column in columns], len(rows))
+    sums = np.zeros(4, np.uint64)
+    for place in range(len(sums)):
+        lines = _mixed(lines + np.uint64(_GOLDEN))
+        sums[place : place + 1] += (lines * rows.astype(np.uint64)).sum(dtype=np.uint64)
+    return hmac.new(places.installation_key(), sums.tobytes(), hashlib.sha256).hexdigest()
 
 
 _GOLDEN = 0x9E3779B97F4A7C15

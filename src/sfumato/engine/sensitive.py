@@ -30,7 +30,7 @@ def encode_sensitive(plan: Plan, name: str, values: pa.Array, ladders: Mapping[s
     if name in ladders:
         return encode(ladders[name], values, column.missing)
     if not any(name in promise.scales for promise in plan.resolved.promises):
-        return sensitive_codes(name, values, column.missing)
+        return sensitive_codes(name, values, column.missing, column.type)
     kind = column.type or canonical.infer(present(values, column.missing))
     if kind == "text" and column.type is None:
         _refuse_no_order(name, present(values, column.missing))

@@ -236,10 +236,11 @@ def result_of(promise: Promise, classes: Classes) -> PromiseResult:
 
 def _fingerprints(original: Reading, written: Reading) -> dict[str, str]:
     """Return HMACs of source and release under the installation's key: a plain hash of a small table could be guessed."""
-    return {name: _fingerprint(reading) for name, reading in (("source", original), ("release", written))}
+    return {name: fingerprint_of(reading) for name, reading in (("source", original), ("release", written))}
 
 
-def _fingerprint(reading: Reading) -> str:
+def fingerprint_of(reading: Reading) -> str:
+    """Return an HMAC of what was read, in its order, under the installation's key."""
     digest = hmac.new(places.installation_key(), digestmod=hashlib.sha256)
     for name, column in reading.columns.items():
         digest.update(name.encode())

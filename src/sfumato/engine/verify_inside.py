@@ -28,7 +28,7 @@ from sfumato.engine.broken_release import broken
 from sfumato.engine.count import Counted
 from sfumato.engine.covered import Extents, Shown, covered, levels_of
 from sfumato.engine.plan import Plan
-from sfumato.engine.seen_cells import Leaves, People, Places, Printed, Values
+from sfumato.engine.seen_cells import ROWS_PRINT, Leaves, People, Places, Printed, Values, print_of_rows
 from sfumato.engine.verify import Verified, not_kept, result_of
 
 _LINES = 1 << 16
@@ -190,7 +190,9 @@ def _fingerprints(examined: Examined, source: Printed) -> dict[str, str]:
         lines = slice(begin, begin + _LINES)
         columns = [as_text(column.slice(begin, _LINES).combine_chunks()) for column in examined.shown.columns]
         release.add(columns, examined.rows[lines], examined.prints[lines])
-    return {
+    shown = [column.combine_chunks() for column in examined.shown.columns]
+    told = {ROWS_PRINT: print_of_rows(shown, examined.rows)} if shown else {}
+    return told | {
         name: hmac.new(places.installation_key(), each.sums.tobytes(), hashlib.sha256).hexdigest()
         for name, each in (("source", source), ("release", release))
     }

@@ -104,7 +104,8 @@ def test_a_release_that_somebody_has_changed_is_told(released: Path) -> None:
     release = released / "release.csv"
     lines = release.read_text().splitlines()
     release.write_text("\n".join([*lines[:-1], "99,Ulm,i1"]) + "\n")
-    (found,) = drift(policy(released)).found
+    changed, found = drift(policy(released)).found
+    assert (changed.what, changed.words) == ("release", "the release holds other values than were published")
     assert found.what == "promises"
     assert "k_anonymity (asked 3, measured 1)" in found.words
 
@@ -116,6 +117,29 @@ def test_a_release_that_somebody_has_changed_is_told(released: Path) -> None:
 
     release.unlink()
     assert [each.what for each in drift(policy(released)).found] == ["release"]
+
+
+@pytest.mark.parametrize("name", ["release.csv", "release.parquet", "release.jsonl"])
+def test_a_release_whose_values_were_changed_within_its_promises_is_told(tmp_path: Path, name: str) -> None:
+    write(tmp_path)
+    own = {**policy(tmp_path), "sink": str(tmp_path / name)}
+    sfumato.run(own)
+    assert drift(own).found == []
+
+    write(tmp_path, town=lambda number: TOWNS[number % 2])
+    other = tmp_path / "other"
+    other.mkdir()
+    sfumato.run({**own, "sink": str(other / name)})
+    (other / name).replace(tmp_path / name)
+    assert [(each.what, each.words) for each in drift(own).found] == [("release", "the release holds other values than were published")]
+
+
+def test_a_release_with_a_column_more_is_told(released: Path) -> None:
+    release = released / "release.csv"
+    header, *lines = release.read_text().splitlines()
+    release.write_text("\n".join([f"{header},name", *(f"{line},x" for line in lines)]) + "\n")
+    (found,) = drift(policy(released)).found
+    assert (found.what, found.words) == ("release", "the release has other columns than were published: name is new")
 
 
 def test_the_status_tells_a_pipeline(released: Path, sfumato_command: Command) -> None:

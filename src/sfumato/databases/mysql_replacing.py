@@ -1,0 +1,62 @@
+"""What hangs on a table of MySQL or MariaDB that is replaced: its indexes are made again as they are written, or the table is not replaced."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sfumato.databases.mysql_types import quoted, text_of
+from sfumato.databases.table import TableName
+from sfumato.errors import UsageError
+
+Facts = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+"""What asks the catalogue."""
+
+_TABLE = "SELECT table_type, create_options FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+# what hangs on a table and would be lost with it, or would go on with the old one
+_DEPENDENT = """
+SELECT DISTINCT CONCAT('a foreign key of ', table_name) FROM information_schema.key_column_usage
+    WHERE referenced_table_schema = %s AND referenced_table_name = %s AND NOT (table_schema = %s AND table_name = %s)
+UNION ALL SELECT CONCAT('the trigger ', trigger_name) FROM information_schema.triggers WHERE event_object_schema = %s AND event_object_table = %s
+"""
+_INDEXES = """
+SELECT index_name, index_type, column_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s
+ORDER BY index_name, seq_in_index
+"""
+# a line of the statement by which the server says that a table is made; columns begin with their quoted names, and keys of other tables otherwise
+_INDEX_LINE = re.compile(r"^  ((?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY .*?),?$", re.MULTILINE)
+
+
+def is_replaced(facts: Facts, table: TableName, target: TableName, names: Sequence[str] | None = None) -> bool:
+    """Return whether there is a table to be replaced; refuse where something would be lost with it.
+
+    ``table`` is that as a policy names it, and ``names`` the columns of what takes its place, where they are known.
+    """
+    found = facts(_TABLE, [target.schema, target.name])
+    if not found:
+        return False
+    if text_of(found[0][0]) != "BASE TABLE":
+        raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+    hanging = [text_of(name) for (name,) in facts(_DEPENDENT, [target.schema, target.name] * 3)]
+    hanging += ["its partitions"] if "partitioned" in text_of(found[0][1] or "") else []
+    for index, kind, column in facts(_INDEXES, [target.schema, target.name]):
+        if text_of(kind) == "SPATIAL":
+            hanging.append(f"the spatial index {text_of(index)}")
+        elif names is not None and column is not None and text_of(column) not in names:
+            hanging.append(f"the index {text_of(index)}, whose column {text_of(column)} is not released,")
+    if hanging:
+        words = f"{table} cannot be replaced: {', '.join(sorted(set(hanging)))} would be lost with it"
+        raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+    return True
+
+
+def indexing(facts: Facts, target: TableName, staged: TableName) -> list[str]:
+    """Return the statements that give a staged table the indexes of another, each as the server writes it: with its type, order and parser."""
+    known = {text_of(index) for index, _, _ in facts(_INDEXES, [target.schema, target.name])}
+    ((_, made),) = facts(f"SHOW CREATE TABLE {quoted(target).replace('%', '%%')}", [])
+    lines = _INDEX_LINE.findall(text_of(made))
+    if len(lines) != len(known):
+        words = f"{target} cannot be replaced: it has an index whose definition cannot be told from others"
+        raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+    return [f"ALTER TABLE {quoted(staged)} ADD {line}" for line in lines]
