@@ -82,7 +82,7 @@ def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str], names
 
 
 def _restoring(facts: Facts, number: int, table: TableName, names: Sequence[str]) -> list[str]:
-    """Return the statements that give a new table what the old one had beside its rows: indexes, comments, its owner, grants, of columns that it has."""
+    """Return the statements that give a new table what the old one had beside its rows, of columns that it has: indexes, comments, owner, grants."""
     # rights that are given by default to new tables are not those that the old one had
     statements = [kept_private(table)]
     statements += [definition for (definition,) in facts("SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s", [number])]
