@@ -99,7 +99,7 @@ def test_a_mask_of_one_kind_of_text_does_not_take_what_is_known_to_be_none(name:
     ],
 )
 def test_what_is_known_to_be_text_is_neither_counted_nor_moved(maker: Any, name: str, settings: dict[str, Any]) -> None:
-    (mistake,) = refused("number", [maker, {name: settings}]).mistakes
+    (mistake,) = (each for each in refused("number", [maker, {name: settings}]).mistakes if each.code != "policy-told-twice")
     made_by = maker if isinstance(maker, str) else next(iter(maker))
     assert mistake.message.startswith(f"{name} takes ")
     assert mistake.message.endswith(f", and the column is of type text once {made_by} has made it")

@@ -41,7 +41,6 @@ class MysqlInside:
         self._connection, self._layout, self._target = connection, layout, target
         names = [column.name for column in (*layout.counted, *layout.copied)]
         connection.refuse_names(names)
-        connection.refuse_used(target)
         self._classes, self._labels = (connection.staged_name(target) for _ in range(2))
         # a table that was dropped and made again has its old name
         source = f"{connection.identity(layout.table)} {connection.made_at(layout.table)}"
