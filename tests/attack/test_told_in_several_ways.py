@@ -177,6 +177,15 @@ def test_what_is_accepted_of_one_view_is_not_accepted_of_others() -> None:
     assert codes({"views": views, "readers": {"clerk": list(views)}}) == {"policy-told-twice"}
 
 
+def test_a_mask_that_only_keeps_is_none() -> None:
+    views = {
+        "classes": {"columns": {"pay": {"role": "quasi_identifier", "mask": "keep"}}, "promises": [{"k_anonymity": {"k": 2}}]},
+        "totals": {"columns": {"pay": masked(by("ward", SUM))}},
+    }
+    assert codes({"views": views, "readers": {"clerk": ["classes", "totals"]}}) == {"policy-told-twice"}
+    assert read_together(masked("keep", accept="singling_out"), masked(MAX)) == set()
+
+
 HELD = {
     "totals of two kinds of groups": (masked(by("ward", SUM)), masked(AVERAGE)),
     "total, smallest and largest of the same people": (masked(by("ward", SUM)), masked(by("ward", MAX))),

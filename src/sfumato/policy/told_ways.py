@@ -138,9 +138,10 @@ def _comparable(one: _Telling, other: _Telling) -> bool:
 
 
 def _kept(view: ReadView) -> Iterator[str]:
-    """Yield the columns that are published as they are, of which nothing is left to be learnt."""
+    """Yield the columns that are published as they are, of which nothing is left to be learnt; a mask that only keeps them is none."""
     for name, column in view.policy.columns.items():
-        if column.role in ("sensitive", "other") and column.mask is None:
+        mask = view.masks.get(name)
+        if (column.role in ("sensitive", "other") and column.mask is None) or (column.role != "quasi_identifier" and mask and not mask.changes):
             yield name
 
 
@@ -152,8 +153,8 @@ def _tellings(name: str, view: ReadView) -> Iterator[_Telling]:
     yield from (_Telling(name, column, "kept", frozenset([column])) for column in _kept(view))
     for column, entry in view.policy.columns.items():
         mask = view.masks.get(column)
-        if mask is None:
-            if entry.role == "quasi_identifier" and entry.mask is None:
+        if mask is None or not mask.changes:
+            if entry.role == "quasi_identifier" and (entry.mask is None or mask is not None):
                 yield _Telling(name, column, "in part", frozenset([column]))
             continue
         if mask.drops:
