@@ -181,6 +181,7 @@ class Window:
     def _renew(self, further: int, least_ring: int, least_heap: int) -> None:
         """Leave out records that repeat later ones, whoever floods the stream; and make room where that is not enough."""
         entries = self._in_ring()
+        entries[:, 2] &= ~kernel.WAITS
         order = np.lexsort((entries[:, 0], entries[:, 2], entries[:, 1]))
         ordered = entries[order]
         is_dropped = np.zeros(len(entries), np.bool_)
@@ -230,7 +231,8 @@ class Window:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all that a window is made of anew from: its records, and the digests of their paths."""
         rows, keys, node_keys = self._paths[2], self._paths[1], self._nodes[1]
-        entries = self._entries()
+        # those that are gone too, blank as they are: what is drawn depends on the places
+        entries = self._in_ring()
         # the numbers of paths are no part of the state: the same window gives the same bytes
         numbers, path = self._numbered(entries)
         heights = rows[numbers, self._levels]

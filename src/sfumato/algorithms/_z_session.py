@@ -21,7 +21,7 @@ from sfumato.core.kernels.z_anonymity import NEVER
 from sfumato.core.packed_state import packed, unpacked
 from sfumato.errors import DataError
 
-_NAME, _VERSION = "z_anonymity", 2
+_NAME, _VERSION = "z_anonymity", 3
 _QUARTER = 900 * SECOND
 _CYCLE = 146_097 * 86_400
 """After so many seconds, 400 years, the calendar repeats."""

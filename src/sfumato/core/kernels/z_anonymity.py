@@ -6,8 +6,9 @@ what is gone. Records that came after newer ones stand in a heap as well. Node -
 stays for ever. Where people are made up, node -2 - n counts the records in which a person has shown category n, published or not.
 
 Kept of a record: its time, its person, its path with reach, level and kind; and for each level of its path the record before it that has the same
-node, so that all records of a node can be walked through from the latest on. The reach is on how many levels a record counts: where only the rest
-counts, it ends at the finest level of which something was published when the record came or later.
+node, so that all records of a node can be walked through from the latest on. A late record that is gone before older ones keeps its place, blank:
+what is drawn depends on the places, and the walk goes through it, so its path stays until the ring has passed it. The reach is on how many levels a
+record counts: where only the rest counts, it ends at the finest level of which something was published when the record came or later.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ REST, GENERALISE, ORIGINAL = 0, 1, 2
 """Where the ways stand: whether what is released finer is left out of the count, whether categories are released, whether all is as published."""
 PEOPLE, SEEMING, PATHS, LATEST, OPEN = 0, 1, 2, 3, 4
 """What is known of a node: who shows it, in whose name it is shown, paths through it, its latest record, records that count above it too."""
-FAKE, GONE = 1, 4
-"""Kinds of records; one that is gone is still in the ring for those after it."""
+FAKE, WAITS, GONE = 1, 2, 4
+"""Kinds of records: made up, in the heap, and gone though still in the ring for those after it."""
 NEVER = np.iinfo(np.int64).min
 _SUPPRESSED, _LATE = -1, -2
 NOBODY = -1
@@ -126,13 +127,14 @@ def renew(old: Any, is_dropped: Any, tables: Any, pairs: Any, ring: Any, heap: A
     counts[HEAD], counts[TAIL], counts[WAITING] = 0, 0, 0
     for place in range(number):
         slot = (first + place) & (len(old) - 1)
-        if old[slot, 2] & GONE:
+        time, person, packed = old[slot, 0], old[slot, 1], old[slot, 2]
+        if packed & GONE or is_dropped[place]:
+            if not packed & GONE:
+                _gone(person, packed, tables, pairs, counts, secret)
+            _unused(packed >> 24, tables)
             continue
-        if is_dropped[place]:
-            _gone(old[slot, 1], old[slot, 2], tables, pairs, counts, secret)
-            continue
-        _store(old[slot, 0], old[slot, 1], old[slot, 2], newest, tables, ring, heap, counts)
-        newest = max(newest, old[slot, 0])
+        _store(time, person, _waiting(packed, time < newest), tables, ring, heap, counts)
+        newest = max(newest, time)
 
 
 @kernel
@@ -144,7 +146,9 @@ def take_up(entries: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
         time, person, packed = entries[place, 0], entries[place, 1], entries[place, 2]
         path, reach, kind = packed >> 24, (packed >> 16) & 255, packed & 255
         rows[path, most + 1] += 1
-        if kind & FAKE:
+        if kind & GONE:
+            pass
+        elif kind & FAKE:
             _made_of(person, rows[path, 0], tables, pairs, counts, secret)
         else:
             for level in range(reach):
@@ -152,8 +156,7 @@ def take_up(entries: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
                 if level + 1 < reach:
                     nodes[rows[path, level], OPEN] += 1
             _in_category(person, path, tables, pairs, counts, secret)
-        _store(time, person, packed, counts[NEWEST], tables, ring, heap, counts)
-        counts[NEWEST] = max(time, counts[NEWEST])
+        _store(time, person, packed, tables, ring, heap, counts)
 
 
 # --- who shows what -------------------------------------------------------------------------------------------------------
@@ -293,11 +296,17 @@ def _keep(time: Any, person: Any, path: Any, reach: Any, released: Any, kind: An
     for level in range(reach - 1):
         nodes[rows[path, level], OPEN] += 1
     packed = (np.int64(path) << 24) | (np.int64(reach) << 16) | ((released + 2) << 8) | kind
-    _store(time, person, packed, counts[NEWEST], tables, ring, heap, counts)
+    _store(time, person, _waiting(packed, time < counts[NEWEST]), tables, ring, heap, counts)
 
 
 @inner_kernel
-def _store(time: Any, person: Any, packed: Any, newest: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
+def _waiting(packed: Any, is_late: Any) -> Any:
+    """Say of a record whether it stands in the heap: those before it would hide that it leaves first."""
+    return packed | WAITS if is_late else packed & ~np.int64(WAITS)
+
+
+@inner_kernel
+def _store(time: Any, person: Any, packed: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
     """Put a record behind all others, and let each node of it know it as the latest; of made-up ones nobody knows."""
     rows, nodes = tables[2], tables[6]
     record, path = counts[TAIL], packed >> 24
@@ -308,7 +317,7 @@ def _store(time: Any, person: Any, packed: Any, newest: Any, tables: Any, ring: 
             node = rows[path, level]
             ring[slot, _LINKS + level] = nodes[node, LATEST]
             nodes[node, LATEST] = record
-    if time < newest:
+    if packed & WAITS:
         _heap_in(time, record, heap, counts)
     counts[TAIL] += 1
 
@@ -347,7 +356,7 @@ def _expire(horizon: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
         slot = heap[0, 1] & (len(ring) - 1)
         _heap_out(heap, counts)
         _gone(ring[slot, 1], ring[slot, 2], tables, pairs, counts, secret)
-        ring[slot, 2] |= GONE
+        ring[slot, 0], ring[slot, 1], ring[slot, 2] = 0, 0, (ring[slot, 2] & ~np.int64(WAITS)) | GONE
     # what came late has been taken out before: the others are in order of time
     while counts[HEAD] < counts[TAIL]:
         slot = counts[HEAD] & (len(ring) - 1)
@@ -355,6 +364,7 @@ def _expire(horizon: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
             if ring[slot, 0] >= horizon:
                 break
             _gone(ring[slot, 1], ring[slot, 2], tables, pairs, counts, secret)
+        _unused(ring[slot, 2] >> 24, tables)
         counts[HEAD] += 1
 
 
@@ -371,7 +381,6 @@ def _gone(person: Any, packed: Any, tables: Any, pairs: Any, counts: Any, secret
                 nodes[rows[path, level], OPEN] -= 1
         if counts[MAKES_UP] and rows[path, rows.shape[1] - 2] > 1:
             _less(person, -2 - rows[path, 1], 2, tables, pairs, counts, secret)
-    _unused(path, tables)
 
 
 @inner_kernel
