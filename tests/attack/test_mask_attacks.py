@@ -81,7 +81,7 @@ VIEWED = pa.table(
 def test_a_mask_that_tells_what_another_view_generalises_counts_where_both_are_read(note: dict[str, Any]) -> None:
     columns = {"age": Q, "sex": Q, "note": {"role": "other"}, "ill": {"role": "sensitive"}}
     gone = {"role": "identifier"}
-    second = {"promises": [], "columns": {"age": gone, "sex": gone, "note": {"role": "other", **note}}}
+    second = {"promises": [], "columns": {"age": gone, "sex": gone, "note": {"role": "other", "accept": "inference", **note}}}
     policy = {"columns": columns, "promises": K, "views": {"a": {}, "b": second}, "readers": {"r": ["a", "b"]}}
 
     with pytest.raises(PromiseError) as raised:

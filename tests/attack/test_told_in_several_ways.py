@@ -5,6 +5,7 @@ Each policy was published once, and somebody's value followed from it.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -234,3 +235,114 @@ def test_the_refusal_says_where_and_what_to_do() -> None:
         "what follows from both of few people cannot be worked out"
     )
     assert mistake.hint == "tell it in one way, let nobody read both, or accept: inference in columns.pay, if that is known"
+
+
+PAYS = {"name": list("abcdefghi"), "diag": ["flu"] * 3 + ["hiv"] * 3 + ["gout"] * 3, "pay": [101, 213, 327, 440, 559, 661, 777, 885, 999]}
+NAMED = {"role": "other", "accept": "singling_out"}
+GONE = {"role": "identifier"}
+BY_DIAG = masked({"aggregate": {"function": "sum", "by": ["diag"], "k": 3, "dominance": 0.9}})
+
+
+def refused(views: dict[str, Any], **policy: Any) -> list[str]:
+    """Return what is wrong with two views of names, diagnoses and pays that one reader has."""
+    given = {"columns": {"name": NAMED, "diag": OTHER, "pay": NAMED}, "views": views, "readers": {"head": list(views)}, **policy}
+    try:
+        sfumato.run(given, pa.table(PAYS))
+    except PolicyError as error:
+        return [mistake.code for mistake in error.mistakes]
+    return []
+
+
+@pytest.mark.parametrize("diag", ["kept", "mapped", "shortened", "computed"])
+def test_totals_of_groups_beside_the_values_of_named_people_tell_who_is_in_which(diag: str) -> None:
+    masks: dict[str, Any] = {
+        "mapped": {"map_values": {"mapping": {"flu": "virus", "hiv": "immune", "gout": "joints"}}},
+        "shortened": {"shorten": {"length": 20}},
+        "computed": {"expression": {"sql": "upper(diag)"}},
+    }
+    shown = masked(masks[diag]) if diag in masks else OTHER
+    views = {"hr": {"columns": {"diag": GONE}}, "stats": {"columns": {"name": GONE, "diag": shown, "pay": BY_DIAG}}}
+    assert refused(views) == ["policy-told-twice"]
+
+
+def test_totals_that_follow_from_what_a_view_shows_anyway_may_be_read_beside_it() -> None:
+    # the first view has all pays with all diagnoses: the mean of each follows, whatever else the other shows
+    other = {"columns": {"name": masked({"shorten": {"length": 1}}, accept="singling_out"), "pay": BY_DIAG}}
+    assert refused({"hr": {}, "stats": other}) == []
+
+
+@pytest.mark.parametrize("pay", [masked(BANDS), masked("constant", when={"column": "name", "equals": "a"}), masked({"noise": {"amount": 5}})])
+def test_bounds_of_named_people_beside_all_values_tell_who_is_alone_in_them(pay: Any) -> None:
+    alone = {"columns": {"name": GONE, "diag": GONE}}
+    assert refused({"staff": {"columns": {"pay": {**pay, "accept": "singling_out"}}}, "pays": alone}) == ["policy-told-twice"]
+    # nothing is learnt of pays by who has them before one's eyes
+    assert refused({"staff": {"columns": {"pay": {**pay, "accept": "singling_out"}}}, "all": {}}) == []
+
+
+def test_pseudonyms_may_be_read_beside_the_values() -> None:
+    keys = {"main": {"environment": "WAYS_KEY"}}
+    hashed = masked({"hash": {"key": "main"}}, accept="singling_out")
+    assert refused({"one": {"columns": {"pay": hashed, "name": GONE}}, "other": {"columns": {"diag": GONE}}}, keys=keys) == []
+
+
+def test_who_is_alone_is_not_shown_by_a_shuffle_that_removes_him() -> None:
+    table = pa.table({"name": list("abcdefghi"), "ward": list("AAAABBBBB"), "sex": list("ffffmmmmf"), "pay": PAYS["pay"]})
+    apart = masked({"shuffle": {"within": ["ward", "sex"]}}, on_invalid="remove")
+    views = {"a": {}, "b": {"columns": {"name": GONE, "ward": GONE, "sex": GONE, "pay": masked("shuffle")}}}
+    policy = {"columns": {"name": NAMED, "ward": OTHER, "sex": OTHER, "pay": apart}, "views": views, "readers": {"boss": ["a", "b"]}}
+    with pytest.raises(PromiseError) as raised:
+        sfumato.run(policy, table)
+    assert raised.value.code == "aggregate-difference"
+
+
+def test_tokens_in_the_order_of_rows_may_not_stand_in_two_views_of_one_reader(tmp_path: Path) -> None:
+    def tokens(name: str) -> dict[str, Any]:
+        return masked({"tokenise": {"order": "sequence", "vault": str(tmp_path / name)}}, accept="singling_out")
+
+    views = {"one": {"columns": {"name": tokens("n"), "pay": GONE}}, "other": {"columns": {"name": GONE, "pay": tokens("p")}}}
+    assert refused(views) == ["policy-told-twice"]
+    assert refused(views, readers={}) == []
+
+
+HARMLESS = [
+    "price::int * qty::int",
+    "price::decimal(10, 2) + qty",
+    'cast("price" as double) / 12 - qty',
+    "2024 - year(born::date)",
+    "date_diff('day', born::date, died::date)",
+    "try_cast(price as int)",
+    "made::decimal(10, 2) + 1",
+]
+ASKING = ["if(price > 3, 1, 0)", "price % 10", "price // 10", "price ** 2", "length(price::text)", "price * (qty = 1)::int", 'mod("price", 10)']
+
+
+@pytest.mark.parametrize(("sql", "codes"), [*((sql, []) for sql in HARMLESS), *((sql, ["policy-told-twice"]) for sql in ASKING)])
+def test_arithmetic_may_come_before_a_total_and_what_asks_of_values_may_not(sql: str, codes: list[str]) -> None:
+    names = ["price", "qty", "born", "died"]
+    days = {"born": ["1990-01-31"] * 9, "died": [f"2020-02-{day:02}" for day in range(1, 10)]}
+    table = pa.table({"ward": list("AAAABBBBB"), "made": ["10", "11", "12"] * 3, "price": [3, 4, 5] * 3, "qty": [1, 2, 3] * 3, **days})
+    reads = [name for name in names if name in sql]
+    made = masked([{"expression": {"sql": sql, "columns": reads}}, by("ward", AVERAGE, dominance=0.9)])
+    found: list[str] = []
+    try:
+        sfumato.run({"columns": {"ward": OTHER, "made": made, **dict.fromkeys(names, GONE)}}, table)
+    except PolicyError as error:
+        found = list({mistake.code for mistake in error.mistakes})
+        assert all("add up columns as they are" in str(mistake.hint) for mistake in error.mistakes)
+    assert found == codes
+
+
+def test_what_is_accepted_of_several_views_is_told_by_plan_and_records() -> None:
+    views = {"staff": {"columns": {"pay": masked(BANDS, accept=["singling_out", "inference"])}}, "pays": {"columns": {"name": GONE, "diag": GONE}}}
+    policy = {"columns": {"name": NAMED, "diag": OTHER, "pay": NAMED}, "views": views, "readers": {"head": ["staff", "pays"]}}
+    words = "of pay it is told a part of each value (column pay of the view staff) beside its values, without all that tells whose they are"
+    for release in sfumato.run(policy, pa.table(PAYS)).values():
+        assert len([note for note in release.record.notes if note.startswith(words)]) == 1
+    assert any(words in step for step in sfumato.plan(policy, pa.table(PAYS)).together)
+
+
+@pytest.mark.parametrize("function", ["average", "max", "median", "mode"])
+def test_no_note_says_that_all_of_a_group_have_the_same(function: str) -> None:
+    table = pa.table({"ward": list("AAABBB"), "pay": [5, 5, 5, 7, 7, 7]})
+    pay = masked({"aggregate": {"function": function, "by": ["ward"], "k": 3, "dominance": 0.9}})
+    assert not [note for note in sfumato.run({"columns": {"ward": OTHER, "pay": pay}}, table).record.notes if "changed no value" in note]

@@ -224,25 +224,28 @@ def has_other_writings(wanted: str) -> bool:
     >>> [has_other_writings(text) for text in ("2020-01-31", "2020-01-31T12:30:00Z", "10.0.0.1", "Ward A")]
     [True, True, True, False]
     """
-    return bool(pa.types.is_temporal(_bound(wanted).type) or canonical.parse(pa.array([wanted]), "ip")[0].is_valid)
+    return bool(pa.types.is_temporal(_bound(wanted).type) or _address(wanted).is_valid)
+
+
+def _address(wanted: str) -> Any:
+    return canonical.parse(pa.array([wanted]), "ip")[0]
 
 
 def _same_otherwise(values: pa.Array, wanted: str) -> NDArray[np.bool_]:
     """Return where a value is the same moment or address in another writing: a mask must not miss it because of how it is written."""
-    if not has_other_writings(wanted):
-        return np.zeros(len(values), bool)
     bound = _bound(wanted)
     if pa.types.is_temporal(bound.type):
         return _truths(pc.equal(_in_type(values, bound.type), bound))
+    address = _address(wanted)
+    if not address.is_valid:
+        return np.zeros(len(values), bool)
     texts = canonical.as_text(values).dictionary_encode()
-    same = pc.equal(canonical.parse(texts.dictionary, "ip"), canonical.parse(pa.array([wanted]), "ip")[0])
+    same = pc.equal(canonical.parse(texts.dictionary, "ip"), address)
     return _truths(same.take(texts.indices))
 
 
 def _as_written(values: pa.Array) -> pa.Array:
-    """Return the text that conditions look at: instants and times of day as policies write them, whatever their unit is."""
-    if pa.types.is_timestamp(values.type):
-        return canonical.render(canonical.parse(values, "timestamp"))
+    """Return the text that conditions look at: times of day as policies write them, whatever their unit is."""
     text = canonical.as_text(values)
     return pc.replace_substring_regex(text, r"\.?0+$", "") if _has_fraction(values.type) else text
 

@@ -172,6 +172,8 @@ class Times:
     microseconds: Whole
     days: Truths
     valid: Truths
+    is_cut: Truths | None = None
+    """Of which nanoseconds are lost: they are somewhere, but no new time is made of them."""
 
     @classmethod
     def of(cls, values: pa.Array) -> Times:
@@ -181,7 +183,11 @@ class Times:
         if pa.types.is_date(values.type):
             return cls(values.type, *_of_days(pc.cast(values, pa.date32())))
         if pa.types.is_timestamp(values.type):
-            return cls(values.type, *_of_instants(canonical.parse(values, "timestamp")))
+            microseconds, days, valid = _of_instants(canonical.parse(values, "timestamp"))
+            if values.type.unit == "ns":
+                is_cut = values.fill_null(0).cast(pa.int64()).to_numpy(zero_copy_only=False) % 1_000 > 0
+                return cls(values.type, microseconds, days, valid, is_cut)
+            return cls(values.type, microseconds, days, valid)
         text = pc.cast(values, pa.string()) if _is_text(values.type) else pa.nulls(len(values), pa.string())
         microseconds, days, valid = _of_days(canonical.parse(text, "date"))
         if valid.all():
@@ -192,6 +198,9 @@ class Times:
     def put(self, microseconds: Whole, valid: Truths) -> pa.Array:
         """Return times as a column of the original type; null for those outside the years 1 to 9999."""
         valid = valid & (microseconds >= FIRST) & (microseconds <= LAST)
+        if self.is_cut is not None:
+            # text with such digits is no instant either
+            valid = valid & ~self.is_cut
         found = np.where(valid, microseconds, 0)
         if pa.types.is_timestamp(self.kind):
             units = found * 1_000 if self.kind.unit == "ns" else found // _UNITS[self.kind.unit]

@@ -92,8 +92,8 @@ class Connection(Catalogue, Protocol):
         """Take a column away from a table."""
         ...
 
-    def refuse_used(self, table: TableName) -> object:
-        """Refuse a table that could not be replaced, because something hangs on it that would be lost."""
+    def refuse_used(self, table: TableName, names: Sequence[str] | None = None) -> None:
+        """Refuse a table that could not be replaced by one of some columns, where these are known: something hangs on it that would be lost."""
         ...
 
     def publish(self, staged: TableName, table: TableName) -> None:
@@ -186,15 +186,6 @@ class Connection(Catalogue, Protocol):
 
     def commit(self) -> None:
         """Let what was done last."""
-        ...
-
-
-@runtime_checkable
-class TellsLosses(Protocol):
-    """A connection that can say before a run begins that a table cannot be replaced."""
-
-    def refuse_losses(self, table: TableName, names: Sequence[str] | None = None) -> None:
-        """Refuse to replace a table by one of some columns where something would be lost with it."""
         ...
 
 

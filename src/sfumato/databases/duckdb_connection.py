@@ -211,9 +211,9 @@ class DuckdbConnection:
         """Let the staged table take the place of another, with its keys, comments and indexes; all of it is seen at once."""
         self.publish_all([(staged, table)])
 
-    def refuse_used(self, table: TableName) -> None:
+    def refuse_used(self, table: TableName, names: Sequence[str] | None = None) -> None:
         """Do nothing: whether views go on to work is known when the table has taken its place."""
-        del table
+        del table, names
 
     def publish_all(self, tables: Sequence[tuple[TableName, TableName]]) -> None:
         """Let staged tables take the places of others; the transaction makes one step of it."""

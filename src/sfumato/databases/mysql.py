@@ -394,12 +394,8 @@ class MysqlConnection:
             moves.insert(0, (target, away))
         return moves
 
-    def refuse_used(self, table: TableName) -> None:
+    def refuse_used(self, table: TableName, names: Sequence[str] | None = None) -> None:
         """Refuse a table that could not be replaced."""
-        self.refuse_losses(table)
-
-    def refuse_losses(self, table: TableName, names: Sequence[str] | None = None) -> None:
-        """Refuse to replace a table of which something would be lost; ``names`` are the columns that the new one has, where they are known."""
         is_replaced(self._rows, table, self.placed(table), names)
 
     def quoted_name(self, name: str) -> str:

@@ -169,11 +169,11 @@ class PostgresqlConnection(PostgresqlCatalogue):
             for statement in replacing(self.facts, staged, table, target, old, self._names_of(staged)):
                 self.do(statement)
 
-    def refuse_used(self, table: TableName) -> None:
+    def refuse_used(self, table: TableName, names: Sequence[str] | None = None) -> None:
         """Refuse a table that could not be replaced."""
         old = self._find(TableName(table.name, self._schema_of(table)))
         if old is not None:
-            refuse_used(self.facts, table, old)
+            refuse_used(self.facts, table, old, names)
 
     def _names_of(self, staged: TableName) -> list[str]:
         """Return the columns of a staged table, which this session alone sees."""

@@ -21,7 +21,7 @@ from sfumato.engine.plan import Plan, Plans
 from sfumato.engine.search_elsewhere import undivided
 from sfumato.errors import first_few
 from sfumato.policy.seed import FOR_TESTS
-from sfumato.policy.told_ways import ReadView, accepted_words
+from sfumato.policy.told_ways import accepted_words
 from sfumato.sinks.live_view import LiveView
 from sfumato.sinks.sql import Sql
 
@@ -42,7 +42,7 @@ def explain(plan: Plan) -> list[str]:
     scan = plan.source.scan()
     steps = [f"Mind that {FOR_TESTS}."] if policy.seed is not None else []
     steps.append(f"Read {len(plan.schema.names)} columns from {', '.join(map(in_words, scan.places)) if scan else 'memory'}.")
-    told_twice = accepted_words(ReadView(policy, plan.resolved.masks, plan.resolved.lines))
+    told_twice = accepted_words(plan.as_read)
     steps += [f"Mind that {words}." for words in (*plan.told, *told_twice)]
     for name, form in policy.formats.items():
         written = form.form()
@@ -101,6 +101,7 @@ def explain_together(plans: Plans) -> list[str]:
         if len(set(names)) > 1:
             told = "the classes of all their values must keep what each of them promises, but for what one tells alone"
             steps.append(f"{reader} reads {listed(list(dict.fromkeys(names)))}: {told}.")
+    steps += [f"Mind that {words}." for _, words in plans.accepted]
     steps.append("The smallest joint class of any other two views goes into their records.")
     return steps
 

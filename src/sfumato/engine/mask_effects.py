@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from sfumato.core.interfaces import Attached
+from sfumato.core.mask import Totals
 from sfumato.core.mask_effect import Effect
 from sfumato.engine.plan import Plan
 from sfumato.errors import number_of
@@ -44,7 +45,9 @@ def mask_notes(plan: Plan, effects: Mapping[str, Effect]) -> Iterator[str]:
             yield f"columns.{name}: {mask.component_name()} mixes {number} among fewer than {k} people each, of whom many keep their own value"
         if mask.when is not None and not effect.held:
             yield f"columns.{name}: the condition held for no row"
-        if mask.changes and effect.present and effect.unchanged == effect.present:
+        # that a group's total is everybody's value says that all of them have the same
+        tells = any(isinstance(step, Totals) for step in mask.operations) and not mask.perturbs
+        if mask.changes and effect.present and effect.unchanged == effect.present and not tells:
             yield f"columns.{name}: {mask.component_name()} changed no value"
         elif mask.perturbs and effect.unchanged > _MOST * effect.present:
             yield f"columns.{name}: {mask.component_name()} left {_part(effect, k)} of the values as they were"

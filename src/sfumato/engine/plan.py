@@ -34,6 +34,7 @@ from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
 from sfumato.policy.seed import seed_mistakes
 from sfumato.policy.stream_checks import is_stream
+from sfumato.policy.told_ways import ReadView, accepted_between
 from sfumato.policy.views import ResolvedViews, resolve_views
 from sfumato.registry import find
 
@@ -136,6 +137,11 @@ class Plan:
         return MaskContext(column, domain, self.keys, kind, policy.subject, people, ladder, rehearsal=self.rehearsal, moved=self._moved)
 
     @property
+    def as_read(self) -> ReadView:
+        """What its readers see, as far as the policy says it."""
+        return ReadView(self.resolved.policy, self.resolved.masks, self.resolved.lines)
+
+    @property
     def threshold(self) -> int:
         """The number of people below which nothing is told of them: the largest k promised, at least 2."""
         return max([2, *(int(promise.asked) for promise in self.resolved.promises if promise.component_name() == "k_anonymity")])
@@ -168,6 +174,11 @@ class Plans:
     are_tables: bool = False
     links: Sequence[Link] = ()
     lost_keys: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> list[tuple[frozenset[str], str]]:
+        """What readers of several views are told in ways that nobody can hold against each other, as the policy accepts, with the views that do."""
+        return accepted_between({name: plan.as_read for name, plan in self.views.items()}, self.readers.values())
 
     @property
     def source(self) -> Source:

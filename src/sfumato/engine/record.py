@@ -33,7 +33,7 @@ from sfumato.measures.reidentification import distinction, reidentification, sep
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.lint import SAYS_LITTLE
 from sfumato.policy.seed import FOR_TESTS
-from sfumato.policy.told_ways import ReadView, accepted_words
+from sfumato.policy.told_ways import accepted_words
 from sfumato.sinks._in_place import NOTE as IN_PLACE
 from sfumato.sinks._in_place import InPlaceSink
 
@@ -217,7 +217,7 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     notes = [FOR_TESTS] if plan.resolved.policy.seed is not None else []
     notes += [] if counted.rows else ["the source has no rows: an empty table was published"]
     notes += plan.told
-    notes += accepted_words(ReadView(plan.resolved.policy, plan.resolved.masks, plan.resolved.lines))
+    notes += accepted_words(plan.as_read)
     if not plan.resolved.promises:
         notes.append("nothing was promised: columns are removed, masked or kept, and nobody is protected beyond that")
     if isinstance(plan.sink, InPlaceSink):

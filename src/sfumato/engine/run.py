@@ -249,7 +249,7 @@ def _verified(plans: Plans, views: Mapping[str, View], timings: Timings, progres
         with in_view(name, view.plan.resolved.own, view.plan.resolved.part), view.timings.stage("verify"):
             verified[name] = verify(view.plan, view.counted, view.masks, view.staged, view.suppressed, view.recoding.levels, original, progress)
     masked = [MaskedView(name, view.masks, view.staged, view.ends) for name, view in views.items()]
-    between = wide.check(masked, plans.readers)
+    between = [*plans.accepted, *wide.check(masked, plans.readers)]
     together: list[Together] = []
     if len(views) > 1:
         seen = {name: Seen(view.plan, view.staged, view.counted.frequencies.ladders) for name, view in views.items()}

@@ -73,9 +73,11 @@ class Shuffle(GroupedMask):
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups that exchange values: they are shown, though not whose they are, and so is what they add up to."""
-        groups, _ = self.groups(columns)
+        groups, number = self.groups(columns)
         added = added_prints(columns.column(context.column))
-        return Told(frozenset([context.column]), added, groups.astype(np.int64), context.people, np.zeros(len(groups), bool), mixed=True)
+        # who is alone keeps nothing that could be shown
+        shown = np.where(np.bincount(groups, minlength=number)[groups] > 1, groups, -1).astype(np.int64)
+        return Told(frozenset([context.column]), added, shown, context.people, np.zeros(len(groups), bool), mixed=True)
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the values in another order."""

@@ -3,13 +3,14 @@
 Sums and means of one column, and values of it that are shown, make equations, of which it is worked out whether anything follows of few people. A
 bracket, a condition, an extreme, a mode or values in another order make inequalities and choices with them, of which nobody can say in general what
 follows. So of a column of which a group or the whole table tells something, whoever reads it is told in one way only, unless the policy says that the
-inference is known: then what can be held against each other still is.
+inference is known: then what can be held against each other still is. And where one view shows within which bounds somebody's value is, or the
+values of some people, and another one all values, though not whose they are, each may be the only one that fits.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from sfumato.core.mask import NOTHING, Mask, Totals, Way
 from sfumato.core.masked_column import ALIKE, MaskedColumn
 from sfumato.core.mistakes import Place, key_text
 from sfumato.errors import Mistake
+from sfumato.policy.arithmetic import is_arithmetic
 
 if TYPE_CHECKING:
     from sfumato.policy.lines import Lines
@@ -35,6 +37,7 @@ _NAMES: dict[Way, str] = {
     "asking": "for whom a condition on it holds",
 }
 _OF_ROWS: frozenset[Way] = frozenset(["in part", "some", "kept", "asking"])
+_SEQUENCE = "tokens in the order of the rows"
 _WIDE = "(?:int|integer|bigint|hugeint|double)"
 # a column under another name, be it as a number, or a multiple of it: pay, "pay"::int, cast(pay as double), pay * 12
 _COPY = re.compile(
@@ -42,8 +45,8 @@ _COPY = re.compile(
     r"\s*(?:[*/]\s*[1-9][0-9]*(?:\.[0-9]+)?)?\s*",
     re.IGNORECASE,
 )
-# what makes coarser numbers of numbers, and nothing else
-_COARSER = ("round_number", "top_bottom_code")
+# what makes coarser or other numbers of numbers, and asks nothing of them
+_HARMLESS = ("round_number", "top_bottom_code", "generalise", "noise")
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,18 @@ class _Telling:
     plain: bool = False
     branch: int | None = None
     when: str = ""
+    within: frozenset[str] = frozenset()
+    """What groups are made by, and what decides which rows are in them."""
+    before: bool = False
+    """Whether it is what is made of each value before it goes into a total."""
+    bounds: bool = False
+    """Whether it says of each row more than who has the same, and no promise counts it."""
 
     @property
     def words(self) -> str:
         """What it tells, and where."""
-        return f"{_NAMES[self.way]} (column {self.column}{f' of the view {self.view}' if self.view else ''})"
+        said = "what is made of each value before that" if self.before else _NAMES[self.way]
+        return f"{said} (column {self.column}{f' of the view {self.view}' if self.view else ''})"
 
     @property
     def of_groups(self) -> bool:
@@ -84,34 +94,93 @@ class ReadView:
 
 def told_in_several_ways(views: Mapping[str, ReadView], seen: Collection[str]) -> Iterator[tuple[str, Mistake]]:
     """Yield of which columns somebody who reads some views is told in several ways that nobody accepts, each with the view that is to say so."""
-    for column, (one, other) in _pairs({name: views[name] for name in seen}, accepted=False):
-        path: Place = ("columns", one.column, "mask")
+    read = {name: views[name] for name in seen}
+    for column, (one, other) in _pairs(read, accepted=False):
         words = f"of {column} it is told {one.words} beside {other.words}: what follows from both of few people cannot be worked out"
-        hint = f"tell it in one way, let nobody read both, or accept: {ACCEPTED} in columns.{one.column}, if that is known"
-        yield one.view, Mistake(key_text(path), words, "policy-told-twice", hint, views[one.view].lines.at(path))
+        otherwise = "let nobody read both"
+        if other.before:
+            otherwise = "add up columns as they are, or what arithmetic, round_number, top_bottom_code, generalise or noise makes of them"
+        yield one.view, _mistake(views, one.view, one.column, words, f"tell it in one way, {otherwise}")
+    for one_place, other_place in _in_sequence(read, accepted=False):
+        words = f"has {_SEQUENCE}, and so has {_named(other_place)}: whoever reads both puts their rows beside each other, one by one"
+        yield one_place[0], _mistake(views, *one_place, words, "order: random in one of them, let nobody read both")
+
+
+def _mistake(views: Mapping[str, ReadView], view: str, column: str, words: str, hint: str) -> Mistake:
+    path: Place = ("columns", column, "mask")
+    accepted = f"{hint}, or accept: {ACCEPTED} in columns.{column}, if that is known"
+    return Mistake(key_text(path), words, "policy-told-twice", accepted, views[view].lines.at(path))
 
 
 def accepted_words(view: ReadView) -> list[str]:
     """Return what is told of columns in several ways, where the policy says that it is known."""
-    return [
-        f"of {column} it is told {one.words} beside {other.words}: more may follow of few people than was looked for"
-        for column, (one, other) in _pairs({"": view}, accepted=True)
-    ]
+    return [_accepted(column, one, other) for column, (one, other) in _pairs({"": view}, accepted=True)]
+
+
+def accepted_between(views: Mapping[str, ReadView], readers: Iterable[Collection[str]]) -> list[tuple[frozenset[str], str]]:
+    """Return what readers of several views are told in several ways, where the policy says that it is known, with the views that tell it."""
+    found: dict[str, frozenset[str]] = {}
+    for seen in readers:
+        read = {name: views[name] for name in seen if name in views}
+        for column, (one, other) in _pairs(read, accepted=True):
+            if one.view != other.view:
+                found[_accepted(column, one, other)] = frozenset([one.view, other.view])
+        for pair in _in_sequence(read, accepted=True):
+            words = f"{' and '.join(map(_named, pair))} have {_SEQUENCE}: whoever reads both puts their rows beside each other, one by one"
+            found[words] = frozenset(view for view, _ in pair)
+    return [(seen, words) for words, seen in found.items()]
+
+
+def _accepted(column: str, one: _Telling, other: _Telling) -> str:
+    return f"of {column} it is told {one.words} beside {other.words}: more may follow of few people than was looked for"
+
+
+def _named(place: tuple[str, str]) -> str:
+    return f"column {place[1]} of the view {place[0]}"
+
+
+def _in_sequence(views: Mapping[str, ReadView], accepted: bool) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield the first columns of two views that tell in which order the rows of the source are; beside promises they tell that of the release."""
+    found: dict[str, str] = {}
+    for name, view in views.items():
+        for column, mask in view.masks.items():
+            in_order = mask is not None and any(getattr(step, "order", None) == "sequence" for step in mask.operations)
+            if in_order and not view.policy.promises and (accepted or not _accepts(view, column)):
+                found.setdefault(name, column)
+    if len(found) > 1:
+        one, other, *_ = found.items()
+        yield one, other
 
 
 def _pairs(views: Mapping[str, ReadView], accepted: bool) -> Iterator[tuple[str, tuple[_Telling, _Telling]]]:
     """Yield columns with the first two things that are told of each and cannot be held against each other; accepted ones too on request."""
     tellings = [telling for name, view in views.items() for telling in _tellings(name, view)]
     kept = {name: frozenset(_kept(view)) for name, view in views.items()}
-    for column in sorted({column for each in tellings if each.of_groups and not each.plain for column in each.of}):
-        told = [each for each in tellings if column in each.of]
-        for one, other in ((one, other) for one in told for other in told if one is not other and one.of_groups and not one.plain):
-            # of what is shown with all that this view shows of people nothing is left to be learnt, unless it moves with other columns
-            if one.of == {column} and any(column in shown and kept[one.view] <= shown for shown in kept.values()):
+    readable = {name: frozenset(column for each in tellings if each.view == name for column in each.of) for name in views}
+    for column in sorted({column for each in tellings for column in each.of}):
+        # what groups tell comes first, for that is what can be told otherwise
+        told = sorted((each for each in tellings if column in each.of), key=lambda each: not each.of_groups)
+        for one, other in ((one, other) for one in told for other in told if one is not other and not one.plain):
+            if _follows(one, kept, readable[one.view]) or not _at_odds(one, other):
                 continue
-            if not _comparable(one, other) and (accepted or not any(_accepts(views[each.view], each.column) for each in (one, other))):
+            if accepted or not any(_accepts(views[each.view], each.column) for each in (one, other)):
                 yield column, (one, other)
                 break
+
+
+def _follows(one: _Telling, kept: Mapping[str, frozenset[str]], readable: frozenset[str]) -> bool:
+    """Return whether what is told follows from what a view shows as it is: of groups, from their columns, and of rows from all that stands beside."""
+    if not one.of_groups and one.of <= kept[one.view]:
+        return True
+    told = one.of | one.within if one.way in ("adding", "choosing", "moving") else readable
+    return any(told <= shown for shown in kept.values())
+
+
+def _at_odds(one: _Telling, other: _Telling) -> bool:
+    """Return whether nobody can say what follows from both."""
+    if one.of_groups:
+        return not _comparable(one, other)
+    return one.bounds and other.way == "kept" and one.view != other.view
 
 
 def _accepts(view: ReadView, column: str) -> bool:
@@ -155,28 +224,33 @@ def _tellings(name: str, view: ReadView) -> Iterator[_Telling]:
         mask = view.masks.get(column)
         if mask is None or not mask.changes:
             if entry.role == "quasi_identifier" and (entry.mask is None or mask is not None):
+                # promises count it, with all that other views show of it
                 yield _Telling(name, column, "in part", frozenset([column]))
             continue
         if mask.drops:
             continue
         if mask.when is not None:
-            yield _Telling(name, column, "asking", mask.when.weighs)
+            yield _Telling(name, column, "asking", mask.when.weighs, bounds=True)
         # what moves as one is told of as one
         with_it = frozenset(together.get(mask.together or "", ()))
         for branch, steps in enumerate(mask.branches):
             done = [step for step in steps if step.component_name() != "keep"]
             for each in _of_chain(name, column, done, mask):
-                yield replace(each, branch=branch, when=repr(mask.when), of=each.of | with_it if each.way == "moving" else each.of)
+                of = each.of | with_it if each.way == "moving" else each.of
+                within = each.within | (mask.when.weighs if mask.when is not None else frozenset())
+                bounds = each.bounds and entry.role != "quasi_identifier"
+                yield replace(each, branch=branch, when=repr(mask.when), of=of, within=within, bounds=bounds)
 
 
 def _of_chain(view: str, column: str, steps: Sequence[Mask], mask: MaskedColumn) -> Iterator[_Telling]:
     """Yield what operations one after the other tell."""
     if not steps:
-        yield _Telling(view, column, "some", frozenset([column]))
+        yield _Telling(view, column, "some", frozenset([column]), bounds=True)
         return
     totals = [place for place, step in enumerate(steps) if isinstance(step, Totals)]
     if not totals:
-        yield _Telling(view, column, "in part", _shown(steps, column))
+        hides = any(step.card.keyed and not step.card.in_part for step in steps)
+        yield _Telling(view, column, "in part", _shown(steps, column), bounds=not hides)
         return
     last, total = totals[-1], steps[totals[-1]]
     copied = _copied(steps[:last], column, mask.on_invalid == "remove")
@@ -187,12 +261,20 @@ def _of_chain(view: str, column: str, steps: Sequence[Mask], mask: MaskedColumn)
         same_rows = (groups, tuple(sorted(getattr(total, "every", {}).items())), repr(mask.when))
         # what totals of totals tell nobody has worked out
         way = way if len(totals) == 1 else "ordering"
-        yield _Telling(view, column, way, of, (*same_rows, repr(made)), getattr(total, "plain", False))
+        yield _Telling(view, column, way, of, (*same_rows, repr(made)), getattr(total, "plain", False), within=groups)
     # what is made of values before they are added up may tell anything: who is left out of it, or digits that nothing else reaches
-    asked = of if (way is None and made) or any(step.component_name() not in _COARSER for step in made) else frozenset()
-    told = asked | groups | _shown(steps[last + 1 :], None)
+    if (way is None and made) or not all(_is_harmless(step, column, mask.on_invalid == "remove") for step in made):
+        yield _Telling(view, column, "in part", of, before=True)
+    told = groups | _shown(steps[last + 1 :], None)
     if told:
         yield _Telling(view, column, "in part", told)
+
+
+def _is_harmless(step: Mask, column: str, removes: bool) -> bool:
+    """Return whether what is made of values before they are added up asks nothing of them: no condition, no digits, no text."""
+    if step.component_name() != "expression":
+        return step.component_name() in _HARMLESS
+    return is_arithmetic(str(getattr(step, "sql", "")), (column, *step.reads), casts=not removes)
 
 
 def _copied(steps: Sequence[Mask], column: str, removes: bool) -> str | None:
@@ -210,11 +292,16 @@ def _copied(steps: Sequence[Mask], column: str, removes: bool) -> str | None:
     return named.get((found["name"] or found["cast"]).lower())
 
 
+def _is_of_others(step: Mask, column: str | None) -> bool:
+    """Return whether something is made of other columns alone."""
+    return step.component_name() == "expression" and column is not None and column.lower() not in str(getattr(step, "sql", "")).lower()
+
+
 def _shown(steps: Sequence[Mask], column: str | None) -> frozenset[str]:
     """Return the columns of which anything can be seen behind operations: who has the same is something, and so is who has nothing any more."""
     found = {column} if column is not None else set()
     for place, step in enumerate(steps):
-        nothing = step.card.reveals == NOTHING or step.component_name() in ALIKE
+        nothing = step.card.reveals == NOTHING or step.component_name() in ALIKE or _is_of_others(step, column)
         if nothing and (not place or step.component_name() in ("empty", "drop")):
             found = set()
         found |= {*step.reads}

@@ -15,7 +15,7 @@ from sfumato.core.interfaces import Scan, Source
 from sfumato.core.settings import Settings
 from sfumato.databases.address import Address, AddressText, parsed
 from sfumato.databases.class_tables import ClassTables, Held
-from sfumato.databases.connection import Connection, TellsLosses, connected
+from sfumato.databases.connection import Connection, connected
 from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.password import Password
@@ -106,8 +106,7 @@ class Sql(Settings):
         connection = self.connected() if together is None else together.connection
         writer = SqlWriter(connection, self.table_name, schema, self.places(), together)
         try:
-            if isinstance(connection, TellsLosses):
-                connection.refuse_losses(self.table_name, schema.names)
+            connection.refuse_used(self.table_name, schema.names)
         except BaseException:
             writer.abort()
             raise
