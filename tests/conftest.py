@@ -27,6 +27,10 @@ from tests.servers import (  # noqa: F401  fixtures and hooks are found by their
     spark_url,
 )
 
+# where the environment forbids to keep bytecode, each of the thousand processes that tests start would compile the package anew
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 COMPILING = "compiling for this machine; this happens once and takes some seconds\n"
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
 
