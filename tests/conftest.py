@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,12 @@ from tests.servers import (  # noqa: F401  fixtures and hooks are found by their
     spark_url,
 )
 
+# where the environment forbids to keep bytecode, each of the thousand processes that tests start would compile the package anew
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# a module of Spark, or a test that has it as a parameter
+SPARK = re.compile(r"spark[^/]*\.py|[\[-]spark[-\]]")
 COMPILING = "compiling for this machine; this happens once and takes some seconds\n"
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
 
@@ -44,13 +51,18 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Call those tests slow that start the command in a process of its own, or ask a server: two seconds each, and there are many."""
+    """Call those tests slow that start the command in a process of its own, or ask a server: two seconds each, and there are many.
+
+    Those of Spark come first: the first worker has them all then, and no other starts a Spark of its own.
+    """
     for item in items:
         path = item.path.as_posix()
         asks_a_server = "tests/databases/" in path or path.endswith(("test_back_ends.py", "test_masks_alone.py")) or "[spark" in item.nodeid
         if asks_a_server or "sfumato_command" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: not SPARK.search(item.nodeid) and not {"spark_session", "spark_url"} & set(getattr(item, "fixturenames", ())))
 
 
 @pytest.fixture

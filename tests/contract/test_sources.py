@@ -153,7 +153,8 @@ def test_coded_columns_mean_the_same(source: Source) -> None:
 @pytest.mark.parametrize("name", names("sources"))
 @pytest.mark.slow
 def test_many_rows_come_in_batches_of_bounded_size(name: str, tmp_path: Path) -> None:
-    number = 600_000
+    # more than a source reads at once; a cell of a workbook takes long to write
+    number = 60_000 if name == "excel" else 600_000
     table = pa.table({"text": [f"{place % 1000:020d}" for place in range(number)]})
 
     batches = list(make(name, table, tmp_path / "data").batches(["text"], ["text"]))

@@ -314,15 +314,13 @@ TRIALS = (Copy, InPlace, Retention, LiveView)
 
 def killed(trial: Trial, times: int, chance: random.Random) -> Found:
     """Kill a trial so often, at random moments of what a run takes, and check everything after each; runs that ended before do not count."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.databases.warmed"])
     found, began = Found(), time.perf_counter()
     # the first one waits for the process that is forked
-    whole = min(_lasting(context, trial) for _ in range(3))
+    whole = min(_lasting(trial) for _ in range(2))
     trial.done()
     while found.kills < times:
         policy = trial.prepare()
-        process, start = _begun(context, trial, policy)
+        process, start = _begun(trial, policy)
         time.sleep(max(0.0, chance.uniform(0, whole) - (time.perf_counter() - start)))
         if process.is_alive() and process.pid is not None:
             os.kill(process.pid, signal.SIGKILL)
@@ -331,7 +329,7 @@ def killed(trial: Trial, times: int, chance: random.Random) -> Found:
         found.too_late += process.exitcode == 0
         assert process.exitcode in (0, _BUSY, -signal.SIGKILL), "a run failed of itself"
         found.begun += trial.look()
-        _after(context, trial, policy)
+        _after(trial, policy)
         trial.done()
         left = trial.left_over()
         assert left == [], f"{len(left)} tables are left over"
@@ -339,30 +337,69 @@ def killed(trial: Trial, times: int, chance: random.Random) -> Found:
     return found
 
 
-def _after(context: Any, trial: Trial, policy: dict[str, Any]) -> None:
+def endings(*trials: tuple[Any, ...]) -> Iterator[int | None]:
+    """Run each of these policies, some with data, and kill it at moments that are spread over what the first takes, which nobody kills.
+
+    Yields the exit status of each that is killed, or would have been: it is 0 where the run was done before.
+    """
+    whole = finish(*trials[0])
+    for number, arguments in enumerate(trials[1:]):
+        process, start = _alone(_run, arguments)
+        process.join(max(0.0, whole * (number + 0.5) / (len(trials) - 1) - (time.perf_counter() - start)))
+        process.kill()
+        process.join()
+        assert process.exitcode in (0, _BUSY, -signal.SIGKILL), "a run failed of itself"
+        yield process.exitcode
+
+
+def finish(*arguments: Any) -> float:
+    """Run a policy, again as long as the server is still at work for a run that was killed; return the seconds that it took."""
+    for _ in range(50):
+        process, start = _alone(_run, arguments)
+        process.join()
+        if process.exitcode != _BUSY:
+            break
+        time.sleep(0.1)
+    assert process.exitcode == 0, "a run that nobody has killed failed"
+    return time.perf_counter() - start
+
+
+def _after(trial: Trial, policy: dict[str, Any]) -> None:
     """Let the next run do its work, at once."""
     for _ in range(5):
-        process, _ = _begun(context, trial, policy)
+        process, _ = _begun(trial, policy)
         process.join()
         if process.exitcode != _BUSY:
             break
     assert process.exitcode == 0, "the next run failed"
 
 
-def _lasting(context: Any, trial: Trial) -> float:
+def _lasting(trial: Trial) -> float:
     """Return how long a run takes that nobody ends."""
     policy = trial.prepare()
-    process, start = _begun(context, trial, policy)
+    process, start = _begun(trial, policy)
     process.join()
     assert process.exitcode == 0, "a run that nobody has killed failed"
     return time.perf_counter() - start
 
 
-def _begun(context: Any, trial: Trial, policy: dict[str, Any]) -> tuple[Any, float]:
+def _begun(trial: Trial, policy: dict[str, Any]) -> tuple[Any, float]:
     """Begin a run in a process of its own, and return it when it is about to begin."""
+    return _alone(trial.work(), (policy,), trial.mark)
+
+
+def _warm() -> Any:
+    """Return what makes processes that need not import anything."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.databases.warmed"])
+    return context
+
+
+def _alone(work: Callable[..., Any], arguments: tuple[Any, ...], mark: str = "") -> tuple[Any, float]:
+    context = _warm()
     ours, theirs = context.Pipe()
     # the process that is forked has the environment of when it was made
-    process = context.Process(target=_work, args=(theirs, trial.work(), policy, dict(os.environ), trial.mark))
+    process = context.Process(target=_work, args=(theirs, work, arguments, dict(os.environ), mark))
     process.start()
     theirs.close()
     with suppress(EOFError):
@@ -370,12 +407,12 @@ def _begun(context: Any, trial: Trial, policy: dict[str, Any]) -> tuple[Any, flo
     return process, time.perf_counter()
 
 
-def _work(pipe: Pipe, work: Callable[[dict[str, Any]], Any], policy: dict[str, Any], environment: dict[str, str], mark: str) -> None:
+def _work(pipe: Pipe, work: Callable[..., Any], arguments: tuple[Any, ...], environment: dict[str, str], mark: str) -> None:
     os.environ.update(environment)
     with marked(mark):
         pipe.send(None)
         try:
-            work(policy)
+            work(*arguments)
         except SfumatoError as error:
             # other tests work on the same server, and the session of the killed run may still be ending: whoever is told so tries again
             if error.code in ("database-locked", "database-busy"):
@@ -383,8 +420,8 @@ def _work(pipe: Pipe, work: Callable[[dict[str, Any]], Any], policy: dict[str, A
             raise
 
 
-def _run(policy: dict[str, Any]) -> None:
-    sfumato.run(policy)
+def _run(policy: dict[str, Any], data: Any = None) -> None:
+    sfumato.run(policy, data)
 
 
 def _retain(policy: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from tests.databases.kills import TRIALS, Trial, killed
 def test_a_run_that_is_killed_at_any_moment_leaves_nothing_half_done(request: pytest.FixtureRequest, server: str, kind: type[Trial]) -> None:
     trial = kind(request.getfixturevalue(f"{server}_url"))
     try:
-        found = killed(trial, 6, random.Random(17))
+        found = killed(trial, 4, random.Random(17))
     finally:
         trial.close()
-    assert found.kills == 6
+    assert found.kills == 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import datetime
 import gzip
-import multiprocessing
 import os
 import shutil
 import subprocess
@@ -25,6 +24,7 @@ from sfumato.errors import DataError, PolicyError, PromiseError
 from sfumato.policy.model import Component
 from sfumato.sinks._dumped import Dumped
 from sfumato.sinks.sql_dump import SqlDump
+from tests.databases.kills import endings
 from tests.servers import ask, component
 
 NASTY = ["", None, "\\.", "\\", "\\N", "NULL", "null", "tab\there", "two\nlines", "\r\n", "it's", '"q"', "a;b", "-- no", "/* no */", "😀 Zoë", "0xFF",
@@ -335,21 +335,12 @@ def test_no_table_of_several_is_dumped_where_one_breaks_its_promise(tmp_path: Pa
         assert list(tmp_path.iterdir()) == []
 
 
-def _run_alone(asked: dict[str, Any]) -> None:
-    sfumato.run(asked)
-
-
 @pytest.mark.slow
 def test_a_run_that_is_killed_leaves_the_old_dump_or_the_new_one(tmp_path: Path, dialect: str, hospital: dict[str, Any]) -> None:
     path = tmp_path / "hospital.sql"
     asked = {**hospital, "sink": dump(path, dialect)}
     sfumato.run(asked)
-    for trial in range(8):
-        worker = multiprocessing.get_context("spawn").Process(target=_run_alone, args=(asked,))
-        worker.start()
-        worker.join(0.9 + 0.15 * trial)
-        worker.kill()
-        worker.join()
+    for _ in endings(*[(asked,)] * 6):
         for table, rows in (("patients", 30), ("visits", 90)):
             source = Dumped(path=str(path), table=table, dialect=dialect)
             assert sum(batch.num_rows for batch in source.batches(source.describe().names)) == rows

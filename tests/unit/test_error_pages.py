@@ -51,6 +51,5 @@ def test_the_collector_sees_each_way_of_giving_a_code() -> None:
         assert code in codes()
 
 
-@pytest.mark.parametrize("code", sorted(codes()))
-def test_a_code_is_written_in_small_words_and_hyphens(code: str) -> None:
-    assert CODE.fullmatch(code)
+def test_a_code_is_written_in_small_words_and_hyphens() -> None:
+    assert [code for code in sorted(codes()) if not CODE.fullmatch(code)] == []
