@@ -34,6 +34,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # a module of Spark, or a test that has it as a parameter
 SPARK = re.compile(r"spark[^/]*\.py|[\[-]spark[-\]]")
+SERVERS_AND_COMMAND = {"sfumato_command", "postgresql_url", "postgresql18_url", "mariadb_url", "mysql_url", "spark_session", "spark_url"}
 COMPILING = "compiling for this machine; this happens once and takes some seconds\n"
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
 
@@ -60,7 +61,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
     for item in items:
         path = item.path.as_posix()
         asks_a_server = "tests/databases/" in path or path.endswith(("test_back_ends.py", "test_masks_alone.py")) or "[spark" in item.nodeid
-        if asks_a_server or "sfumato_command" in getattr(item, "fixturenames", ()):
+        if asks_a_server or SERVERS_AND_COMMAND & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     yield
     items.sort(key=lambda item: not SPARK.search(item.nodeid) and not {"spark_session", "spark_url"} & set(getattr(item, "fixturenames", ())))
