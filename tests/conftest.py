@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # a module of Spark, or a test that has it as a parameter
 SPARK = re.compile(r"spark[^/]*\.py|[\[-]spark[-\]]")
+SERVERS_AND_COMMAND = {"sfumato_command", "postgresql_url", "postgresql18_url", "mariadb_url", "mysql_url", "spark_session", "spark_url"}
 COMPILING = "compiling for this machine; this happens once and takes some seconds\n"
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
 
@@ -51,17 +52,18 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield home
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Call those tests slow that start the command in a process of its own, or ask a server: two seconds each, and there are many.
 
-    Those of Spark come first: the first worker has them all then, and no other starts a Spark of its own.
+    Of those that are left those of Spark come first: the first worker has them all then, and no other starts a Spark of its own.
     """
     for item in items:
         path = item.path.as_posix()
         asks_a_server = "tests/databases/" in path or path.endswith(("test_back_ends.py", "test_masks_alone.py")) or "[spark" in item.nodeid
-        if asks_a_server or "sfumato_command" in getattr(item, "fixturenames", ()):
+        if asks_a_server or SERVERS_AND_COMMAND & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
+    yield
     items.sort(key=lambda item: not SPARK.search(item.nodeid) and not {"spark_session", "spark_url"} & set(getattr(item, "fixturenames", ())))
 
 

@@ -12,6 +12,8 @@ import pytest
 import sfumato
 from tests.servers import ask, component
 
+pytestmark = pytest.mark.slow
+
 _KEPT = (
     "SELECT histogram_bounds::text, most_common_vals::text FROM pg_stats WHERE tablename = 'patients'",
     "SELECT most_common_vals::text, array_to_string(most_common_base_freqs, ' ') FROM pg_stats_ext WHERE tablename = 'patients'",

@@ -18,6 +18,8 @@ from tests.databases.test_inside import TABLE, policy, stored
 from tests.databases.test_resume import killed
 from tests.servers import ask, component
 
+pytestmark = pytest.mark.slow
+
 OURS = f"sfumato_copy_{'0' * 20}_{'a' * 8}"
 MARK = f"7 {'0' * 32} mixed {'f' * 64}"
 

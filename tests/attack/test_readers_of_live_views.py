@@ -11,6 +11,8 @@ import sfumato
 from sfumato.errors import UsageError
 from tests.servers import ask, component
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["postgresql", "postgresql18"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:

@@ -15,6 +15,8 @@ from sfumato.errors import UsageError
 from tests.databases.test_inside import TABLE, policy, stored
 from tests.servers import ask, component
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["postgresql", "postgresql18"])
 def url(request: pytest.FixtureRequest) -> Iterator[str]:

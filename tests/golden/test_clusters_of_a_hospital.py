@@ -11,6 +11,7 @@ from sfumato.algorithms.mondrian import Mondrian
 from sfumato.core.chance import derived_chance
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Promise
+from sfumato.core.kernels import castle
 from sfumato.core.stream import Clusters, Points, StreamProblem
 from sfumato.measures.cluster_check import Found, Original, Published, Release, check_clusters, covers_node, covers_number
 from sfumato.promises.k_anonymity import KAnonymity
@@ -128,3 +129,15 @@ def test_our_searches_keep_what_the_printed_tables_promise(search: str, table: s
         assert min(each.values["diagnosis"] for each in found) >= 2
     if table == "close":
         assert max(each.distances["diagnosis"]["equal"] for each in found) <= 0.223 + 1e-9
+
+
+def test_records_that_cannot_be_written_to_need_no_kernel_of_their_own() -> None:
+    problem = StreamProblem(["residency", "age"], [RESIDENCY, None], PROMISES["close"], [1.0, 1.0], np.full((2, 2), np.nan), {"diagnosis": DIAGNOSIS})
+    given = patients()
+    Castle(delta=9, beta=3, mu=3).start(problem).push(given)
+    known = set(castle.push.signatures)
+    for column in (given.numbers, given.people, given.coordinates):
+        column.flags.writeable = False
+    Castle(delta=9, beta=3, mu=3).start(problem).push(given)
+
+    assert set(castle.push.signatures) == known

@@ -57,10 +57,11 @@ class CompiledCastle:
         self._grow(len(points), sensitive)
         out = self._out(self.held + len(points))
         await_compiled()
+        # for arrays that cannot be written to the kernel would be compiled once more
         kernel.push(
-            np.ascontiguousarray(points.numbers, np.int64),
-            np.ascontiguousarray(points.people, np.int64),
-            np.ascontiguousarray(points.coordinates, np.float64),
+            np.require(points.numbers, np.int64, ["C", "W"]),
+            np.require(points.people, np.int64, ["C", "W"]),
+            np.require(points.coordinates, np.float64, ["C", "W"]),
             sensitive,
             self._ring,
             self._compared,

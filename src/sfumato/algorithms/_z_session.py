@@ -194,7 +194,8 @@ class ZSession:
         number = end - first
         path_of = self._attribute.numbered(self._window, read, first, end)
         opted_out = np.zeros(number, np.bool_) if events.opted_out is None else np.asarray(events.opted_out[first:end], np.bool_)
-        times, people = (np.ascontiguousarray(column[first:end], np.int64) for column in (events.times, events.people))
+        # for arrays that cannot be written to the kernel would be compiled once more
+        times, people = (np.require(column[first:end], np.int64, ["C", "W"]) for column in (events.times, events.people))
         now = np.maximum.accumulate(np.append(self._window.newest, times))[1:]
         floors = np.maximum(self._plan.floors.at(now), self._plan.floors.at(times))
         parts, done = [], 0

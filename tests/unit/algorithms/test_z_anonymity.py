@@ -12,6 +12,7 @@ from sfumato.core.chance import derived_chance
 from sfumato.core.durations import SECOND
 from sfumato.core.events import LATE, SUPPRESSED, Events, EventSession
 from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.kernels import z_anonymity as kernels
 from sfumato.errors import DataError, PolicyError
 
 MINUTE, HOUR = 60 * SECOND, 3600 * SECOND
@@ -40,6 +41,17 @@ def test_the_example_of_the_paper() -> None:
     # z = 3: u0, u1, u0 again and u2 show a0; u1 and u0 are out of the window when u3 comes
     shown = events((0, 0, "a"), (10, 1, "a"), (20, 0, "a"), (30, 2, "a"), (85, 3, "a"))
     assert left(search(3).start(), shown) == [None, None, None, "a", None]
+
+
+def test_records_that_cannot_be_written_to_need_no_kernel_of_their_own() -> None:
+    given = events((0, 1, "a"), (1, 2, "a"))
+    left(search(2).start(), given)
+    known = set(kernels.decide.signatures)
+    for column in (given.times, given.people):
+        column.flags.writeable = False
+    left(search(2).start(), given)
+
+    assert set(kernels.decide.signatures) == known
 
 
 def test_what_is_as_old_as_the_window_still_counts_and_what_is_older_does_not() -> None:
