@@ -405,3 +405,21 @@ def test_rows_of_tables_that_inherit_are_not_taken_for_each_other(postgresql_url
     plain: Any = sfumato.run(policy(postgresql_url))
 
     assert Counter(map(str, release.table.to_pylist())) == Counter(map(str, plain.table.to_pylist()))
+
+
+def test_long_numbers_and_times_that_the_server_folds_to_one_hash_are_told_apart(postgresql_url: str) -> None:
+    # the halves of each, folded, are the same 32 bits
+    numbers = [1, 1 << 32, -1, -(1 << 32) - 2, None]
+    seen = "timestamp '2000-01-01' + make_interval(secs => n / 1000000.0)"
+    rows = f"SELECT n, {seen} FROM unnest(ARRAY{[number for number in numbers if number is not None]}::bigint[]) n UNION ALL SELECT NULL, NULL"
+    ask(postgresql_url, "DROP TABLE IF EXISTS folded", "CREATE TABLE folded (number bigint, seen timestamp)", *[f"INSERT INTO folded {rows}"] * 6)
+    release: Any = sfumato.run(
+        {
+            "source": {"sql": component(postgresql_url, "folded")},
+            "columns": {"number": {"role": "quasi_identifier"}, "seen": {"role": "quasi_identifier"}},
+            "promises": [{"k_anonymity": {"k": 6}}],
+            "sink": {"sql": component(postgresql_url, "folded_release")},
+        }
+    )
+
+    assert sorted(Counter(map(str, release.table.to_pylist())).values()) == [6] * len(numbers)
