@@ -26,8 +26,7 @@ _TYPED = {
     pa.timestamp("us", tz="UTC"): (("encode(timestamptz_send({0}), 'hex')", "hashtextextended"),),
     pa.time64("us"): (("encode(time_send({0}), 'hex')", "hashtextextended"),),
 }
-"""What is hashed of a value of each type, and by which function; values of other types are hashed as a row of one."""
-_ROW = "hash_record_extended(ROW({0}), {1})"
+"""What is hashed of a value of each type, and by which function; values of other types are hashed as one row."""
 
 
 def chained(values: Sequence[tuple[TableColumn, str]], seed: str, missing: str) -> str:
@@ -39,22 +38,24 @@ def chained(values: Sequence[tuple[TableColumn, str]], seed: str, missing: str) 
     '7::bigint'
     """
     texts = [expression for column, expression in values if is_text(column)]
-    parts = [part for column, expression in values if not is_text(column) for part in _parts(column, expression)]
-    hashed = seed
+    others = [(column, expression) for column, expression in values if not is_text(column)]
+    rest = [expression for column, expression in others if column.kind not in _TYPED]
+    parts = [(part.format(expression), function) for column, expression in others for part, function in _TYPED.get(column.kind, ())]
+    # a row first: of one whose value is missing the hash is 0, whatever the seed is
+    hashed = _row(rest, seed)
     for expression, function in [*parts, *((text, "hashtextextended") for text in texts)]:
-        hashed = f"{function}({expression}, {hashed})" if function else _ROW.format(expression, hashed)
-    return f"coalesce({hashed}, {_with_missing([part for part, _ in parts], texts, seed, missing)})" if values else seed
+        hashed = f"{function}({expression}, {hashed})"
+    return f"coalesce({hashed}, {_with_missing([*rest, *(part for part, _ in parts)], texts, seed, missing)})" if parts or texts else hashed
 
 
-def _parts(column: TableColumn, expression: str) -> list[tuple[str, str | None]]:
-    """Return what is hashed of a value that is no text, and by which function."""
-    known = _TYPED.get(column.kind)
-    return [(part.format(expression), function) for part, function in known] if known else [(expression, None)]
+def _row(values: Sequence[str], seed: str) -> str:
+    """Return the hash of a row of values."""
+    return f"hash_record_extended(ROW({', '.join(values)}), {seed})" if values else seed
 
 
-def _with_missing(parts: Sequence[str], texts: Sequence[str], seed: str, missing: str) -> str:
+def _with_missing(others: Sequence[str], texts: Sequence[str], seed: str, missing: str) -> str:
     """Return the hash of a row in which some value is missing: a row of others says so itself."""
-    hashed = _ROW.format(", ".join(parts), seed) if parts else seed
+    hashed = _row(others, seed)
     for text in texts:
         hashed = f"hashtextextended(coalesce({text}, '{missing}'), {hashed})"
     return hashed
