@@ -23,6 +23,7 @@ from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_inside import MysqlInside
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_inside import PostgresqlInside
+from sfumato.databases.postgresql_meanwhile import Meanwhile
 from sfumato.databases.table import TableName
 from sfumato.engine.inside import not_inside
 from sfumato.engine.plan import make_plan
@@ -405,3 +406,85 @@ def test_rows_of_tables_that_inherit_are_not_taken_for_each_other(postgresql_url
     plain: Any = sfumato.run(policy(postgresql_url))
 
     assert Counter(map(str, release.table.to_pylist())) == Counter(map(str, plain.table.to_pylist()))
+
+
+def test_long_numbers_and_times_that_the_server_folds_to_one_hash_are_told_apart(postgresql_url: str) -> None:
+    # the halves of each, folded, are the same 32 bits
+    numbers = [1, 1 << 32, -1, -(1 << 32) - 2, None]
+    seen = "timestamp '2000-01-01' + make_interval(secs => n / 1000000.0)"
+    rows = f"SELECT n, {seen} FROM unnest(ARRAY{[number for number in numbers if number is not None]}::bigint[]) n UNION ALL SELECT NULL, NULL"
+    ask(postgresql_url, "DROP TABLE IF EXISTS folded", "CREATE TABLE folded (number bigint, seen timestamp)", *[f"INSERT INTO folded {rows}"] * 6)
+    release: Any = sfumato.run(
+        {
+            "source": {"sql": component(postgresql_url, "folded")},
+            "columns": {"number": {"role": "quasi_identifier"}, "seen": {"role": "quasi_identifier"}},
+            "promises": [{"k_anonymity": {"k": 6}}],
+            "sink": {"sql": component(postgresql_url, "folded_release")},
+        }
+    )
+
+    assert sorted(Counter(map(str, release.table.to_pylist())).values()) == [6] * len(numbers)
+
+
+def test_rows_that_differ_beside_missing_values_are_told_apart(postgresql_url: str) -> None:
+    columns = "age int, born date, share float8, is_known boolean, town text"
+    given = [
+        "(1, NULL, 0, NULL, 'a')",
+        "(2, NULL, 0, NULL, 'a')",
+        "(1, NULL, 0, true, 'a')",
+        "(1, NULL, 0, NULL, NULL)",
+        "(NULL, NULL, 0, NULL, 'a')",
+    ]
+    ask(postgresql_url, "DROP TABLE IF EXISTS gaps", f"CREATE TABLE gaps ({columns})", f"INSERT INTO gaps VALUES {', '.join(given * 3)}")
+    release: Any = sfumato.run(
+        {
+            "source": {"sql": component(postgresql_url, "gaps")},
+            "columns": {name.split()[0]: {"role": "quasi_identifier"} for name in columns.split(", ")},
+            "promises": [{"k_anonymity": {"k": 3}}],
+            "sink": {"sql": component(postgresql_url, "gaps_release")},
+        }
+    )
+
+    assert sorted(Counter(map(str, release.table.to_pylist())).values()) == [3] * len(given)
+
+
+def refused(*_: Any) -> Any:
+    raise ConnectionError
+
+
+def broken(self: Meanwhile, *_: Any) -> list[str]:
+    del self
+    return ["FATAL_ERROR"]
+
+
+@pytest.mark.parametrize(("what", "instead"), [("catalogue_session", refused), ("Meanwhile._ended", broken)])
+def test_cells_are_counted_after_the_copy_where_no_second_session_counts_them(
+    postgresql_url: str, what: str, instead: Any, statements: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(postgresql_url, TABLE, "people")
+    monkeypatch.setattr(f"sfumato.databases.postgresql_meanwhile.{what}", instead)
+
+    assert sfumato.run(policy(postgresql_url)).record.rows.out == ROWS
+    assert any(each.startswith("CREATE UNLOGGED TABLE") and '_cells" AS' in each for each in statements)
+
+
+def test_cells_of_a_run_that_died_before_its_copy_lasted_are_removed_by_the_next(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored(postgresql_url, TABLE, "people")
+    sfumato.run(policy(postgresql_url))
+    before = _there(postgresql_url)
+    commit = Meanwhile.commit
+
+    def dying(self: Meanwhile) -> None:
+        commit(self)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Meanwhile, "commit", dying)
+        patched.setattr(PostgresqlInside, "close", lambda self: self._connection.__exit__(None, None, None))
+        with pytest.raises(KeyboardInterrupt):
+            sfumato.run(policy(postgresql_url))
+    (left,) = set(_there(postgresql_url)) - set(before)
+    assert left[0].endswith("_cells")
+    sfumato.run(policy(postgresql_url))
+
+    assert _there(postgresql_url) == before

@@ -21,6 +21,7 @@ from sfumato.databases.address import Address
 from sfumato.databases.failures import busy
 from sfumato.databases.left_copy import Mark
 from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
+from sfumato.databases.postgresql_meanwhile import Meanwhile
 from sfumato.databases.postgresql_order import keeps_order
 from sfumato.databases.postgresql_replacing import refuse_used, replacing
 from sfumato.databases.postgresql_rights import kept_private
@@ -33,11 +34,17 @@ from sfumato.errors import UsageError
 # what a session that has lost its process holds is free in a moment
 _TRIES, _PAUSE = 25, 0.2
 # a role that others have may be theirs too, and so may its tables: only what is the user's own was made by a run of the user
+# cells are there before the copy that they are of, and where their run died between the two they are there alone
 _LEFT = """
-SELECT c.relname, coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_class k ON k.relnamespace = c.relnamespace AND k.relname = c.relname || '_cells' AND k.relowner = c.relowner AND k.relkind = 'r'
-WHERE n.nspname = %(schema)s AND starts_with(c.relname::text, %(beginning)s::text) AND c.relkind = 'r'
-AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user) ORDER BY c.relname
+WITH own AS (
+    SELECT c.relname::text AS name, coalesce(obj_description(c.oid, 'pg_class'), '') AS mark
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = %(schema)s AND starts_with(c.relname::text, %(beginning)s::text) AND c.relkind = 'r'
+    AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
+)
+SELECT c.name, c.mark FROM own c JOIN own k ON k.name = c.name || '_cells'
+UNION ALL SELECT left(k.name, -6), k.mark FROM own k WHERE right(k.name, 6) = '_cells' AND left(k.name, -6) NOT IN (SELECT name FROM own)
+ORDER BY 1
 """
 
 
@@ -287,6 +294,11 @@ class PostgresqlConnection(PostgresqlCatalogue):
         """Let what was done last."""
         with self._errors():
             self._connection.commit()
+
+    def meanwhile(self, statements: Sequence[str]) -> Meanwhile | None:
+        """Let a second session carry statements out that sees what this transaction sees, which must be one that sees one state."""
+        (batch,) = self.select("SELECT pg_export_snapshot()", [TableColumn("snapshot", "text", pa.string())])
+        return Meanwhile(self._address, self._password, batch.column(0)[0].as_py(), statements)
 
     def leaves_order(self, statement: str, table: TableName, memory: int) -> bool:
         """Say whether the server would hand the rows of a table on in their order, with so much memory for what it joins to them."""

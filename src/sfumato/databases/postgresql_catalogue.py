@@ -56,6 +56,10 @@ _UNSTEADY = """
 WITH RECURSIVE parts AS (SELECT %s::oid AS number UNION SELECT inhrelid FROM pg_inherits JOIN parts ON inhparent = number)
 SELECT FROM pg_class JOIN parts ON oid = number WHERE relkind NOT IN ('r', 'p', 'm') OR relrowsecurity LIMIT 1
 """
+_BYTEWISE = """
+SELECT a.attname::text FROM pg_attribute a JOIN pg_collation c ON c.oid = a.attcollation
+WHERE a.attrelid = %s AND a.atttypid IN ('text'::regtype, 'varchar'::regtype) AND c.collisdeterministic
+"""
 _ON_DELETE: Mapping[str, OnDelete] = {"a": "held", "r": "refused", "c": "deleted", "n": "emptied", "d": "emptied"}
 _ACTING = """
 SELECT 'trigger', tgname FROM pg_trigger
@@ -106,6 +110,10 @@ class PostgresqlCatalogue:
         So may rules of row-level security.
         """
         return not self._rows(_UNSTEADY, [self._found(table)[0]])
+
+    def bytewise(self, table: TableName) -> set[str]:
+        """Return the columns of texts that are equal where their bytes are and nowhere else, as they stand."""
+        return {name for (name,) in self._rows(_BYTEWISE, [self._found(table)[0]])}
 
     def foreign_keys(self, table: TableName) -> list[ForeignKey]:
         """Return the foreign keys; views have none."""

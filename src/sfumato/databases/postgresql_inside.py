@@ -17,10 +17,13 @@ import pyarrow.compute as pc
 from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, grouped_by, limited, listed
 from sfumato.databases.left_copy import BEGINNING, Mark, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
-from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
+from sfumato.databases.postgresql_hash import chained
+from sfumato.databases.postgresql_rights import kept_private
+from sfumato.databases.postgresql_types import bytewise, called, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName, numbered
 
-_MEMORY = 128 << 20
+_MEMORY, _SORTED = 128 << 20, 32 << 20
+"""The bytes for what is joined and grouped, and for what is sorted: smaller runs of rows take a tenth less than large ones."""
 _SETTINGS = (
     f"work_mem = '{_MEMORY >> 20}MB'",
     # the server cannot guess how many cells there are, and would rather sort all rows than group them, or leave all to one process
@@ -30,6 +33,7 @@ _SETTINGS = (
     # compiling takes longer than what it makes faster
     "jit = off",
 )
+_SET = [f"SET {setting}" for setting in _SETTINGS]
 _OVERHEAD, _TEXT = 100, 8
 """The bytes that a row of a hash table takes at most beside its texts, and that a text takes beside its characters."""
 _PLACE = "sfumato_place"
@@ -53,8 +57,8 @@ class PostgresqlInside:
         self._is_taken, self._is_mixed, self._is_small = False, not layout.numbered, False
         self._is_copied_first = False
         self._kept = {column.name: f"k{place}" for place, column in enumerate(layout.copied)}
-        for setting in _SETTINGS:
-            connection.do(f"SET {setting}")
+        for setting in _SET:
+            connection.do(setting)
         connection.commit()
 
     @property
@@ -74,13 +78,37 @@ class PostgresqlInside:
         return True
 
     def take(self) -> None:
-        """Copy what is published as it is, in an order by chance, with the key of each row's cell, and count the cells."""
+        """Copy what is published as it is, in an order by chance, with the key of each row's cell, and count the cells meanwhile."""
         for left in self._connection.left_behind(BEGINNING, self._target):
             if left != self._source:
                 self._connection.remove_left(left)
         self._connection.claim(self._rows.name)
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        first = self._read_once()
+        first, mark = self._read_once(), Mark(self._seed, self._missing, self._is_mixed)
+        counts = self._counting(mark)
+        # what is not committed, and what is temporary, is seen in this session alone
+        is_seen = first is None and not self._layout.pads
+        counting = self._connection.meanwhile([*_SET, *counts, kept_private(self._cells)]) if is_seen else None
+        try:
+            self._copy()
+            is_counted = counting is not None and counting.is_done()
+            if not is_counted:
+                self._count(counts)
+            if first is not None:
+                self._connection.do(f"DROP TABLE {quoted(first)}")
+            self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{mark.beside(self._rows)}'")
+            self._connection.keep_private(self._rows)
+            # from here on both are removed where one of them fails to last
+            self._is_taken = True
+            if counting is not None and is_counted:
+                counting.commit()
+            self._connection.commit()
+        finally:
+            if counting is not None:
+                counting.close()
+
+    def _copy(self) -> None:
+        """Make the copy."""
         kept = [f"{quoted_name(name)} AS {short}" for name, short in self._kept.items()]
         key = self._hash([(column, quoted_name(column.name)) for column in self._layout.counted])
         chance = [f"{self._by_chance()} AS {_PLACE}"] if self._layout.numbered else []
@@ -89,19 +117,10 @@ class PostgresqlInside:
             inner = f"{inner} ORDER BY {self._by_chance()}"
         else:
             inner = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {_PLACE}) AS {NUMBER} FROM ({inner}) i"
-        with self._set("enable_sort = on", "parallel_leader_participation = off"):
+        with self._set("enable_sort = on", f"work_mem = '{_SORTED >> 20}MB'", "parallel_leader_participation = off"):
             # nobody else may look at it, so that a plan is carried out as it was explained
             self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} WITH (autovacuum_enabled = off) AS {inner}")
         self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
-        self._count()
-        if first is not None:
-            self._connection.do(f"DROP TABLE {quoted(first)}")
-        mark = Mark(self._seed, self._missing, self._is_mixed)
-        self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{mark.beside(self._rows)}'")
-        for table in (self._rows, self._cells):
-            self._connection.keep_private(table)
-        self._connection.commit()
-        self._is_taken = True
 
     def _read_once(self) -> TableName | None:
         """Copy first what would not be read alike a second time, and go on with that; nobody else sees it, and it is gone before others could."""
@@ -113,21 +132,34 @@ class PostgresqlInside:
         self._source, self._is_copied_first = first, True
         return first
 
-    def _count(self) -> None:
-        """Group the table itself by values: the transaction sees it as it was copied, and what the copy became is held against it.
+    def _counting(self, mark: Mark) -> list[str]:
+        """Return what makes the cells: the table itself is grouped by values, as it was copied, and what the copy became is held against that.
 
         What is not read alike twice, a view or a foreign table, was copied as it is before, and that is grouped.
 
         Grouping the copy by its keys would be faster, and would not notice a copy that is wrong, or two cells that have one key.
         """
         columns = [(column, f"c{place}") for place, column in enumerate(self._layout.counted)]
-        inner = [f"{bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns]
+        # rows are grouped as they come where that is the same, and only what is left of them becomes what is read
+        plain = set() if self._is_copied_first else self._connection.bytewise(self._source)
+        inner = [
+            f"{_of_source(column.name) if column.name in plain else bytewise(column, _of_source(column.name))} AS {name}" for column, name in columns
+        ]
         source = self._layout.beside(f"{quoted(self._source)} s")
         # by their places: the source may have columns of such names
         grouped = f"SELECT {listed([*inner, self._sums(_of_source)])} FROM {source}{grouped_by(_first(len(columns)))}"
+        read = [f'{name}::text COLLATE "C" AS {name}' if column.name in plain else name for column, name in columns]
         chosen = listed([f"{self._hash(columns, read=True)} AS {KEY}", ROWS, PRINT, *(name for _, name in columns)])
-        query = f"SELECT {chosen} FROM ({grouped}) g"
-        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}")
+        query = f"SELECT {chosen} FROM (SELECT {listed([ROWS, PRINT, *read])} FROM ({grouped}) g) g"
+        # the seal is not that of a copy, so that nobody goes on with cells alone
+        comment = f"COMMENT ON TABLE {quoted(self._cells)} IS '{mark.beside(self._cells)}'"
+        return [f"CREATE UNLOGGED TABLE {quoted(self._cells)} AS {query}", comment]
+
+    def _count(self, statements: Sequence[str]) -> None:
+        """Make the cells in the session that copies."""
+        for statement in statements:
+            self._connection.do(statement)
+        self._connection.keep_private(self._cells)
 
     def _by_chance(self) -> str:
         """Return what rows are mixed, and those that are alike numbered by: a hash of their places under a seed that nobody learns."""
@@ -343,17 +375,9 @@ class PostgresqlInside:
             self._connection.__exit__(None, None, None)
 
     def _hash(self, columns: Sequence[tuple[TableColumn, str]], read: bool = False) -> str:
-        """Return a number that is the same for the same values; ``read`` says that they are bytewise already.
-
-        Texts are hashed one after the other, each with the hash of those before it as seed, which is faster than hashing them as one row.
-        """
-        seen = [(expression if read else bytewise(column, expression), is_text(column)) for column, expression in columns]
-        others = [expression for expression, text in seen if not text]
-        hashed = f"hash_record_extended(ROW({listed(others)}), {self._seed}::bigint)" if others else f"{self._seed}::bigint"
-        for expression, text in seen:
-            if text:
-                hashed = f"hashtextextended(coalesce({expression}, '{self._missing}'), {hashed})"
-        return hashed
+        """Return a number that is the same for the same values; ``read`` says that they are bytewise already."""
+        seen = [(column, expression if read else bytewise(column, expression)) for column, expression in columns]
+        return chained(seen, f"{self._seed}::bigint", self._missing)
 
     def _print(self, columns: Sequence[tuple[TableColumn, str]]) -> str:
         """Return the sum of fingerprints, which is the same in any order of the rows."""

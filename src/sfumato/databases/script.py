@@ -101,6 +101,15 @@ class Script:
         del table
         return True
 
+    def bytewise(self, table: TableName) -> set[str]:
+        """Return nothing: the run asks for it."""
+        del table
+        return set()
+
+    def meanwhile(self, statements: Sequence[str]) -> None:
+        """Do nothing: the same is noted where it is done one after the other."""
+        del statements
+
     def leaves_order(self, statement: str, table: TableName, memory: int) -> bool:
         """Return what is so of most plans, and note that it is asked."""
         del statement, memory
