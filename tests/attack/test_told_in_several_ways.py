@@ -234,7 +234,7 @@ def test_the_refusal_says_where_and_what_to_do() -> None:
         "of pay it is told a total (column pay of the view other) beside a part of each value (column pay of the view one): "
         "what follows from both of few people cannot be worked out"
     )
-    assert mistake.hint == "tell it in one way, let nobody read both, or accept: inference in columns.pay, if that is known"
+    assert mistake.hint == "tell it in one way, let nobody read both, or accept: inference in views.other.columns.pay, if that is known"
 
 
 PAYS = {"name": list("abcdefghi"), "diag": ["flu"] * 3 + ["hiv"] * 3 + ["gout"] * 3, "pay": [101, 213, 327, 440, 559, 661, 777, 885, 999]}
@@ -346,3 +346,98 @@ def test_no_note_says_that_all_of_a_group_have_the_same(function: str) -> None:
     table = pa.table({"ward": list("AAABBB"), "pay": [5, 5, 5, 7, 7, 7]})
     pay = masked({"aggregate": {"function": function, "by": ["ward"], "k": 3, "dominance": 0.9}})
     assert not [note for note in sfumato.run({"columns": {"ward": OTHER, "pay": pay}}, table).record.notes if "changed no value" in note]
+
+
+KEYS = {"main": {"environment": "WAYS_KEY"}}
+HASH: dict[str, Any] = {"hash": {"key": "main"}}
+ALONE = {"columns": {"name": GONE, "diag": GONE}}
+UNNAMED = {"columns": {"name": GONE}}
+
+
+def summed(function: str) -> dict[str, Any]:
+    return masked({"aggregate": {"function": function, "by": ["diag"], "k": 2, "dominance": 0.9}}, accept="singling_out")
+
+
+@pytest.mark.parametrize("pay", [summed("sum"), summed("count"), masked({"shuffle": {"within": ["diag"]}}, on_invalid="remove")])
+def test_who_is_in_a_group_is_seen_by_what_is_told_of_it(pay: Any) -> None:
+    assert {*refused({"one": {"columns": {"diag": GONE, "pay": pay}}, "other": UNNAMED})} == {"policy-told-twice"}
+
+
+FINE = [
+    {"expression": {"sql": "pay * 12"}},
+    {"round_number": {"base": 1}},
+    {"generalise": {"size": 1}},
+    {"shorten": {"length": 20}},
+    [{"expression": {"sql": "case when pay::int > 900 then pay end"}}, HASH],
+    [{"top_bottom_code": {"bottom": 900}}, HASH],
+    {"encrypt": {"key": "main"}},
+]
+
+
+@pytest.mark.parametrize("mask", FINE, ids=str)
+def test_bands_of_named_people_beside_finer_ones_of_unnamed_tell_theirs(mask: Any) -> None:
+    fine = {"columns": {"name": GONE, "diag": GONE, "pay": masked(mask, accept="singling_out")}}
+    bands = {"columns": {"pay": masked(BANDS, accept="singling_out")}}
+    assert refused({"staff": bands, "pays": fine}, keys=KEYS) == ["policy-told-twice"]
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        [{"top_bottom_code": {"top": 900, "beyond": "label"}}, AVERAGE],
+        [{"generalise": {"size": 900, "minimum": 0, "maximum": 899}}, MODE],
+        [{"expression": {"sql": "case when pay::int > 150 then pay end"}}, {"aggregate": {"function": "count", "k": 3}}],
+    ],
+    ids=str,
+)
+def test_who_is_missing_from_a_total_is_seen_beside_all_values(mask: Any) -> None:
+    staff = {"columns": {"pay": masked(mask, accept="singling_out", on_invalid="remove")}}
+    assert refused({"staff": staff, "pays": ALONE}) == ["policy-told-twice"]
+
+
+def test_what_is_asked_behind_a_total_is_seen_beside_all_values() -> None:
+    asked = masked([{"aggregate": {"function": "count", "k": 3}}, {"expression": {"sql": "pay::int > 900", "columns": ["pay"]}}])
+    assert refused({"staff": {"columns": {"diag": asked, "pay": GONE}}, "pays": ALONE}) == ["policy-told-twice"]
+
+
+@pytest.mark.parametrize("sql", ["cost / qty", "sign(cost - 85)"])
+def test_what_fails_or_only_looks_like_arithmetic_asks_of_values(sql: str) -> None:
+    table = pa.table({"ward": list("AAABBB"), "cost": [5, 6, 7, 8, 9, 9], "qty": [1, 2, 0, 3, 4, 5], "sign": ["1"] * 6})
+    made = masked([{"expression": {"sql": sql, "columns": ["cost", "qty"]}}, by("ward", AVERAGE, dominance=0.9)], on_invalid="remove")
+    columns = {"ward": OTHER, "cost": GONE, "qty": GONE, "sign": made}
+    with pytest.raises(PolicyError) as raised:
+        sfumato.run({"columns": columns}, table)
+    assert {mistake.code for mistake in raised.value.mistakes} == {"policy-told-twice"}
+
+
+@pytest.mark.parametrize("sql", ["pay * 1e3", "rows.pay * 2", "pay / 12"])
+def test_arithmetic_is_known_however_it_is_written(sql: str) -> None:
+    made = masked([{"expression": {"sql": sql}}, by("ward", AVERAGE, dominance=0.9)], on_invalid="remove")
+    assert sfumato.run({"columns": {"ward": OTHER, "pay": made}}, pa.table({"ward": ["A"] * 4, "pay": [5, 6, 7, 9]})).record.rows.out == 4
+
+
+def test_a_mask_that_both_views_have_is_shown_by_both() -> None:
+    bands = {"columns": {"name": GONE, "pay": masked(BANDS, accept="singling_out")}}
+    first_letter = masked({"shorten": {"length": 1}})
+    columns = {"name": NAMED, "diag": first_letter, "pay": NAMED}
+    assert refused({"hr": {}, "stats": bands}, columns=columns) == []
+    assert refused({"hr": {}, "stats": bands}, columns={**columns, "diag": masked(HASH)}, keys=KEYS) == []
+
+
+def test_rows_that_are_joined_by_purpose_may_show_a_value_and_a_part_of_it() -> None:
+    bands = {"columns": {"pay": masked(BANDS, accept="singling_out")}}
+    assert refused({"payroll": {"columns": {"diag": GONE}}, "ward": bands}) == []
+
+
+def test_the_refusal_names_what_the_other_view_lacks() -> None:
+    views = {"staff": {"columns": {"pay": masked(BANDS, accept="singling_out")}}, "pays": ALONE}
+    policy = {"columns": {"name": NAMED, "diag": OTHER, "pay": NAMED}, "views": views, "readers": {"head": list(views)}}
+    with pytest.raises(PolicyError, match=r"of the view pays\), which does not show diag, name as staff does"):
+        sfumato.run(policy, pa.table(PAYS))
+
+
+@pytest.mark.parametrize("mask", ["shuffle", {"swap": {"share": 0.1}}, {"noise": {"amount": 0.001}}])
+def test_no_note_says_that_chance_left_all_of_a_few_as_they_were(mask: Any) -> None:
+    for _ in range(12):
+        record = sfumato.run({"columns": {"name": NAMED, "pay": masked(mask)}}, pa.table({"name": ["a", "b"], "pay": [5, 7]})).record
+        assert not [note for note in record.notes if "changed no value" in note or "as they were" in note]

@@ -77,7 +77,7 @@ def told_together(records: Mapping[str, RunRecord]) -> Iterator[str]:
     seen = {tuple(each.views): each for record in records.values() for each in record.together}
     for each in seen.values():
         who = f"{', '.join(each.readers)} may read" if each.readers else "nobody is said to read"
-        kept = "; the promises hold of what these views tell together" if each.keeps else ""
+        kept = "; the promises hold of what these views tell together" if each.keeps and each.promises else ""
         if kept and isinstance(each.smallest_class, str):
             kept += ", and smaller classes come of what one of them shows anyway"
         yield f"{who} {' and '.join(each.views)} together: smallest joint class {each.smallest_class}{kept}"

@@ -13,6 +13,8 @@ from sfumato.engine.plan import Plan
 from sfumato.errors import number_of
 
 _MOST = 0.5
+_FEW = 20
+"""Of so many values chance hardly ever leaves all as they were, unless the policy lets it do next to nothing."""
 
 
 def effects_on_counted(plan: Plan, attached: Attached) -> dict[str, Effect]:
@@ -46,8 +48,12 @@ def mask_notes(plan: Plan, effects: Mapping[str, Effect]) -> Iterator[str]:
         if mask.when is not None and not effect.held:
             yield f"columns.{name}: the condition held for no row"
         # that a group's total is everybody's value says that all of them have the same
-        tells = any(isinstance(step, Totals) for step in mask.operations) and not mask.perturbs
-        if mask.changes and effect.present and effect.unchanged == effect.present and not tells:
+        tells = any(isinstance(step, Totals) and not step.card.perturbs for step in mask.operations)
+        # and that chance changed nothing of a few people's values says whose they are
+        is_few = mask.perturbs and effect.present < _FEW
+        if tells or is_few:
+            continue
+        if mask.changes and effect.present and effect.unchanged == effect.present:
             yield f"columns.{name}: {mask.component_name()} changed no value"
         elif mask.perturbs and effect.unchanged > _MOST * effect.present:
             yield f"columns.{name}: {mask.component_name()} left {_part(effect, k)} of the values as they were"

@@ -3,8 +3,8 @@
 Sums and means of one column, and values of it that are shown, make equations, of which it is worked out whether anything follows of few people. A
 bracket, a condition, an extreme, a mode or values in another order make inequalities and choices with them, of which nobody can say in general what
 follows. So of a column of which a group or the whole table tells something, whoever reads it is told in one way only, unless the policy says that the
-inference is known: then what can be held against each other still is. And where one view shows within which bounds somebody's value is, or the
-values of some people, and another one all values, though not whose they are, each may be the only one that fits.
+inference is known: then what can be held against each other still is. And where two views show each row within different bounds, or one of them all
+values, though not whose they are, each may be the only one that fits.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ _NAMES: dict[Way, str] = {
     "asking": "for whom a condition on it holds",
 }
 _OF_ROWS: frozenset[Way] = frozenset(["in part", "some", "kept", "asking"])
+# what takes the place of values and is as long for all of them
+_HIDING = ("hash", "tokenise", "random_number", "random_date", "random_text", "random_uuid", "fake", "choice")
 _SEQUENCE = "tokens in the order of the rows"
 _WIDE = "(?:int|integer|bigint|hugeint|double)"
 # a column under another name, be it as a number, or a multiple of it: pay, "pay"::int, cast(pay as double), pay * 12
@@ -66,16 +68,25 @@ class _Telling:
     when: str = ""
     within: frozenset[str] = frozenset()
     """What groups are made by, and what decides which rows are in them."""
+    counted: bool = False
+    """Whether promises count it, with all that other views show of it."""
     before: bool = False
     """Whether it is what is made of each value before it goes into a total."""
-    bounds: bool = False
-    """Whether it says of each row more than who has the same, and no promise counts it."""
+    bounds: str = ""
+    """By what it says of each row more than who has the same, where no promise counts it."""
+    pure: bool = False
+    """Whether a total is of values as they are, and of all of them."""
 
     @property
     def words(self) -> str:
         """What it tells, and where."""
         said = "what is made of each value before that" if self.before else _NAMES[self.way]
         return f"{said} (column {self.column}{f' of the view {self.view}' if self.view else ''})"
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it says of each row no more than who has the same."""
+        return self.way == "in part" and not self.bounds and not self.before and not self.counted
 
     @property
     def of_groups(self) -> bool:
@@ -96,7 +107,8 @@ def told_in_several_ways(views: Mapping[str, ReadView], seen: Collection[str]) -
     """Yield of which columns somebody who reads some views is told in several ways that nobody accepts, each with the view that is to say so."""
     read = {name: views[name] for name in seen}
     for column, (one, other) in _pairs(read, accepted=False):
-        words = f"of {column} it is told {one.words} beside {other.words}: what follows from both of few people cannot be worked out"
+        words = f"of {column} it is told {one.words} beside {other.words}{_lacking(one, other, read)}"
+        words += ": what follows from both of few people cannot be worked out"
         otherwise = "let nobody read both"
         if other.before:
             otherwise = "add up columns as they are, or what arithmetic, round_number, top_bottom_code, generalise or noise makes of them"
@@ -152,35 +164,72 @@ def _in_sequence(views: Mapping[str, ReadView], accepted: bool) -> Iterator[tupl
         yield one, other
 
 
+def _lacking(one: _Telling, other: _Telling, views: Mapping[str, ReadView]) -> str:
+    """Return what the view of some values does not show as it is, and that of what is told of them does."""
+    if other.way != "kept" or one.view == other.view:
+        return ""
+    missing = sorted(_readable(one.view, views[one.view]) - _alike(views[one.view], views[other.view]))
+    return f", which does not show {', '.join(missing)} as {one.view} does" if missing else ""
+
+
+def _readable(name: str, view: ReadView) -> frozenset[str]:
+    """Return the columns of which a view shows more than who has the same."""
+    return frozenset(column for each in _tellings(name, view) if not each.is_hidden for column in each.of)
+
+
+def _alike(view: ReadView, other: ReadView) -> frozenset[str]:
+    """Return the columns that a view shows as they are, or, where it is another, in the same words."""
+    same = (
+        name
+        for name, mask in other.masks.items()
+        if view is not other
+        and mask is not None
+        and repr(mask) == repr(view.masks.get(name))
+        and all(step.card.deterministic for step in mask.operations)
+    )
+    return frozenset([*_kept(other), *same])
+
+
+def _are_joined(view: ReadView, other: ReadView) -> bool:
+    """Return whether both show by purpose who is who: rows are put beside each other by that anyway."""
+    known = {name for name, column in view.policy.columns.items() if "singling_out" in column.accept} | {view.policy.subject}
+    return bool(known & frozenset(_kept(view)) & frozenset(_kept(other)))
+
+
 def _pairs(views: Mapping[str, ReadView], accepted: bool) -> Iterator[tuple[str, tuple[_Telling, _Telling]]]:
     """Yield columns with the first two things that are told of each and cannot be held against each other; accepted ones too on request."""
     tellings = [telling for name, view in views.items() for telling in _tellings(name, view)]
     kept = {name: frozenset(_kept(view)) for name, view in views.items()}
-    readable = {name: frozenset(column for each in tellings if each.view == name for column in each.of) for name in views}
+    alike = {(name, other): _alike(views[name], views[other]) for name in views for other in views}
+    readable = {name: _readable(name, view) for name, view in views.items()}
+    joined = {(name, other) for name, other in alike if _are_joined(views[name], views[other])}
     for column in sorted({column for each in tellings for column in each.of}):
         # what groups tell comes first, for that is what can be told otherwise
         told = sorted((each for each in tellings if column in each.of), key=lambda each: not each.of_groups)
         for one, other in ((one, other) for one in told for other in told if one is not other and not one.plain):
-            if _follows(one, kept, readable[one.view]) or not _at_odds(one, other):
+            is_shown = not one.of_groups and (one.of <= kept[one.view] or (one.view, other.view) in joined)
+            shown = [(kept[name], alike[one.view, name]) for name in views]
+            if is_shown or not _at_odds(one, other) or _follows(one, shown, readable[one.view]):
                 continue
             if accepted or not any(_accepts(views[each.view], each.column) for each in (one, other)):
                 yield column, (one, other)
                 break
 
 
-def _follows(one: _Telling, kept: Mapping[str, frozenset[str]], readable: frozenset[str]) -> bool:
+def _follows(one: _Telling, shown: Iterable[tuple[frozenset[str], frozenset[str]]], readable: frozenset[str]) -> bool:
     """Return whether what is told follows from what a view shows as it is: of groups, from their columns, and of rows from all that stands beside."""
-    if not one.of_groups and one.of <= kept[one.view]:
-        return True
-    told = one.of | one.within if one.way in ("adding", "choosing", "moving") else readable
-    return any(told <= shown for shown in kept.values())
+    if one.pure and one.way in ("adding", "choosing", "moving"):
+        return any(one.of | one.within <= kept for kept, _ in shown)
+    return any(one.of <= kept and readable <= alike for kept, alike in shown)
 
 
 def _at_odds(one: _Telling, other: _Telling) -> bool:
     """Return whether nobody can say what follows from both."""
     if one.of_groups:
         return not _comparable(one, other)
-    return one.bounds and other.way == "kept" and one.view != other.view
+    if not one.bounds or one.view == other.view:
+        return False
+    return other.way == "kept" or (bool(other.bounds) and other.bounds != one.bounds)
 
 
 def _accepts(view: ReadView, column: str) -> bool:
@@ -224,13 +273,12 @@ def _tellings(name: str, view: ReadView) -> Iterator[_Telling]:
         mask = view.masks.get(column)
         if mask is None or not mask.changes:
             if entry.role == "quasi_identifier" and (entry.mask is None or mask is not None):
-                # promises count it, with all that other views show of it
-                yield _Telling(name, column, "in part", frozenset([column]))
+                yield _Telling(name, column, "in part", frozenset([column]), counted=True)
             continue
         if mask.drops:
             continue
         if mask.when is not None:
-            yield _Telling(name, column, "asking", mask.when.weighs, bounds=True)
+            yield _Telling(name, column, "asking", mask.when.weighs, bounds=repr(mask.when))
         # what moves as one is told of as one
         with_it = frozenset(together.get(mask.together or "", ()))
         for branch, steps in enumerate(mask.branches):
@@ -238,19 +286,20 @@ def _tellings(name: str, view: ReadView) -> Iterator[_Telling]:
             for each in _of_chain(name, column, done, mask):
                 of = each.of | with_it if each.way == "moving" else each.of
                 within = each.within | (mask.when.weighs if mask.when is not None else frozenset())
-                bounds = each.bounds and entry.role != "quasi_identifier"
-                yield replace(each, branch=branch, when=repr(mask.when), of=of, within=within, bounds=bounds)
+                bounds = each.bounds if entry.role != "quasi_identifier" else ""
+                counted = entry.role == "quasi_identifier"
+                yield replace(each, branch=branch, when=repr(mask.when), of=of, within=within, bounds=bounds, counted=counted)
 
 
 def _of_chain(view: str, column: str, steps: Sequence[Mask], mask: MaskedColumn) -> Iterator[_Telling]:
     """Yield what operations one after the other tell."""
     if not steps:
-        yield _Telling(view, column, "some", frozenset([column]), bounds=True)
+        yield _Telling(view, column, "some", frozenset([column]), bounds=f"where {mask.when!r}")
         return
     totals = [place for place, step in enumerate(steps) if isinstance(step, Totals)]
     if not totals:
-        hides = any(step.card.keyed and not step.card.in_part for step in steps)
-        yield _Telling(view, column, "in part", _shown(steps, column), bounds=not hides)
+        hides = steps[0].component_name() in _HIDING and steps[0].card.keyed
+        yield _Telling(view, column, "in part", _shown(steps, column), bounds="" if hides else repr(steps))
         return
     last, total = totals[-1], steps[totals[-1]]
     copied = _copied(steps[:last], column, mask.on_invalid == "remove")
@@ -261,20 +310,22 @@ def _of_chain(view: str, column: str, steps: Sequence[Mask], mask: MaskedColumn)
         same_rows = (groups, tuple(sorted(getattr(total, "every", {}).items())), repr(mask.when))
         # what totals of totals tell nobody has worked out
         way = way if len(totals) == 1 else "ordering"
-        yield _Telling(view, column, way, of, (*same_rows, repr(made)), getattr(total, "plain", False), within=groups)
+        pure = not made and last + 1 == len(steps) and mask.on_invalid != "remove"
+        yield _Telling(view, column, way, of, (*same_rows, repr(made)), getattr(total, "plain", False), within=groups, pure=pure)
     # what is made of values before they are added up may tell anything: who is left out of it, or digits that nothing else reaches
     if (way is None and made) or not all(_is_harmless(step, column, mask.on_invalid == "remove") for step in made):
-        yield _Telling(view, column, "in part", of, before=True)
+        yield _Telling(view, column, "in part", of, before=True, bounds=repr(steps))
     told = groups | _shown(steps[last + 1 :], None)
     if told:
-        yield _Telling(view, column, "in part", told)
+        # who is in one group is seen by what they have in common
+        yield _Telling(view, column, "in part", told, bounds=f"groups by {sorted(told)}")
 
 
 def _is_harmless(step: Mask, column: str, removes: bool) -> bool:
     """Return whether what is made of values before they are added up asks nothing of them: no condition, no digits, no text."""
     if step.component_name() != "expression":
         return step.component_name() in _HARMLESS
-    return is_arithmetic(str(getattr(step, "sql", "")), (column, *step.reads), casts=not removes)
+    return is_arithmetic(str(getattr(step, "sql", "")), (column, *step.reads), may_fail=not removes)
 
 
 def _copied(steps: Sequence[Mask], column: str, removes: bool) -> str | None:

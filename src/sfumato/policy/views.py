@@ -187,7 +187,9 @@ def _told_in_several_ways(policy: Policy, views: Mapping[str, Resolved]) -> Iter
     read = {name: ReadView(view.policy, view.masks, view.lines) for name, view in views.items()}
     for seen in policy.readers.values():
         for name, mistake in told_in_several_ways(read, [view for view in seen if view in read]):
-            yield replace(mistake, key=f"{key_text(('views', name))}.{mistake.key}") if _has_own(policy.views[name], mistake) else mistake
+            place = f"{key_text(('views', name))}."
+            own = replace(mistake, key=place + mistake.key, hint=str(mistake.hint).replace(" in columns.", f" in {place}columns."))
+            yield own if _has_own(policy.views[name], mistake) else mistake
 
 
 def _has_own(view: View, mistake: Mistake) -> bool:

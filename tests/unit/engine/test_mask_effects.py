@@ -124,12 +124,12 @@ def test_a_mask_that_changed_nothing_is_told() -> None:
 
 def test_the_mask_of_all_other_rows_counts_too() -> None:
     pay = masked({"noise": {"amount": 5}}, when={"column": "ward", "equals": "Z"}, otherwise={"noise": {"amount": 0.1}})
-    found = notes(recorded({"pay": pay, "ward": {"role": "other"}}, {"pay": [1000, 2000], "ward": ["A", "A"]}))
+    found = notes(recorded({"pay": pay, "ward": {"role": "other"}}, {"pay": [1000, 2000] * 10, "ward": ["A", "A"] * 10}))
     assert found == ["columns.pay: the condition held for no row", "columns.pay: noise changed no value"]
 
 
 def test_noise_that_is_too_small_to_be_seen_is_told() -> None:
-    record = recorded({"pay": masked({"noise": {"amount": 0.001, "decimals": 0}})}, {"pay": [10.0, 20.0, 30.0]})
+    record = recorded({"pay": masked({"noise": {"amount": 0.001, "decimals": 0}})}, {"pay": [10.0, 20.0, 30.0] * 7})
     assert notes(record) == ["columns.pay: noise changed no value"]
     large = {"pay": [1e18] * 50 + [1.0] * 50}
     found = notes(recorded({"pay": masked({"noise": {"amount": 0.4}})}, {"pay": large["pay"] + [1e18] * 10}))

@@ -341,9 +341,16 @@ def test_a_column_that_only_the_whole_policy_calls_a_quasi_identifier_counts_too
     ],
 )
 def test_the_summary_says_what_views_tell_together(told: dict[str, Any], words: str) -> None:
-    record = sfumato.run(POLICY, data=TABLE).record.model_copy(update={"together": [Together(views=["a", "b"], **told)]})
+    record = sfumato.run(POLICY, data=TABLE).record
+    record = record.model_copy(update={"together": [Together(views=["a", "b"], promises=record.promises, **told)]})
 
     assert list(told_together({"a": record, "b": record})) == [words.format(hold="the promises hold of what these views tell together")]
+
+
+def test_the_summary_speaks_of_no_promise_where_there_is_none() -> None:
+    told = Together(views=["a", "b"], readers=["nurse"], smallest_class=9, keeps="a")
+    record = sfumato.run(POLICY, data=TABLE).record.model_copy(update={"together": [told]})
+    assert list(told_together({"a": record})) == ["nurse may read a and b together: smallest joint class 9"]
 
 
 def test_what_says_the_same_of_everybody_need_not_be_removed() -> None:
