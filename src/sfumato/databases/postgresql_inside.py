@@ -1,8 +1,8 @@
 """Work inside PostgreSQL, in two transactions.
 
-The first sees the table in one state, copies what is published of it and counts its cells; both last, as tables to which nobody but their owner has
-any right, so that a run that is killed can be taken up. The second makes the release from them, verifies and publishes it, and nobody sees anything
-of that before.
+The first sees the table in one state and copies what is published of it, while a session beside it counts the cells of the same state; both last, as
+tables to which nobody but their owner has any right, so that a run that is killed can be taken up. The second makes the release from them, verifies
+and publishes it, and nobody sees anything of that before.
 """
 
 from __future__ import annotations
