@@ -444,7 +444,10 @@ def test_two_streams_do_not_write_to_one_sink(folder: Path, sink: str) -> None:
         begun.join(60)
     assert refused.value.code == "sink-busy"
     assert refused.value.message == f"another run is writing {folder / sink}"
-    assert run(other)["released"] == 100
+    with pytest.raises(SfumatoError) as older:
+        run(other)
+    assert older.value.code == "stream-state-older"
+    assert len(run_stream(first, Running(once=True)).views) == 1
     assert not list(folder.glob(".*.sfumato"))
 
 

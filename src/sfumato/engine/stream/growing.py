@@ -64,6 +64,20 @@ def shortened(path: Path) -> DataError:
     )
 
 
+def refuse_older_state(manifest: Path, committed: int, is_longer: bool) -> None:
+    """Refuse to cut back what a newer state has released: a manifest is never ahead of its state, and nothing else is unless it was planned."""
+    if not manifest.exists():
+        return
+    with written_errors(manifest):
+        listed = manifest.read_bytes().count(b"\n")
+    if listed > committed or is_longer:
+        raise DataError(
+            f"more has been released than the state knows of: {manifest} lists {listed}, the state {committed}",
+            code="stream-state-older",
+            hint="put back the newest state; to begin anew, name another sink, or remove this one with its manifest",
+        )
+
+
 @dataclass(frozen=True)
 class Listed:
     """A line of a manifest: what every reader may know of a segment."""
@@ -85,7 +99,7 @@ class Manifest:
         self._number = len(committed)
         with written_errors(path):
             known = path.read_bytes() if path.exists() else b""
-            # a crash may have left it a line behind, or half a line further; anything else is replaced
+            # a crash may have left it a line behind, or half of one; what somebody has changed is replaced
             keep = len(lines) if known[: len(lines)] == lines else 0
             if 0 < len(known) < len(lines) and lines.startswith(known):
                 keep = len(known)
@@ -117,9 +131,8 @@ class SegmentFolder:
             for name in listed:
                 if not (path / name).is_file():
                     raise shortened(path / name)
-            for found in path.glob(f"segment-*{ending}"):
-                if found.name not in listed:
-                    found.unlink()
+            for found in unlisted(path, committed, ending):
+                found.unlink()
 
     def write(self, write: Callable[[Path], None], rows: int) -> Segment:
         """Let somebody write a file, bring it to the disk, and return the segment that it will be."""
@@ -134,3 +147,9 @@ class SegmentFolder:
                 finally:
                     os.close(handle)
             return Segment(name, 0, (self.path / name).stat().st_size, rows)
+
+
+def unlisted(path: Path, committed: Sequence[Segment], ending: str) -> list[Path]:
+    """Return the files of a folder that were not committed."""
+    listed = {segment.file for segment in committed}
+    return [found for found in path.glob(f"segment-*{ending}") if found.name not in listed]

@@ -1,7 +1,8 @@
 """The journal of a stream: a private folder that says how far it has come, so that after any crash it goes on as if there had been none.
 
 One transaction says together what was read, what became of it and how long every file of the release is. Whatever was written beyond that is no
-part of the release, and is cut off by the next start, which makes the same bytes again: all chance comes from the secret that lies here.
+part of the release, and is cut off by the next start, which makes the same bytes again: all chance comes from the secret that lies here and from
+how the records were cut into pieces, which is planned here before anybody sees a row of them.
 """
 
 from __future__ import annotations
@@ -77,6 +78,15 @@ class Commit:
     snapshots: Mapping[str, bytes] | None = None
 
 
+@dataclass(frozen=True)
+class Planned:
+    """What the next commit will hold, written down before a row of it can be seen: pieces, whether what waits is ended, and what was read then."""
+
+    pieces: Sequence[Piece]
+    flush: bool
+    position: Mapping[str, Any]
+
+
 class Journal:
     """What a stream has written down. Only one process works with it at a time."""
 
@@ -118,8 +128,19 @@ class Journal:
 
     @property
     def position(self) -> dict[str, Any]:
-        """What was read of each file."""
-        return dict(json.loads(self._about("position") or "{}"))
+        """What was read of each file, also of what is planned and not yet committed."""
+        planned = self.planned
+        return dict(json.loads(self._about("position") or "{}") if planned is None else planned.position)
+
+    @property
+    def planned(self) -> Planned | None:
+        """What a process that died had begun to release: the next one has to take it in the same pieces."""
+        told = self.told("planned")
+        return None if told is None else Planned([Piece(**piece) for piece in told["pieces"]], told["flush"], told["position"])
+
+    def plan(self, planned: Planned) -> None:
+        """Write down, for the next commit, how its records are cut into pieces."""
+        self.tell("planned", asdict(planned))
 
     def told(self, name: str) -> Any:
         """Return what was once written down for good under a name, such as the columns of the stream; None where nothing was."""
@@ -165,6 +186,7 @@ class Journal:
             if last is not None:
                 self._put("records", str(last.first + last.records))
             self._put("position", json.dumps(done.position))
+            database.execute("DELETE FROM about WHERE name = 'told planned'")
             # an earlier version wrote down pieces without records, whose number the next piece has too
             database.execute("DELETE FROM piece WHERE records = 0")
             database.executemany("INSERT INTO piece VALUES (?, ?, ?, ?, ?)", [tuple(asdict(piece).values()) for piece in done.pieces])
