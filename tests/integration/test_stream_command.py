@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from sfumato.core.staging import StagedFile
 from sfumato.engine.stream import growing, running
 from sfumato.engine.stream.progress import StreamProgress
 from sfumato.engine.stream.running import Running, run_stream
-from sfumato.errors import PromiseError, SfumatoError
+from sfumato.errors import PolicyError, PromiseError, SfumatoError
 from sfumato.masking.aggregate import Aggregate
 
 CANARY = "Qkxcanary"
@@ -449,6 +450,58 @@ def test_two_streams_do_not_write_to_one_sink(folder: Path, sink: str) -> None:
     assert older.value.code == "stream-state-older"
     assert len(run_stream(first, Running(once=True)).views) == 1
     assert not list(folder.glob(".*.sfumato"))
+
+
+@contextmanager
+def running_stream(path: Path) -> Iterator[None]:
+    stop = threading.Event()
+    begun = threading.Thread(target=lambda: run_stream(path, stop=stop))
+    begun.start()
+    try:
+        while not (path.parent / "release.jsonl.manifest.jsonl").is_file() or not (path.parent / "release.jsonl.manifest.jsonl").read_bytes():
+            time.sleep(0.05)
+        yield
+    finally:
+        stop.set()
+        begun.join(60)
+
+
+@pytest.mark.parametrize("sink", ["symbolic.jsonl", "hard.jsonl", "elsewhere/release.jsonl"])
+def test_a_link_to_the_sink_of_a_stream_is_the_same_sink(folder: Path, sink: str) -> None:
+    (folder / "release.jsonl").touch()
+    (folder / "symbolic.jsonl").symlink_to("release.jsonl")
+    (folder / "hard.jsonl").hardlink_to(folder / "release.jsonl")
+    (folder / "elsewhere").symlink_to(".")
+    first, other = written(folder), folder / "other.yaml"
+    other.write_text(json.dumps(policy(sink=sink, stream={"state": "other"})))
+    with running_stream(first):
+        before = (folder / "release.jsonl").read_bytes()
+        with pytest.raises(SfumatoError) as refused:
+            run(other)
+        assert (folder / "release.jsonl").read_bytes() == before
+    assert refused.value.code == "sink-busy"
+
+
+@pytest.mark.parametrize(
+    ("sink", "message"),
+    [
+        ("release.jsonl.manifest.jsonl", "is the manifest of a stream's release"),
+        ("state/release.jsonl", "lies in the private folder of a stream"),
+        ("state/links/more.jsonl", "lies in the private folder of a stream"),
+    ],
+)
+def test_what_a_stream_keeps_for_itself_is_no_sink(folder: Path, sink: str, message: str) -> None:
+    run(written(folder))
+    for state in ("other", "state"):
+        (folder / "other.yaml").write_text(json.dumps(policy(sink=sink, stream={"state": state})))
+        with pytest.raises(PolicyError) as refused:
+            run(folder / "other.yaml")
+        assert [(mistake.message, mistake.code) for mistake in refused.value.mistakes] == [(message, "sink-of-stream")]
+
+
+def test_a_run_does_not_write_over_the_manifest_of_a_stream_that_runs(folder: Path) -> None:
+    with running_stream(written(folder)), pytest.raises(SfumatoError, match="another run is writing"):
+        StagedFile(str(folder / "release.jsonl.manifest.jsonl"))
 
 
 def test_a_run_and_a_stream_do_not_write_to_one_sink(folder: Path) -> None:

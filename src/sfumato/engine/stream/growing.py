@@ -6,6 +6,7 @@ transaction that makes it part of the release; should the process die in between
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -14,13 +15,13 @@ from pathlib import Path
 
 from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.run_journal import Segment
-from sfumato.errors import DataError
+from sfumato.errors import DataError, UnreachableError
 
 _PRIVATE, _SHARED = 0o600, 0o666
 
 
 class GrowingFile:
-    """A file whose first ``length`` bytes count, and which grows."""
+    """A file whose first ``length`` bytes count, and which grows. One that others may see is locked, by whatever name somebody else opens it."""
 
     def __init__(self, path: Path, length: int, private: bool = False) -> None:
         self.path, self.length = path, length
@@ -28,6 +29,8 @@ class GrowingFile:
             if private:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE if private else _SHARED)
+            if not private:
+                self._lock()
             found = os.fstat(self._file).st_size
             if found < length:
                 os.close(self._file)
@@ -35,6 +38,14 @@ class GrowingFile:
             if found > length:
                 os.ftruncate(self._file, length)
                 os.fsync(self._file)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._file)
+            words, hint = f"another stream is writing {self.path}", "wait until it has ended, or name another sink"
+            raise UnreachableError(words, code="sink-busy", hint=hint) from None
 
     def append(self, content: bytes | memoryview) -> None:
         """Write further bytes, which count when they are synced and committed."""

@@ -76,11 +76,14 @@ class OneFile:
     def __init__(self, path: Path, committed: Sequence[Segment], planned: bool, encode: Callable[[pa.RecordBatch, bool], bytes]) -> None:
         self._encode, self._name = encode, path.name
         with ExitStack() as stack:
-            # the hidden name under which runs write before they publish: who holds it writes here alone
-            with written_errors(path):
-                stack.callback(StagedFile(str(path)).abort)
             manifest, length = path.with_name(f"{path.name}.{_MANIFEST}"), committed[-1].finish if committed else 0
-            refuse_older_state(manifest, len(committed), not planned and path.exists() and path.stat().st_size > length)
+            for held in (*_names(path), manifest):
+                # the hidden name under which runs write before they publish: who holds it writes here alone
+                with written_errors(held):
+                    stack.callback(StagedFile(str(held)).abort)
+            is_longer = not planned and path.exists() and path.stat().st_size > length
+            for held in _names(path):
+                refuse_older_state(held.with_name(f"{held.name}.{_MANIFEST}"), len(committed), is_longer)
             self._file = GrowingFile(path, length)
             stack.callback(self._file.close)
             self._manifest = Manifest(manifest, committed)
@@ -118,8 +121,9 @@ class OneFolder:
     def __init__(self, path: Path, committed: Sequence[Segment], planned: bool, ending: str, write: Callable[[pa.Table, Path], None]) -> None:
         self._write = write
         with ExitStack() as stack:
-            with written_errors(path):
-                stack.callback(StagedFolder(str(path)).abort)
+            for held in _names(path):
+                with written_errors(held):
+                    stack.callback(StagedFolder(str(held)).abort)
             refuse_older_state(path / _MANIFEST, len(committed), not planned and bool(unlisted(path, committed, ending)))
             self._folder = SegmentFolder(path, committed, ending)
             self._manifest = Manifest(path / _MANIFEST, committed)
@@ -218,6 +222,12 @@ class Links:
         """Close the files."""
         self._rows.close()
         self._references.close()
+
+
+def _names(path: Path) -> list[Path]:
+    """Return the name of a sink and, where that is a link, the one it leads to."""
+    real = Path(os.path.realpath(path))
+    return [path] if real == Path(os.path.realpath(path.parent)) / path.name else [path, real]
 
 
 def _write_arrow(table: pa.Table, path: Path) -> None:
