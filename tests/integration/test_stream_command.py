@@ -523,3 +523,34 @@ def test_a_value_that_is_not_of_its_declared_type_is_a_dead_letter_in_every_form
     (tmp_path / name).write_text(texts[name])
     found = run(written(tmp_path, source=name, columns=columns))
     assert (found["dead"], found["released"] + found["suppressed"]) == (1, 99)
+
+
+@pytest.mark.parametrize(
+    ("source", "sink", "state", "found"),
+    [
+        ("*.jsonl", "release.csv", "state", ["sink"]),
+        ({"json_lines": {"path": "in/**/*.jsonl"}}, "out/release.csv", "in/state", ["stream.state"]),
+        ("in/", "out/release.csv", "in/state", ["stream.state"]),
+        ("**/*.jsonl", "out/release.parquet", "state", ["sink", "stream.state"]),
+        ("in/*.jsonl", "out/release.csv", "in/state", []),
+        ("event*.jsonl", "release.csv", "state", []),
+    ],
+)
+def test_a_stream_does_not_feed_itself(folder: Path, source: Any, sink: str, state: str, found: list[str]) -> None:
+    (folder / "in").mkdir()
+    (folder / "in" / "a.jsonl").write_text("".join(map(line, range(40))))
+    path = written(folder, source=source, sink=sink, stream={"state": state})
+    if not found:
+        assert run(path) == run(path)
+        return
+    with pytest.raises(PolicyError) as refused:
+        run(path)
+    assert [(mistake.key, mistake.code) for mistake in refused.value.mistakes] == [(key, "sink-is-source") for key in found]
+
+
+def test_a_state_of_the_installation_among_the_files_of_the_source_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_HOME", str(folder / "in" / "home"))
+    (folder / "in").mkdir()
+    (folder / "in" / "a.jsonl").write_text("".join(map(line, range(40))) + "no record\n")
+    path = written(folder, source="in/**/*.jsonl", sink="out/release.csv", stream={})
+    assert run(path) == run(path) | {"dead": 1}

@@ -15,6 +15,7 @@ from sfumato.core.record import record_of
 from sfumato.core.staging import staging_name
 from sfumato.errors import Mistake, SfumatoError
 from sfumato.policy.load import Loaded
+from sfumato.policy.stream_checks import is_stream
 
 if TYPE_CHECKING:
     from sfumato.core.interfaces import HierarchyBuilder, Sink, Source
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.jsonl"
 _PRIVATE = ("state.sqlite", "secret", "lock")
+_KEPT = (*_PRIVATE, "status.json", "dead_letters.jsonl", "links/taken.jsonl", "links/release.rows", "links/release.references.jsonl", "spool/0")
 
 
 def own_files(
@@ -48,7 +50,22 @@ def own_files(
     if any(would_hold(place, target) for target in targets for place in _places(source)):
         message = "lies among the files of the source: the next run would read this release"
         return [Mistake("sink", message, "sink-is-source", "name a file in another folder", line)]
-    return []
+    return _fed_to_itself(loaded, source, sink) if is_stream(loaded.policy) else []
+
+
+def _fed_to_itself(loaded: Loaded, source: Source | None, sink: Sink) -> list[Mistake]:
+    """Return the mistakes of a stream that would find what it writes itself among the files of its source, and go on for ever."""
+    found, places = [], _places(source)
+    manifests = [manifest for place in sink.places() for manifest in (f"{place}.{MANIFEST}", str(Path(place) / MANIFEST))]
+    if any(would_hold(place, manifest) for place in places for manifest in manifests):
+        message = "lists what is released in a manifest that lies among the files of the source: the stream would read it"
+        hint = "name a file in another folder, or a pattern that leaves the manifest out"
+        found.append(Mistake("sink", message, "sink-is-source", hint, loaded.lines.at(("sink",))))
+    state = state_of(loaded)
+    if state is not None and any(would_hold(place, str(state / name)) for place in places for name in _KEPT):
+        message = "lies among the files of the source: the stream would read what it keeps there"
+        found.append(Mistake("stream.state", message, "sink-is-source", "name another folder", loaded.lines.at(("stream", "state"))))
+    return found
 
 
 def _is_manifest(target: Path) -> bool:

@@ -5,6 +5,7 @@ What the columns are is settled by the first records and written down, so that a
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from codecs import BOM_UTF8
@@ -156,7 +157,10 @@ class Reading:
         if not is_several(path):
             return [Path(path)] if Path(path).exists() or not self._journal.position else []
         try:
-            return [Path(file) for file in files_of(path, lambda name: is_of(name, self._format), "")]
+            found = [Path(file) for file in files_of(path, lambda name: is_of(name, self._format), "")]
+            # what the stream keeps for itself is no source, wherever it lies
+            own = os.path.realpath(self._journal.folder)
+            return [file for file in found if not Path(os.path.realpath(file)).is_relative_to(own)]
         except UnreachableError as error:
             # the first file of a folder may be yet to come
             if error.code == "source-no-files":
