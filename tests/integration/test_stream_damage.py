@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -96,3 +97,19 @@ def change(path: Path, statement: str) -> None:
     with database:
         database.execute(statement)
     database.close()
+
+
+def test_a_stream_goes_on_without_links_that_were_deleted_and_the_check_says_so(path: Path, sfumato_command: Callable[..., Any]) -> None:
+    for more in (30, 60):
+        shutil.rmtree(path.parent / "state" / "links", ignore_errors=True)
+        with (path.parent / "events.jsonl").open("a") as file:
+            file.write("".join(json.dumps({"pid": number, "age": 20 + number % 20, "illness": "flu"}) + "\n" for number in range(more, more + 30)))
+        assert run_stream(path, Running(once=True)).views[""].accounts["released"] == more + 30
+        assert not list((path.parent / "state" / "links").glob("*"))
+        found = sfumato.check_stream(path)
+        assert (found.holds, found.is_unchecked) == (True, True)
+        assert found.views[""].not_checked == [
+            "rows against records: the links have been deleted",
+            "rows: nothing says any more which bytes of the source were which records (links/taken.jsonl)",
+        ]
+    assert sfumato_command("stream", "check", path).returncode == 5

@@ -66,6 +66,27 @@ class GrowingFile:
         os.close(self._file)
 
 
+class ForgottenFile:
+    """In place of a file that somebody has deleted so that nobody may know what stood in it: it stays away."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def append(self, content: bytes | memoryview) -> None:
+        """Write nothing."""
+
+    def sync(self) -> None:
+        """Nothing is to be brought to the disk."""
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+def log_of(path: Path, length: int) -> GrowingFile | ForgottenFile:
+    """Return a private file that may be deleted: the stream goes on without it."""
+    return ForgottenFile(length) if length and not path.exists() else GrowingFile(path, length, private=True)
+
+
 def shortened(path: Path) -> DataError:
     """Return the error for a file of a stream that somebody has changed."""
     return DataError(

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from sfumato.core.staged_folder import StagedFolder
 from sfumato.core.staging import StagedFile
 from sfumato.core.standard_streams import refuse_closed_output
-from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder, refuse_older_state, unlisted
+from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder, log_of, refuse_older_state, unlisted
 from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.engine.stream.run_journal import Journal, Segment
@@ -200,11 +200,14 @@ class StandardOutput:
 
 
 class Links:
-    """Which record and which cluster each published row is made of, and what promises were measured against: private, for the check."""
+    """Which record and which cluster each published row is made of, and what promises were measured against: private, for the check.
+
+    Where it was deleted it is not written any more: whoever did so wants nobody to know.
+    """
 
     def __init__(self, folder: Path, view: str, journal: Journal) -> None:
         self._names = [f"links/{name}" for name in (f"{view or 'release'}.rows", f"{view or 'release'}.references.jsonl")]
-        self._rows, self._references = (GrowingFile(folder / name, journal.length(name), private=True) for name in self._names)
+        self._rows, self._references = (log_of(folder / name, journal.length(name)) for name in self._names)
 
     def write(self, release: StreamRelease) -> None:
         """Write down what the rows of a release are made of."""
