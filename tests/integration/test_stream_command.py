@@ -554,3 +554,13 @@ def test_a_state_of_the_installation_among_the_files_of_the_source_is_not_read(f
     (folder / "in" / "a.jsonl").write_text("".join(map(line, range(40))) + "no record\n")
     path = written(folder, source="in/**/*.jsonl", sink="out/release.csv", stream={})
     assert run(path) == run(path) | {"dead": 1}
+
+
+def test_a_dead_stream_whose_process_number_is_in_use_does_not_run(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path, status = written(folder), folder / "state" / "status.json"
+    with running_stream(path):
+        assert "state     running" in sfumato_command("stream", "status", path).stdout
+        told = json.loads(status.read_text())
+    # as SIGKILL leaves it, and as if the number had been given to this process
+    status.write_text(json.dumps(told | {"state": "running", "process": os.getpid()}))
+    assert "state     interrupted" in sfumato_command("stream", "status", path).stdout

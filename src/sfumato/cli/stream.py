@@ -45,6 +45,7 @@ def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None
 def status(policy: Path, format: str) -> None:
     """Say how a stream goes, whether it runs or not."""
     from sfumato.engine.stream.kept_state import KeptState, told_status
+    from sfumato.engine.stream.run_journal import is_running
     from sfumato.engine.stream.running import state_folder
     from sfumato.policy.identity import policy_hash
     from sfumato.policy.load import load
@@ -55,7 +56,7 @@ def status(policy: Path, format: str) -> None:
     if KeptState(folder).identity != policy_hash(loaded.policy):
         told["policy"] = "changed"
     told["folder"], told["seconds_ago"] = str(folder), round(time.time() - told.pop("at"), 1)
-    if told["state"] == "running" and not _alive(told["process"]):
+    if told["state"] == "running" and not is_running(folder):
         told["state"] = "interrupted"
     if format == "json":
         answers().write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
@@ -194,15 +195,3 @@ _WORDS = {
     "dead": "dead letters",
     "held": "held",
 }
-
-
-def _alive(process: int) -> bool:
-    import os
-
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

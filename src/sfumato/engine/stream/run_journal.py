@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -25,6 +26,7 @@ from sfumato.errors import SfumatoError, UnreachableError
 
 VERSION = 1
 _DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
+_LOOKS, _LOOK_SECONDS = 4, 0.05
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE piece (first INTEGER PRIMARY KEY, records INTEGER NOT NULL, place TEXT NOT NULL, start INTEGER NOT NULL, finish INTEGER NOT NULL);
@@ -275,18 +277,35 @@ def refuse_other_version(found: str | None, folder: Path) -> None:
         )
 
 
+def is_running(folder: Path) -> bool:
+    """Return whether a process works with the state in a folder: its lock says so, whatever has become of the number of the process."""
+    if not (folder / "lock").is_file():
+        return False
+    with written_errors(folder / "lock", "read"), (folder / "lock").open("rb") as lock:
+        return not _has(lock, fcntl.LOCK_SH)
+
+
 def _locked(folder: Path) -> IO[bytes]:
     lock = os.fdopen(os.open(folder / "lock", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
+    for _ in range(_LOOKS):
+        if _has(lock, fcntl.LOCK_EX):
+            return lock
+        # somebody may only be looking whether the stream runs
+        time.sleep(_LOOK_SECONDS)
+    lock.close()
+    raise UnreachableError(
+        f"another process works on the stream whose state is in {folder}",
+        code="stream-running",
+        hint="wait for it, or stop it; sfumato stream status tells how it goes",
+    )
+
+
+def _has(lock: IO[bytes], kind: int) -> bool:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
-        lock.close()
-        raise UnreachableError(
-            f"another process works on the stream whose state is in {folder}",
-            code="stream-running",
-            hint="wait for it, or stop it; sfumato stream status tells how it goes",
-        ) from None
-    return lock
+        return False
+    return True
 
 
 def _secret(path: Path) -> bytes:
