@@ -123,7 +123,8 @@ class _View:
 
     def _against_records(self, links: NDArray[np.int64] | None, dead: NDArray[np.bool_]) -> None:
         """Go through rows beside records; without links, or without a source, as far as that goes."""
-        came = RecordsAgain(self.resolved, self.name, self.kept)
+        way = way_of_view(self.resolved)
+        came = RecordsAgain(self.resolved, self.name, self.kept, self._stop_at if way == "events" else self._gone)
         records = iter(came)
         first = None
         try:
@@ -145,8 +146,7 @@ class _View:
             for _ in rows:
                 pass
             return
-        way = way_of_view(self.resolved)
-        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, dead)
+        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, dead, came)
         try:
             checker.check(_with(first, records), rows, self._releases())
         except SfumatoError as error:
@@ -169,6 +169,11 @@ class _View:
         if error.code not in ("stream-source-gone", "file-unreadable", "file-missing"):
             raise error
         self.findings.cannot("rows whose records are no longer in the source")
+
+    @staticmethod
+    def _stop_at(error: SfumatoError) -> None:
+        """Check no further: what may leave of an event hangs on all before it."""
+        raise error
 
     def _links(self) -> NDArray[np.int64] | None:
         name = f"links/{self.name or 'release'}.rows"

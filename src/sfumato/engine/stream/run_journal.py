@@ -8,6 +8,7 @@ how the records were cut into pieces, which is planned here before anybody sees 
 from __future__ import annotations
 
 import fcntl
+import hmac
 import json
 import os
 import secrets
@@ -21,12 +22,13 @@ from types import TracebackType
 from typing import IO, Any
 
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.private_files import written_errors
+from sfumato.engine.stream.private_files import damaged, mark_of, written_errors
 from sfumato.errors import SfumatoError, UnreachableError
 
 VERSION = 1
 _DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
 _LOOKS, _LOOK_SECONDS = 4, 0.05
+_SECRET = 32
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE piece (first INTEGER PRIMARY KEY, records INTEGER NOT NULL, place TEXT NOT NULL, start INTEGER NOT NULL, finish INTEGER NOT NULL);
@@ -216,6 +218,10 @@ class Journal:
                 self._put("version", str(VERSION))
                 self._put("identity", identity)
         refuse_other_version(self._about("version"), self.folder)
+        if self._about("secret") is None:
+            with self._transaction():
+                self._put("secret", mark_of(self.secret))
+        refuse_other_secret(self._about("secret"), self.secret, self.folder)
         if self._about("identity") != identity:
             raise UnreachableError(
                 f"the state in {self.folder} belongs to another policy, or to this one before it was changed",
@@ -277,6 +283,12 @@ def refuse_other_version(found: str | None, folder: Path) -> None:
         )
 
 
+def refuse_other_secret(mark: str | None, secret: bytes, folder: Path) -> None:
+    """Refuse a secret that is not the one that the state was begun with; ``mark`` is None where that was not written down yet."""
+    if len(secret) != _SECRET or (mark is not None and not hmac.compare_digest(mark, mark_of(secret))):
+        raise damaged(folder / "secret")
+
+
 def is_running(folder: Path) -> bool:
     """Return whether a process works with the state in a folder: its lock says so, whatever has become of the number of the process."""
     if not (folder / "lock").is_file():
@@ -311,13 +323,9 @@ def _has(lock: IO[bytes], kind: int) -> bool:
 def _secret(path: Path) -> bytes:
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(32))
+            file.write(secrets.token_bytes(_SECRET))
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError:
         pass
-    secret = path.read_bytes()
-    if len(secret) != 32:
-        hint = "name another state, and begin anew"
-        raise UnreachableError(f"the secret in {path.parent} is damaged", code="stream-state-damaged", hint=hint)
-    return secret
+    return path.read_bytes()
