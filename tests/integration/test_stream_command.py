@@ -564,3 +564,34 @@ def test_a_dead_stream_whose_process_number_is_in_use_does_not_run(folder: Path,
     # as SIGKILL leaves it, and as if the number had been given to this process
     status.write_text(json.dumps(told | {"state": "running", "process": os.getpid()}))
     assert "state     interrupted" in sfumato_command("stream", "status", path).stdout
+
+
+def test_a_source_that_is_not_there_is_an_error_where_nothing_is_waited_for(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    ended = sfumato_command("stream", "run", written(folder, source="evnts.jsonl"), "--once")
+    assert (ended.returncode, ended.stdout) == (5, "")
+    assert ended.stderr.startswith(f"{folder / 'evnts.jsonl'} is not there [file-missing]\n")
+    # one that was read before may have been moved away
+    path = written(folder, stream={"state": "other"})
+    run(path)
+    (folder / "events.jsonl").unlink()
+    assert run(path)["released"] == 100
+
+
+@pytest.mark.parametrize("source", ["in/", "in/*.jsonl"])
+def test_a_folder_or_a_pattern_without_a_file_is_told(folder: Path, source: str, sfumato_command: Callable[..., Any]) -> None:
+    (folder / "in").mkdir()
+    path = written(folder, source={"json_lines": {"path": source}})
+    ended = sfumato_command("stream", "run", path, "--once")
+    assert (ended.returncode, "source    no file yet: " in ended.stdout) == (0, True), ended.stderr
+    assert "source    no file yet: " in sfumato_command("stream", "status", path).stdout
+    (folder / "in" / "a.jsonl").write_text("".join(map(line, range(40))))
+    assert "no file yet" not in sfumato_command("stream", "run", path, "--once").stdout
+
+
+def test_a_file_that_is_waited_for_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = StreamProgress(0)
+    progress.awaited = "evnts.jsonl"
+    with _Line("text") as told:
+        told.show(progress)
+        told.show(progress)
+    assert capsys.readouterr().err == "waits for evnts.jsonl: no file yet\n"

@@ -65,7 +65,7 @@ def status(policy: Path, format: str) -> None:
     why = f" [{told['error']}]" if told.get("error") else ""
     lines = [f"state     {told['state']}{why}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
     lines += ["policy    changed since: all of this is of the policy before, and stream run refuses the new one"] if "policy" in told else []
-    lines += _of_lost(told.get("lost_files", 0))
+    lines += [*_of_awaited(told.get("awaited")), *_of_lost(told.get("lost_files", 0))]
     lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"], view.get("set_aside", {}))]
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
 
@@ -123,8 +123,9 @@ class _Line:
     """A line in the terminal that is written over as the stream goes; none where standard error is no terminal."""
 
     def __init__(self, format: str) -> None:
-        self._text = ""
-        self._wanted = format == "text" and sys.stderr is not None and sys.stderr.isatty()
+        self._text, self._awaited = "", ""
+        self._told = format == "text" and sys.stderr is not None
+        self._wanted = self._told and sys.stderr.isatty()
 
     def __enter__(self) -> _Line:
         return self
@@ -134,6 +135,11 @@ class _Line:
             sys.stderr.write("\n")
 
     def show(self, progress: StreamProgress) -> None:
+        if self._told and progress.state == "running" and progress.awaited not in (None, self._awaited):
+            # also where it is no terminal: whoever has mistyped a path would wait for ever
+            self._awaited = str(progress.awaited)
+            sys.stderr.write(f"waits for {self._awaited}: no file yet\n")
+            sys.stderr.flush()
         if self._wanted:
             text = progress.line()
             if text != self._text:
@@ -156,10 +162,14 @@ def _stopped_by_signals(stop: threading.Event) -> None:
 
 
 def _summary(progress: StreamProgress) -> list[str]:
-    lines = [f"records   {progress.records:,}", *_of_lost(progress.lost)]
+    lines = [f"records   {progress.records:,}", *_of_awaited(progress.awaited), *_of_lost(progress.lost)]
     for name, view in progress.views.items():
         lines += _of_view(name, view.accounts, view.measured, view.set_aside)
     return lines
+
+
+def _of_awaited(path: str | None) -> list[str]:
+    return [f"source    no file yet: {path}"] if path is not None else []
 
 
 def _of_lost(files: int) -> list[str]:

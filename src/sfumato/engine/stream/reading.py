@@ -123,6 +123,17 @@ class Reading:
         """Which files have gone before they were read to the end that was known."""
         return self._stretches.lost
 
+    @property
+    def awaited(self) -> str | None:
+        """What is waited for, where there is no file yet and never was one: a path, a folder or a pattern."""
+        return None if self.is_pipe or self.position or any(path.exists() for path in self._files()) else str(self._settings.path)
+
+    def refuse_missing(self) -> None:
+        """Refuse a path that is not there; a folder or a pattern may have no file yet."""
+        if self.awaited is not None and not is_several(self._settings.path):
+            hint = "look at the path, which is relative to the policy; without --once it is waited for"
+            raise UnreachableError(f"{self.awaited} is not there", code="file-missing", hint=hint)
+
     def stretches(self, ended: bool) -> Iterator[Stretch]:
         """Yield what there is to read now."""
         return self._stretches.stretches(ended)

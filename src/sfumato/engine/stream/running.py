@@ -141,6 +141,8 @@ class _Stream:
             raise
 
     def _go_on(self) -> StreamProgress:
+        if self._running.once:
+            self._reading.refuse_missing()
         with served(self._running.metrics, self.progress):
             ended = False
             while not self._stop.is_set() and not ended:
@@ -202,7 +204,7 @@ class _Stream:
             self._show()
             if self._stop.is_set():
                 break
-        self.progress.lost = len(self._reading.lost)
+        self.progress.lost, self.progress.awaited = len(self._reading.lost), None if self._number else self._reading.awaited
         return found
 
     def _push(self, stretch: Stretch) -> None:
