@@ -10,6 +10,7 @@ import sys
 import time
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -250,9 +251,22 @@ class _DelimitedRecords:
         return delimited_stream.whole_records(block, is_quiet, self._dialect)
 
     def decode(self, stretch: Stretch) -> Decoded:
-        names, beginning = self._header(stretch), stretch.start == 0
+        names, beginning, skipped = self._header(stretch), stretch.start == 0, self._line_end(stretch)
         columns = names if self._policy.unnamed == "refuse" else [name for name in names if name in self._policy.columns]
-        return delimited_stream.decoded(stretch.content, self._dialect, names, columns, self._settings.header and beginning, beginning)
+        content, header = stretch.content[skipped:], self._settings.header and beginning
+        found = delimited_stream.decoded(content, self._dialect, names, columns, header, beginning)
+        if not skipped:
+            return found
+        return replace(found, poison=[replace(each, start=each.start + skipped) for each in found.poison])
+
+    def _line_end(self, stretch: Stretch) -> int:
+        """Return how many bytes only end a line that was taken before without its end: they begin no record."""
+        if stretch.start == 0 or not stretch.content.startswith((b"\r", b"\n")):
+            return 0
+        before = self._source().again(stretch.place, stretch.start - 1, stretch.start)
+        if before == b"\n" or (before == b"\r" and not stretch.content.startswith(b"\n")):
+            return 0
+        return 2 if stretch.content.startswith(b"\r\n") else 1
 
     def _header(self, stretch: Stretch) -> list[str]:
         if not self._settings.header:
