@@ -595,3 +595,13 @@ def test_a_file_that_is_waited_for_is_named(capsys: pytest.CaptureFixture[str]) 
         told.show(progress)
         told.show(progress)
     assert capsys.readouterr().err == "waits for evnts.jsonl: no file yet\n"
+
+
+def test_a_report_replaces_its_own_page_and_no_other(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path, page = written(folder), folder / "policy.report.html"
+    run(path)
+    for _ in range(2):
+        ended = sfumato_command("stream", "report", path)
+        assert (ended.returncode, ended.stdout) == (0, f"report    {page}\n"), ended.stderr
+    page.write_text(page.read_text().replace("</body>", "<p>a note</p></body>"))
+    assert "[output-exists]" in sfumato_command("stream", "report", path).stderr

@@ -83,9 +83,20 @@ def report(policy: Path, output: Path | None, force: bool, format: str) -> None:
         answers().write(json.dumps(views, indent=1, ensure_ascii=False) + "\n")
     if output is not None or format == "text":
         target = output or policy.with_suffix(".report.html")
-        write_new(target, stream_page(f"the stream of {loaded.name}", views), force)
+        write_new(target, stream_page(f"the stream of {loaded.name}", views), force or _is_own_page(target))
         if format == "text":
             answers().write(f"report    {target}\n")
+
+
+def _is_own_page(target: Path) -> bool:
+    """Return whether there is a page that this command has written, which may be written over."""
+    from sfumato.core.files import file_errors
+    from sfumato.reports.stream_page import is_own_page
+
+    if not target.is_file():
+        return False
+    with file_errors(target):
+        return is_own_page(target.read_text(encoding="utf-8", errors="replace"))
 
 
 def check(policy: Path, format: str) -> None:
