@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.engine.stream import running
+from sfumato.engine.stream import running, spool
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import SfumatoError
 
@@ -23,7 +23,7 @@ from sfumato.errors import SfumatoError
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from sfumato.engine.stream import running
+from sfumato.engine.stream import running, spool
 from sfumato.engine.stream.run_journal import Journal
 parts = [Path(name) for name in sys.argv[2:]]
 before, left = running._Stream._push_records, [int(sys.argv[1])]
@@ -99,6 +99,52 @@ def test_rows_that_are_written_again_are_those_that_were_seen_though_the_source_
 
     assert len(seen.splitlines()) > 600
     assert (tmp_path / "release.jsonl").read_bytes().startswith(seen)
+
+
+def test_all_views_write_again_what_was_seen_of_them(tmp_path: Path) -> None:
+    views = {
+        name: {"sink": f"{name}.jsonl"} | {key: told for key, told in way.items() if key != "columns"}
+        for name, way in WAYS.items()
+        if name != "noise"
+    }
+    views["z_anonymity"] |= {"columns": {**EVENTS["columns"], "pid": {"role": "identifier"}}, "promises": []}
+    path = begun(tmp_path, **CLASSES, views=views, sink=None)
+    killed(tmp_path, commit=1)
+    seen = {name: (tmp_path / f"{name}.jsonl").read_bytes() for name in views}
+    with (tmp_path / "events.jsonl").open("a") as file:
+        file.write(lines(1200, 1500))
+
+    run_stream(path, Running(once=True))
+
+    assert all(seen.values())
+    assert [name for name in views if not (tmp_path / f"{name}.jsonl").read_bytes().startswith(seen[name])] == []
+
+
+def test_what_came_by_a_pipe_is_taken_again_in_the_same_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, commit = begun(tmp_path, **NOISE, source={"standard_input": {"format": "json_lines"}}), running.Journal.commit
+    monkeypatch.setattr(spool, "READ", 10_000)
+    monkeypatch.setattr(running, "_COMMIT_SECONDS", 1000.0)
+    monkeypatch.setattr(running.Journal, "commit", interrupted)
+    with (tmp_path / "events.jsonl").open("rb", buffering=0) as pipe, pytest.raises(KeyboardInterrupt):
+        run_stream(path, Running(), pipe=pipe)
+    seen = (tmp_path / "release.jsonl").read_bytes()
+    monkeypatch.setattr(running.Journal, "commit", commit)
+    monkeypatch.setattr(spool, "READ", 1 << 18)
+    (tmp_path / "more.jsonl").write_text((tmp_path / "events.jsonl").read_text()[len(spooled(tmp_path)) :] + lines(600, 900))
+    with (tmp_path / "more.jsonl").open("rb", buffering=0) as pipe:
+        progress = run_stream(path, Running(), pipe=pipe)
+
+    assert seen
+    assert (tmp_path / "release.jsonl").read_bytes().startswith(seen)
+    assert progress.views[""].accounts["released"] == 900
+
+
+def interrupted(journal: Any, done: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def spooled(folder: Path) -> bytes:
+    return b"".join(found.read_bytes() for found in sorted((folder / "state" / "spool").glob("0*")))
 
 
 @pytest.mark.parametrize("sink", ["release.jsonl", "release.parquet"])
