@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shown import say, shown
 
-from sfumato.cli.stream import run
+from sfumato.cli.stream import check, run
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.registry import find
 
@@ -34,9 +34,13 @@ def main() -> None:
         run_stream(DEMO / "hospital.yaml", Running(once=True, at_end="keep"))
     coming.join()
     run(DEMO / "hospital.yaml", once=True, at_end="flush", on_stop="keep", metrics=None, format="text")
+    say("\nloss is how much of the detail of quasi-identifiers was given up, from 0 (none) to 1 (all);\n")
+    say("delay is how many measurements came after one until it was decided what leaves of it.\n")
     for name in ("doctor", "nurse", "administration", "research"):
         with (DEMO / "release" / f"{name}.csv").open(encoding="utf-8") as file:
             say(f"\n{DEMO / 'release' / name}.csv\n{''.join(file.readline() for _ in range(4))}")
+    say("\nsfumato stream check holds what was released against the measurements once more:\n\n")
+    check(DEMO / "hospital.yaml", "text")
     program = Path(sys.executable).parent / "sfumato"
     say(f"\nNow look at {program} stream status {DEMO / 'hospital.yaml'}, or at the page that stream report makes.\n")
 

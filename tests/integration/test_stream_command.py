@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from sfumato.core.staging import StagedFile
 from sfumato.engine.stream import growing, running
 from sfumato.engine.stream.progress import StreamProgress
 from sfumato.engine.stream.running import Running, run_stream
-from sfumato.errors import PromiseError, SfumatoError
+from sfumato.errors import PolicyError, PromiseError, SfumatoError
 from sfumato.masking.aggregate import Aggregate
 
 CANARY = "Qkxcanary"
@@ -444,8 +445,63 @@ def test_two_streams_do_not_write_to_one_sink(folder: Path, sink: str) -> None:
         begun.join(60)
     assert refused.value.code == "sink-busy"
     assert refused.value.message == f"another run is writing {folder / sink}"
-    assert run(other)["released"] == 100
+    with pytest.raises(SfumatoError) as older:
+        run(other)
+    assert older.value.code == "stream-state-older"
+    assert len(run_stream(first, Running(once=True)).views) == 1
     assert not list(folder.glob(".*.sfumato"))
+
+
+@contextmanager
+def running_stream(path: Path) -> Iterator[None]:
+    stop = threading.Event()
+    begun = threading.Thread(target=lambda: run_stream(path, stop=stop))
+    begun.start()
+    try:
+        while not (path.parent / "release.jsonl.manifest.jsonl").is_file() or not (path.parent / "release.jsonl.manifest.jsonl").read_bytes():
+            time.sleep(0.05)
+        yield
+    finally:
+        stop.set()
+        begun.join(60)
+
+
+@pytest.mark.parametrize("sink", ["symbolic.jsonl", "hard.jsonl", "elsewhere/release.jsonl"])
+def test_a_link_to_the_sink_of_a_stream_is_the_same_sink(folder: Path, sink: str) -> None:
+    (folder / "release.jsonl").touch()
+    (folder / "symbolic.jsonl").symlink_to("release.jsonl")
+    (folder / "hard.jsonl").hardlink_to(folder / "release.jsonl")
+    (folder / "elsewhere").symlink_to(".")
+    first, other = written(folder), folder / "other.yaml"
+    other.write_text(json.dumps(policy(sink=sink, stream={"state": "other"})))
+    with running_stream(first):
+        before = (folder / "release.jsonl").read_bytes()
+        with pytest.raises(SfumatoError) as refused:
+            run(other)
+        assert (folder / "release.jsonl").read_bytes() == before
+    assert refused.value.code == "sink-busy"
+
+
+@pytest.mark.parametrize(
+    ("sink", "message"),
+    [
+        ("release.jsonl.manifest.jsonl", "is the manifest of a stream's release"),
+        ("state/release.jsonl", "lies in the private folder of a stream"),
+        ("state/links/more.jsonl", "lies in the private folder of a stream"),
+    ],
+)
+def test_what_a_stream_keeps_for_itself_is_no_sink(folder: Path, sink: str, message: str) -> None:
+    run(written(folder))
+    for state in ("other", "state"):
+        (folder / "other.yaml").write_text(json.dumps(policy(sink=sink, stream={"state": state})))
+        with pytest.raises(PolicyError) as refused:
+            run(folder / "other.yaml")
+        assert [(mistake.message, mistake.code) for mistake in refused.value.mistakes] == [(message, "sink-of-stream")]
+
+
+def test_a_run_does_not_write_over_the_manifest_of_a_stream_that_runs(folder: Path) -> None:
+    with running_stream(written(folder)), pytest.raises(SfumatoError, match="another run is writing"):
+        StagedFile(str(folder / "release.jsonl.manifest.jsonl"))
 
 
 def test_a_run_and_a_stream_do_not_write_to_one_sink(folder: Path) -> None:
@@ -467,3 +523,85 @@ def test_a_value_that_is_not_of_its_declared_type_is_a_dead_letter_in_every_form
     (tmp_path / name).write_text(texts[name])
     found = run(written(tmp_path, source=name, columns=columns))
     assert (found["dead"], found["released"] + found["suppressed"]) == (1, 99)
+
+
+@pytest.mark.parametrize(
+    ("source", "sink", "state", "found"),
+    [
+        ("*.jsonl", "release.csv", "state", ["sink"]),
+        ({"json_lines": {"path": "in/**/*.jsonl"}}, "out/release.csv", "in/state", ["stream.state"]),
+        ("in/", "out/release.csv", "in/state", ["stream.state"]),
+        ("**/*.jsonl", "out/release.parquet", "state", ["sink", "stream.state"]),
+        ("in/*.jsonl", "out/release.csv", "in/state", []),
+        ("event*.jsonl", "release.csv", "state", []),
+    ],
+)
+def test_a_stream_does_not_feed_itself(folder: Path, source: Any, sink: str, state: str, found: list[str]) -> None:
+    (folder / "in").mkdir()
+    (folder / "in" / "a.jsonl").write_text("".join(map(line, range(40))))
+    path = written(folder, source=source, sink=sink, stream={"state": state})
+    if not found:
+        assert run(path) == run(path)
+        return
+    with pytest.raises(PolicyError) as refused:
+        run(path)
+    assert [(mistake.key, mistake.code) for mistake in refused.value.mistakes] == [(key, "sink-is-source") for key in found]
+
+
+def test_a_state_of_the_installation_among_the_files_of_the_source_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_HOME", str(folder / "in" / "home"))
+    (folder / "in").mkdir()
+    (folder / "in" / "a.jsonl").write_text("".join(map(line, range(40))) + "no record\n")
+    path = written(folder, source="in/**/*.jsonl", sink="out/release.csv", stream={})
+    assert run(path) == run(path) | {"dead": 1}
+
+
+def test_a_dead_stream_whose_process_number_is_in_use_does_not_run(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path, status = written(folder), folder / "state" / "status.json"
+    with running_stream(path):
+        assert "state     running" in sfumato_command("stream", "status", path).stdout
+        told = json.loads(status.read_text())
+    # as SIGKILL leaves it, and as if the number had been given to this process
+    status.write_text(json.dumps(told | {"state": "running", "process": os.getpid()}))
+    assert "state     interrupted" in sfumato_command("stream", "status", path).stdout
+
+
+def test_a_source_that_is_not_there_is_an_error_where_nothing_is_waited_for(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    ended = sfumato_command("stream", "run", written(folder, source="evnts.jsonl"), "--once")
+    assert (ended.returncode, ended.stdout) == (5, "")
+    assert ended.stderr.startswith(f"{folder / 'evnts.jsonl'} is not there [file-missing]\n")
+    # one that was read before may have been moved away
+    path = written(folder, stream={"state": "other"})
+    run(path)
+    (folder / "events.jsonl").unlink()
+    assert run(path)["released"] == 100
+
+
+@pytest.mark.parametrize("source", ["in/", "in/*.jsonl"])
+def test_a_folder_or_a_pattern_without_a_file_is_told(folder: Path, source: str, sfumato_command: Callable[..., Any]) -> None:
+    (folder / "in").mkdir()
+    path = written(folder, source={"json_lines": {"path": source}})
+    ended = sfumato_command("stream", "run", path, "--once")
+    assert (ended.returncode, "source    no file yet: " in ended.stdout) == (0, True), ended.stderr
+    assert "source    no file yet: " in sfumato_command("stream", "status", path).stdout
+    (folder / "in" / "a.jsonl").write_text("".join(map(line, range(40))))
+    assert "no file yet" not in sfumato_command("stream", "run", path, "--once").stdout
+
+
+def test_a_file_that_is_waited_for_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = StreamProgress(0)
+    progress.awaited = "evnts.jsonl"
+    with _Line("text") as told:
+        told.show(progress)
+        told.show(progress)
+    assert capsys.readouterr().err == "waits for evnts.jsonl: no file yet\n"
+
+
+def test_a_report_replaces_its_own_page_and_no_other(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path, page = written(folder), folder / "policy.report.html"
+    run(path)
+    for _ in range(2):
+        ended = sfumato_command("stream", "report", path)
+        assert (ended.returncode, ended.stdout) == (0, f"report    {page}\n"), ended.stderr
+    page.write_text(page.read_text().replace("</body>", "<p>a note</p></body>"))
+    assert "[output-exists]" in sfumato_command("stream", "report", path).stderr

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sfumato
@@ -96,3 +98,62 @@ def change(path: Path, statement: str) -> None:
     with database:
         database.execute(statement)
     database.close()
+
+
+def test_a_stream_goes_on_without_links_that_were_deleted_and_the_check_says_so(path: Path, sfumato_command: Callable[..., Any]) -> None:
+    for more in (30, 60):
+        shutil.rmtree(path.parent / "state" / "links", ignore_errors=True)
+        with (path.parent / "events.jsonl").open("a") as file:
+            file.write("".join(json.dumps({"pid": number, "age": 20 + number % 20, "illness": "flu"}) + "\n" for number in range(more, more + 30)))
+        assert run_stream(path, Running(once=True)).views[""].accounts["released"] == more + 30
+        assert not list((path.parent / "state" / "links").glob("*"))
+        found = sfumato.check_stream(path)
+        assert (found.holds, found.is_unchecked) == (True, True)
+        assert found.views[""].not_checked == [
+            "rows against records: the links have been deleted",
+            "rows: nothing says any more which bytes of the source were which records (links/taken.jsonl)",
+        ]
+    assert sfumato_command("stream", "check", path).returncode == 5
+
+
+@pytest.mark.parametrize("change", [lambda secret: secret[:16], lambda secret: bytes([secret[0] ^ 1]) + secret[1:]], ids=["half", "a bit"])
+def test_a_damaged_secret_is_told_as_such(path: Path, change: Callable[[bytes], bytes]) -> None:
+    secret = path.parent / "state" / "secret"
+    secret.write_bytes(change(secret.read_bytes()))
+    for command in (sfumato.check_stream, lambda path: run_stream(path, Running(once=True))):
+        with pytest.raises(SfumatoError) as refused:
+            command(path)
+        assert (refused.value.code, refused.value.message) == ("stream-state-damaged", f"{secret} is damaged")
+
+
+def test_a_state_without_its_status_is_still_one(path: Path, sfumato_command: Callable[..., Any]) -> None:
+    (path.parent / "state" / "status.json").unlink()
+    ended = sfumato_command("stream", "check", path)
+    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (0, "holds     everything that was checked, 30 rows of 30")
+    ended = sfumato_command("stream", "status", path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("state     unknown")
+    assert "30 released, 1 dead letters" in ended.stdout
+
+
+@pytest.mark.parametrize("gone", [0, 1, 2])
+@pytest.mark.parametrize("search", [{"window": {"count": 10}}, {"algorithm": {"castle": {"delta": 12}}}], ids=["windows", "clusters"])
+def test_rows_whose_source_is_still_there_are_checked_where_another_file_is_gone(tmp_path: Path, gone: int, search: dict[str, Any]) -> None:
+    told = {key: value for key, value in POLICY.items() if key != "window"} | {"source": "in/", "sink": "release.jsonl"} | search
+    told["promises"] = [{"k_anonymity": {"k": 3}}, {"t_closeness": {"column": "illness", "t": 0.9}}]
+    (tmp_path / "policy.yaml").write_text(json.dumps(told))
+    (tmp_path / "in").mkdir()
+    for part in range(3):
+        people = [{"pid": 40 * part + number, "age": 20 + number % 20, "illness": f"{'flu' if number % 2 else part}"} for number in range(40)]
+        (tmp_path / "in" / f"{part}.jsonl").write_text("".join(json.dumps(person) + "\n" for person in people))
+    run_stream(tmp_path / "policy.yaml", Running(once=True))
+    records = np.fromfile(tmp_path / "state" / "links" / "release.rows", "<i8")[::2]
+    assert sfumato.check_stream(tmp_path / "policy.yaml").views[""].rows == len(records) > 100
+    left = int((records // 40 != gone).sum())
+    (tmp_path / "in" / f"{gone}.jsonl").rename(tmp_path / "away.jsonl")
+    found = sfumato.check_stream(tmp_path / "policy.yaml")
+    assert (found.sentences(), found.views[""].rows, "rows whose records are no longer in the source" in found.views[""].not_checked) == (
+        [],
+        left,
+        True,
+    )

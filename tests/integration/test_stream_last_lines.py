@@ -97,3 +97,30 @@ def test_a_dash_as_a_path_is_refused_with_what_was_meant(tmp_path: Path, form: s
     (mistake,) = refused.value.mistakes
     assert (mistake.message, mistake.code) == ("a stream would wait for a file called -", "policy-stream-source")
     assert mistake.hint == f"source: {{standard_input: {{format: {form}}}}} for a pipe; ./- for a file of that name"
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "illnesses"),
+    [
+        (b"illness\na\nb\nc", b"\nd\n", ["a", "b", "c", "d"]),
+        (b"illness\r\na\r\nb\r\nc", b"\r\nd\r\n", ["a", "b", "c", "d"]),
+        (b"illness\r\na\r\nb\r\nc\r", b"\nd\r\n", ["a", "b", "c", "d"]),
+        (b"illness\na\nb\nc", b"\n\nd\n", ["", "a", "b", "c", "d"]),
+        (b"illness\na\nb\nc\n", b"\nd\n", ["", "a", "b", "c", "d"]),
+        (b"illness\na\nb\nc", b"\n", ["a", "b", "c"]),
+        (b"illness", b"\na\n", ["a"]),
+    ],
+)
+def test_a_line_end_that_comes_later_is_no_record(tmp_path: Path, first: bytes, then: bytes, illnesses: list[str]) -> None:
+    found = []
+    for parts in ([first, then], [first + then]):
+        folder = tmp_path / str(len(parts))
+        folder.mkdir()
+        told = {"source": "events.csv", "columns": {"illness": {"role": "other"}}, "stream": {"state": "state"}, "sink": "release.jsonl"}
+        (folder / "policy.yaml").write_text(json.dumps(told))
+        for part in parts:
+            append(folder / "events.csv", part)
+            os.utime(folder / "events.csv", (1, 1))
+            run_stream(folder / "policy.yaml", Running(once=True))
+        found.append(sorted(json.loads(text)["illness"] or "" for text in (folder / "release.jsonl").read_text().splitlines()))
+    assert found == [illnesses, illnesses]

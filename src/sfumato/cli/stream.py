@@ -45,6 +45,7 @@ def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None
 def status(policy: Path, format: str) -> None:
     """Say how a stream goes, whether it runs or not."""
     from sfumato.engine.stream.kept_state import KeptState, told_status
+    from sfumato.engine.stream.run_journal import is_running
     from sfumato.engine.stream.running import state_folder
     from sfumato.policy.identity import policy_hash
     from sfumato.policy.load import load
@@ -55,7 +56,7 @@ def status(policy: Path, format: str) -> None:
     if KeptState(folder).identity != policy_hash(loaded.policy):
         told["policy"] = "changed"
     told["folder"], told["seconds_ago"] = str(folder), round(time.time() - told.pop("at"), 1)
-    if told["state"] == "running" and not _alive(told["process"]):
+    if told["state"] == "running" and not is_running(folder):
         told["state"] = "interrupted"
     if format == "json":
         answers().write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
@@ -64,7 +65,7 @@ def status(policy: Path, format: str) -> None:
     why = f" [{told['error']}]" if told.get("error") else ""
     lines = [f"state     {told['state']}{why}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
     lines += ["policy    changed since: all of this is of the policy before, and stream run refuses the new one"] if "policy" in told else []
-    lines += _of_lost(told.get("lost_files", 0))
+    lines += [*_of_awaited(told.get("awaited")), *_of_lost(told.get("lost_files", 0))]
     lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"], view.get("set_aside", {}))]
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
 
@@ -82,9 +83,20 @@ def report(policy: Path, output: Path | None, force: bool, format: str) -> None:
         answers().write(json.dumps(views, indent=1, ensure_ascii=False) + "\n")
     if output is not None or format == "text":
         target = output or policy.with_suffix(".report.html")
-        write_new(target, stream_page(f"the stream of {loaded.name}", views), force)
+        write_new(target, stream_page(f"the stream of {loaded.name}", views), force or _is_own_page(target))
         if format == "text":
             answers().write(f"report    {target}\n")
+
+
+def _is_own_page(target: Path) -> bool:
+    """Return whether there is a page that this command has written, which may be written over."""
+    from sfumato.core.files import file_errors
+    from sfumato.reports.stream_page import is_own_page
+
+    if not target.is_file():
+        return False
+    with file_errors(target):
+        return is_own_page(target.read_text(encoding="utf-8", errors="replace"))
 
 
 def check(policy: Path, format: str) -> None:
@@ -122,8 +134,9 @@ class _Line:
     """A line in the terminal that is written over as the stream goes; none where standard error is no terminal."""
 
     def __init__(self, format: str) -> None:
-        self._text = ""
-        self._wanted = format == "text" and sys.stderr is not None and sys.stderr.isatty()
+        self._text, self._awaited = "", ""
+        self._told = format == "text" and sys.stderr is not None
+        self._wanted = self._told and sys.stderr.isatty()
 
     def __enter__(self) -> _Line:
         return self
@@ -133,6 +146,11 @@ class _Line:
             sys.stderr.write("\n")
 
     def show(self, progress: StreamProgress) -> None:
+        if self._told and progress.state == "running" and progress.awaited not in (None, self._awaited):
+            # also where it is no terminal: whoever has mistyped a path would wait for ever
+            self._awaited = str(progress.awaited)
+            sys.stderr.write(f"waits for {self._awaited}: no file yet\n")
+            sys.stderr.flush()
         if self._wanted:
             text = progress.line()
             if text != self._text:
@@ -155,10 +173,14 @@ def _stopped_by_signals(stop: threading.Event) -> None:
 
 
 def _summary(progress: StreamProgress) -> list[str]:
-    lines = [f"records   {progress.records:,}", *_of_lost(progress.lost)]
+    lines = [f"records   {progress.records:,}", *_of_awaited(progress.awaited), *_of_lost(progress.lost)]
     for name, view in progress.views.items():
         lines += _of_view(name, view.accounts, view.measured, view.set_aside)
     return lines
+
+
+def _of_awaited(path: str | None) -> list[str]:
+    return [f"source    no file yet: {path}"] if path is not None else []
 
 
 def _of_lost(files: int) -> list[str]:
@@ -194,15 +216,3 @@ _WORDS = {
     "dead": "dead letters",
     "held": "held",
 }
-
-
-def _alive(process: int) -> bool:
-    import os
-
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -3,7 +3,8 @@
 A file is known by what it is, not by its name: a log that was renamed within its folder is read to its end, and the new file of the old name from its
 beginning. While it is followed it is also kept open, and read to its end wherever it was moved. Files are read in the order of their names; one that
 appears later, or grows after a later one was begun, is read all the same. What was read of each is the position, which is written down with what
-became of it.
+became of it. How a file began, and how what was read of it ended, is looked at before more is read: one that was emptied and has grown again is
+another file, and is read from its beginning.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from sfumato.errors import DataError
 
 BLOCK = 4 << 20
 _LARGEST_RECORD = 64 << 20
-_BEGINNING = 256
+_BEGINNING = 4096
+_ENDING = 4096
 _KEPT_OPEN = 64
 
 _QUIET_SECONDS = 10.0
@@ -36,7 +38,10 @@ LastRecords = Callable[[bytes, bool], int]
 
 @dataclass(frozen=True)
 class Begun:
-    """A file of which something has been read: where it was last seen, how its beginning is known again, how much was read, and how long it was."""
+    """A file of which something has been read: where it was last seen, how its beginning is known again, how much was read, and how long it was.
+
+    ``ending`` is how the bytes before ``offset`` are known again, the last ``ended`` of them.
+    """
 
     path: str
     file: str
@@ -44,6 +49,8 @@ class Begun:
     printed: int
     offset: int
     size: int = 0
+    ending: str = ""
+    ended: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,8 @@ class FollowedFiles:
                 place = self._followed(path, path in named)
             if place is not None:
                 yield from self._read(place, self._open[place], ended)
-                self._quiet[_file(status)] = (status.st_size, status.st_mtime_ns)
+                if self._is_read_on(self._begun[place], self._open.get(place)):
+                    self._quiet[_file(status)] = (status.st_size, status.st_mtime_ns)
 
     def again(self, place: str, start: int, end: int) -> bytes:
         """Return bytes that were read before."""
@@ -146,7 +154,7 @@ class FollowedFiles:
             if not path.is_file() or _file(path.stat()) != begun.file:
                 return None
             with path.open("rb") as opened:
-                content = os.pread(opened.fileno(), end - start, start) if self._is(begun, opened) else b""
+                content = os.pread(opened.fileno(), end - start, start) if self._is_read_on(begun, opened) else b""
         return content if len(content) == end - start else None
 
     def _elsewhere(self, named: set[str]) -> tuple[dict[Path, os.stat_result], list[str]]:
@@ -157,6 +165,8 @@ class FollowedFiles:
             found |= _beside(folder / "any", set(missing))
         away = [place for file, place in missing.items() if file not in found and place in self._open]
         gone = [self._begun[place] for file, place in missing.items() if file not in found and place not in self._open]
+        # of files that were emptied, or removed and their number given to another, the rest has gone too
+        gone += [self._begun[place] for places in self._places.values() for place in places[:-1]]
         self._lost = tuple(begun.path for begun in gone if begun.offset < begun.size)
         moved = {path: status for path in sorted(found.values()) if (status := _status(path)) is not None}
         return moved, away
@@ -171,10 +181,13 @@ class FollowedFiles:
             return None
         for known in self._places.get(_file(status), ()):
             if known in self._open:
-                # as long as it is open, no other file gets its number
+                # as long as it is open, no other file gets its number; but it may have been emptied, and grown again
                 self._look_at_size(path, self._begun[known], status)
-                self._open[known] = self._open.pop(known)
-                return known
+                file = self._open.pop(known)
+                if self._is_read_on(self._begun[known], file):
+                    self._open[known] = file
+                    return known
+                file.close()
         try:
             file = path.open("rb")
         except FileNotFoundError:
@@ -200,7 +213,7 @@ class FollowedFiles:
             is_same = self._is(begun, file) and (is_named or begun.printed > 0)
             if is_same or begun.path == str(path):
                 self._look_at_size(path, begun, status)
-            if is_same:
+            if is_same and self._is_read_on(begun, file):
                 self._begun[place] = replace(begun, path=str(path))
                 return place
         if not is_named:
@@ -234,10 +247,21 @@ class FollowedFiles:
         """Return whether a file begins as one that is known; the number of a file that was removed may be given to another."""
         return hmac.compare_digest(self._print(os.pread(file.fileno(), begun.printed, 0)), begun.print)
 
+    def _is_read_on(self, begun: Begun, file: BinaryIO | None) -> bool:
+        """Return whether a file still is as it was as far as it was read: it begins so, and so ended what was read."""
+        return file is not None and self._is(begun, file) and self._ends(begun, os.pread(file.fileno(), begun.ended, begun.offset - begun.ended))
+
+    def _ends(self, begun: Begun, ending: bytes) -> bool:
+        return begun.ended == 0 or hmac.compare_digest(self._print(ending), begun.ending)
+
     def _next(self, place: str, file: BinaryIO, ended: bool) -> Stretch | None:
         begun, size = self._begun[place], BLOCK
         while True:
-            content = os.pread(file.fileno(), size, begun.offset)
+            # together with what comes before: a file may be emptied and grow again at any moment
+            found = os.pread(file.fileno(), begun.ended + size, begun.offset - begun.ended)
+            if not self._ends(begun, found[: begun.ended]):
+                return None
+            content = found[begun.ended :]
             is_last = ended and len(content) < size
             whole = self._last(content, _is_quiet(file)) if is_last else self._records(content, False)
             if whole or len(content) < size:
@@ -253,7 +277,9 @@ class FollowedFiles:
             return None
         if begun.printed < _BEGINNING:
             beginning = os.pread(file.fileno(), min(_BEGINNING, begun.offset + whole), 0)
-            self._begun[place] = replace(begun, print=self._print(beginning), printed=len(beginning))
+            begun = replace(begun, print=self._print(beginning), printed=len(beginning))
+        ending = found[max(0, begun.ended + whole - _ENDING) : begun.ended + whole]
+        self._begun[place] = replace(begun, ending=self._print(ending), ended=len(ending))
         return Stretch(place, begun.offset, content[:whole])
 
     def _print(self, beginning: bytes) -> str:

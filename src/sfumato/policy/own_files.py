@@ -1,6 +1,6 @@
 """A sink must not be one of the files that the run reads: its source, those of hierarchies and masks, or the policy itself.
 
-Nor may it be one that the next run would read.
+Nor may it be one that the next run would read, nor one that a stream keeps for itself: the manifest of its release, or its private folder.
 """
 
 from __future__ import annotations
@@ -15,11 +15,17 @@ from sfumato.core.record import record_of
 from sfumato.core.staging import staging_name
 from sfumato.errors import Mistake, SfumatoError
 from sfumato.policy.load import Loaded
+from sfumato.policy.stream_checks import is_stream
 
 if TYPE_CHECKING:
     from sfumato.core.interfaces import HierarchyBuilder, Sink, Source
     from sfumato.core.mask import Mask
     from sfumato.core.masked_column import MaskedColumn
+
+
+MANIFEST = "manifest.jsonl"
+_PRIVATE = ("state.sqlite", "secret", "lock")
+_KEPT = (*_PRIVATE, "status.json", "dead_letters.jsonl", "links/taken.jsonl", "links/release.rows", "links/release.references.jsonl", "spool/0")
 
 
 def own_files(
@@ -35,12 +41,50 @@ def own_files(
     steps = [step for mask in masks.values() if mask is not None for step in mask.operations]
     read, targets = _read(loaded, source, [*hierarchies.values(), *steps]), written(sink)
     line = loaded.lines.at(("sink",))
+    if any(_is_manifest(Path(target)) for target in targets):
+        return [Mistake("sink", "is the manifest of a stream's release", "sink-of-stream", "name another file", line)]
+    if any(_is_private(Path(target), loaded) for target in targets):
+        return [Mistake("sink", "lies in the private folder of a stream", "sink-of-stream", "name a file in another folder", line)]
     if any(_same_file(target, path) or _is_inside(path, target) for target in targets for path in read):
         return [Mistake("sink", "would write over a file that the run reads", "sink-is-source", "name another file", line)]
     if any(would_hold(place, target) for target in targets for place in _places(source)):
         message = "lies among the files of the source: the next run would read this release"
         return [Mistake("sink", message, "sink-is-source", "name a file in another folder", line)]
-    return []
+    return _fed_to_itself(loaded, source, sink) if is_stream(loaded.policy) else []
+
+
+def _fed_to_itself(loaded: Loaded, source: Source | None, sink: Sink) -> list[Mistake]:
+    """Return the mistakes of a stream that would find what it writes itself among the files of its source, and go on for ever."""
+    found, places = [], _places(source)
+    manifests = [manifest for place in sink.places() for manifest in (f"{place}.{MANIFEST}", str(Path(place) / MANIFEST))]
+    if any(would_hold(place, manifest) for place in places for manifest in manifests):
+        message = "lists what is released in a manifest that lies among the files of the source: the stream would read it"
+        hint = "name a file in another folder, or a pattern that leaves the manifest out"
+        found.append(Mistake("sink", message, "sink-is-source", hint, loaded.lines.at(("sink",))))
+    state = state_of(loaded)
+    if state is not None and any(would_hold(place, str(state / name)) for place in places for name in _KEPT):
+        message = "lies among the files of the source: the stream would read what it keeps there"
+        found.append(Mistake("stream.state", message, "sink-is-source", "name another folder", loaded.lines.at(("stream", "state"))))
+    return found
+
+
+def _is_manifest(target: Path) -> bool:
+    """Return whether a file lists what a stream has released: beside a file that grows, or in a folder of segments."""
+    real = Path(os.path.realpath(target))
+    released = real.with_name(real.name.removesuffix(f".{MANIFEST}"))
+    return (released != real and released.is_file()) or (real.name == MANIFEST and any(real.parent.glob("segment-*")))
+
+
+def _is_private(target: Path, loaded: Loaded) -> bool:
+    """Return whether a file lies in the private folder of a stream, this one's or any other's."""
+    own, real = state_of(loaded), Path(os.path.realpath(target))
+    return any(folder == own or all((folder / name).is_file() for name in _PRIVATE) for folder in real.parents)
+
+
+def state_of(loaded: Loaded) -> Path | None:
+    """Return the private folder that the policy of a stream names."""
+    settings = loaded.policy.stream
+    return None if settings is None or settings.state is None else Path(os.path.realpath((loaded.folder or Path()) / settings.state))
 
 
 def _read(loaded: Loaded, source: Source | None, components: Sequence[HierarchyBuilder | Mask | None]) -> list[str]:

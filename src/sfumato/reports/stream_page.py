@@ -5,6 +5,7 @@ Along all charts runs the time of the stream, where a column says it, or the num
 
 from __future__ import annotations
 
+import hashlib
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -64,7 +65,24 @@ def stream_page(title: str, views: Mapping[str, Sequence[Point]]) -> str:
         parts.append(f"<h2>{escape(name or 'release')}</h2>")
         parts += _view(points) if points else ["<p>Nothing has been committed yet.</p>"]
     head = f"<meta charset='utf-8'><meta name='viewport' content='width=device-width'><title>{escape(title)}</title><style>{_STYLE}</style>"
-    return f"<!doctype html><html lang='en'><head>{head}</head><body>{''.join(parts)}</body></html>\n"
+    rest = f"{head}</head><body>{''.join(parts)}</body></html>\n"
+    return _begun(rest) + rest
+
+
+def is_own_page(page: str) -> bool:
+    """Return whether a page was written here, and nobody has changed it since.
+
+    >>> is_own_page(stream_page("a stream", {})), is_own_page(stream_page("a stream", {}).replace("a stream", "mine"))
+    (True, False)
+    """
+    rest = page[len(_begun("")) :]
+    return page == _begun(rest) + rest
+
+
+def _begun(rest: str) -> str:
+    """Return how a page begins: with a mark of all that follows."""
+    mark = hashlib.sha256(rest.encode()).hexdigest()
+    return f"<!doctype html><html lang='en'><head><meta name='generator' content='sfumato stream report {mark}'>"
 
 
 def charts_of(points: Sequence[Point]) -> list[Chart]:

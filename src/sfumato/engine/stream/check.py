@@ -123,11 +123,12 @@ class _View:
 
     def _against_records(self, links: NDArray[np.int64] | None, dead: NDArray[np.bool_]) -> None:
         """Go through rows beside records; without links, or without a source, as far as that goes."""
-        came = RecordsAgain(self.resolved, self.name, self.kept)
+        way = way_of_view(self.resolved)
+        came = RecordsAgain(self.resolved, self.name, self.kept, self._stop_at if way == "events" else self._gone)
         records = iter(came)
         first = None
         try:
-            first = next(records, None) if self.kept.length(TAKEN) else None
+            first = next(records, None) if self._is_known else None
         except SfumatoError as error:
             self._gone(error)
         plan = came.plan
@@ -135,9 +136,9 @@ class _View:
         released = ReleasedRows(self.resolved.sink, names)
         self._manifest(released)
         if plan is None or first is None:
-            if self.kept.length(TAKEN) and self.kept.records > int(dead.sum()):
+            if self._is_known and self.kept.records > int(dead.sum()):
                 self.findings.cannot("rows: the records that they are of cannot be read")
-            elif not self.kept.length(TAKEN) and self.kept.records:
+            elif not self._is_known and self.kept.records:
                 self.findings.cannot("rows: nothing says any more which bytes of the source were which records (links/taken.jsonl)")
             return
         rows = self._rows(released)
@@ -145,8 +146,7 @@ class _View:
             for _ in rows:
                 pass
             return
-        way = way_of_view(self.resolved)
-        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, dead)
+        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, dead, came)
         try:
             checker.check(_with(first, records), rows, self._releases())
         except SfumatoError as error:
@@ -160,21 +160,31 @@ class _View:
         if came.read != self.kept.records:
             self.findings.breaks("accounts", "the source has not as many records as were read of it", "its end", came.read, self.kept.records)
 
+    @property
+    def _is_known(self) -> bool:
+        """Whether it is still written down which bytes of the source were which records."""
+        return self.kept.length(TAKEN) > 0 and (self.kept.folder / TAKEN).is_file()
+
     def _gone(self, error: SfumatoError) -> None:
         if error.code not in ("stream-source-gone", "file-unreadable", "file-missing"):
             raise error
         self.findings.cannot("rows whose records are no longer in the source")
 
+    @staticmethod
+    def _stop_at(error: SfumatoError) -> None:
+        """Check no further: what may leave of an event hangs on all before it."""
+        raise error
+
     def _links(self) -> NDArray[np.int64] | None:
         name = f"links/{self.name or 'release'}.rows"
         path, length = self.kept.folder / name, self.kept.length(name)
+        if length and (not path.is_file() or path.stat().st_size < length or not self._references.is_file()):
+            self.findings.cannot("rows against records: the links have been deleted")
+            return None
         if length != self.rows * _LINK:
             self.findings.breaks("accounts", "the release has not as many rows as were linked to records", "its end", self.rows, length // _LINK)
         if not length:
             return np.empty((0, 2), np.int64)
-        if not path.is_file() or path.stat().st_size < length or not self._references.is_file():
-            self.findings.cannot("rows against records: the links have been deleted")
-            return None
         with file_errors(path):
             found: NDArray[np.int64] = np.memmap(path, "<i8", "r", shape=(length // _LINK, 2))
         return found

@@ -16,7 +16,7 @@ from sfumato.engine.stream.check_references import Compared, References
 from sfumato.engine.stream.check_sensitive import Sensitive
 from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.plan import StreamPlan
-from sfumato.engine.stream.read_again import Came
+from sfumato.engine.stream.read_again import Came, RecordsAgain
 from sfumato.engine.stream.released_rows import NotAsWrittenError, Row
 from sfumato.measures.cluster_check import ClusterReplay, Found, Original, Published
 from sfumato.measures.covering import Tells, covers_between, covers_text, node_of, place_of, prefix_of, stretch_of
@@ -27,9 +27,13 @@ _Record = dict[str, Any]
 
 
 class RowCheck:
-    """Holds rows against the records that the links say they are of."""
+    """Holds rows against the records that the links say they are of.
 
-    def __init__(self, plan: StreamPlan, findings: Findings, links: NDArray[np.int64], dead: NDArray[np.bool_]) -> None:
+    ``again`` says, of what was read so far, which records nobody can read any more: their rows, and the clusters that hold them, are passed over.
+    """
+
+    def __init__(self, plan: StreamPlan, findings: Findings, links: NDArray[np.int64], dead: NDArray[np.bool_], again: RecordsAgain) -> None:
+        self._again, self._partial = again, set[int]()
         self._plan, self._findings, self._links, self._dead = plan, findings, links, dead
         records = len(dead)
         self._values = Values(plan, findings)
@@ -104,6 +108,10 @@ class RowCheck:
 
     def _as_counted(self, last: int, tested: Mapping[str, Any], row: int) -> bool:
         """Return whether what a release was tested against is what the records say."""
+        if not self._again.is_whole:
+            # neither how many people had a value nor which value a code stands for is known any more
+            self._counted = None
+            return self._plan.way == "windows"
         if self._counted is None or self._counted.are(last, lambda: self._sensitive.written(tested)):
             return True
         where = f"the release that begins with row {row}"
@@ -116,6 +124,9 @@ class RowCheck:
         published, originals = [], []
         for place, ((number, identity), row) in enumerate(zip(links, rows, strict=True), start=first):
             record = self._waiting.pop(number, None)
+            if record is None and 0 <= number < len(self._dead) and self._again.missing[number]:
+                self._partial.add(identity)
+                continue
             if record is None:
                 self._findings.breaks("links", "a row is of a record that is none, or was released before", f"row {place}")
                 continue
@@ -124,12 +135,13 @@ class RowCheck:
             published.append(Published(number, identity, {name: self._shown(name, row) for name in self._quasi}))
             values = {name: record.get(f"made {name}", record[name]) for name in self._quasi}
             originals.append(Original(record[self._plan.subject] if self._plan.subject else number, values, self._sensitive.of(record)))
-        if not self._quasi:
-            return
         is_window = self._plan.way == "windows"
+        if not self._quasi or (is_window and len(published) < len(rows)):
+            return
         references = _people_with(originals) if is_window else self._sensitive.references(tested)
         for found in self._replay.add(published, originals, references):
-            self._cluster(found, references, first)
+            if found.identity not in self._partial:
+                self._cluster(found, references, first)
             if is_window or self._last.get(found.identity, -1) < first + len(rows):
                 self._replay.forget(found.identity)
         self._before = references

@@ -6,6 +6,7 @@ transaction that makes it part of the release; should the process die in between
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -14,13 +15,13 @@ from pathlib import Path
 
 from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.run_journal import Segment
-from sfumato.errors import DataError
+from sfumato.errors import DataError, UnreachableError
 
 _PRIVATE, _SHARED = 0o600, 0o666
 
 
 class GrowingFile:
-    """A file whose first ``length`` bytes count, and which grows."""
+    """A file whose first ``length`` bytes count, and which grows. One that others may see is locked, by whatever name somebody else opens it."""
 
     def __init__(self, path: Path, length: int, private: bool = False) -> None:
         self.path, self.length = path, length
@@ -28,6 +29,8 @@ class GrowingFile:
             if private:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE if private else _SHARED)
+            if not private:
+                self._lock()
             found = os.fstat(self._file).st_size
             if found < length:
                 os.close(self._file)
@@ -35,6 +38,14 @@ class GrowingFile:
             if found > length:
                 os.ftruncate(self._file, length)
                 os.fsync(self._file)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._file)
+            words, hint = f"another stream is writing {self.path}", "wait until it has ended, or name another sink"
+            raise UnreachableError(words, code="sink-busy", hint=hint) from None
 
     def append(self, content: bytes | memoryview) -> None:
         """Write further bytes, which count when they are synced and committed."""
@@ -55,6 +66,27 @@ class GrowingFile:
         os.close(self._file)
 
 
+class ForgottenFile:
+    """In place of a file that somebody has deleted so that nobody may know what stood in it: it stays away."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def append(self, content: bytes | memoryview) -> None:
+        """Write nothing."""
+
+    def sync(self) -> None:
+        """Nothing is to be brought to the disk."""
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+def log_of(path: Path, length: int) -> GrowingFile | ForgottenFile:
+    """Return a private file that may be deleted: the stream goes on without it."""
+    return ForgottenFile(length) if length and not path.exists() else GrowingFile(path, length, private=True)
+
+
 def shortened(path: Path) -> DataError:
     """Return the error for a file of a stream that somebody has changed."""
     return DataError(
@@ -62,6 +94,20 @@ def shortened(path: Path) -> DataError:
         code="stream-sink-shortened",
         hint="put back what was there, or name another state and another sink, and begin anew",
     )
+
+
+def refuse_older_state(manifest: Path, committed: int, is_longer: bool) -> None:
+    """Refuse to cut back what a newer state has released: a manifest is never ahead of its state, and nothing else is unless it was planned."""
+    if not manifest.exists():
+        return
+    with written_errors(manifest):
+        listed = manifest.read_bytes().count(b"\n")
+    if listed > committed or is_longer:
+        raise DataError(
+            f"more has been released than the state knows of: {manifest} lists {listed}, the state {committed}",
+            code="stream-state-older",
+            hint="put back the newest state; to begin anew, name another sink, or remove this one with its manifest",
+        )
 
 
 @dataclass(frozen=True)
@@ -85,7 +131,7 @@ class Manifest:
         self._number = len(committed)
         with written_errors(path):
             known = path.read_bytes() if path.exists() else b""
-            # a crash may have left it a line behind, or half a line further; anything else is replaced
+            # a crash may have left it a line behind, or half of one; what somebody has changed is replaced
             keep = len(lines) if known[: len(lines)] == lines else 0
             if 0 < len(known) < len(lines) and lines.startswith(known):
                 keep = len(known)
@@ -117,9 +163,8 @@ class SegmentFolder:
             for name in listed:
                 if not (path / name).is_file():
                     raise shortened(path / name)
-            for found in path.glob(f"segment-*{ending}"):
-                if found.name not in listed:
-                    found.unlink()
+            for found in unlisted(path, committed, ending):
+                found.unlink()
 
     def write(self, write: Callable[[Path], None], rows: int) -> Segment:
         """Let somebody write a file, bring it to the disk, and return the segment that it will be."""
@@ -134,3 +179,9 @@ class SegmentFolder:
                 finally:
                     os.close(handle)
             return Segment(name, 0, (self.path / name).stat().st_size, rows)
+
+
+def unlisted(path: Path, committed: Sequence[Segment], ending: str) -> list[Path]:
+    """Return the files of a folder that were not committed."""
+    listed = {segment.file for segment in committed}
+    return [found for found in path.glob(f"segment-*{ending}") if found.name not in listed]

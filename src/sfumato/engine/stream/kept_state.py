@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.core.files import file_errors
 from sfumato.core.stream import Accounts
 from sfumato.engine.stream.private_files import damaged, mapping_of
-from sfumato.engine.stream.run_journal import Segment, refuse_other_version
+from sfumato.engine.stream.run_journal import Segment, is_running, refuse_other_secret, refuse_other_version
 from sfumato.errors import UnreachableError, UsageError
 
 STATE, STATUS = "state.sqlite", "status.json"
@@ -26,13 +26,22 @@ def existing(folder: Path, name: str) -> Path:
 
 
 def told_status(folder: Path) -> dict[str, Any]:
-    """Return what a stream last said of itself."""
+    """Return what a stream last said of itself; where that is gone, what its state says."""
+    if not (folder / STATUS).is_file():
+        return _status_of(KeptState(folder))
     with file_errors(folder / STATUS):
         content = existing(folder, STATUS).read_bytes()
     told = mapping_of(content, folder / STATUS, state=str, at=float, process=int, records=int, records_per_second=float, views=dict)
     if not all(isinstance(view, dict) and {"accounts", "measured"} <= view.keys() for view in told["views"].values()):
         raise damaged(folder / STATUS)
     return told
+
+
+def _status_of(kept: KeptState) -> dict[str, Any]:
+    """Return what is known of a stream whose status is gone: how it ended is not."""
+    views = {view: {"accounts": accounts.as_mapping(), "measured": {}} for view, accounts in kept.all_accounts.items()}
+    state, at = "running" if is_running(kept.folder) else "unknown", (kept.folder / STATE).stat().st_mtime
+    return {"state": state, "error": None, "process": 0, "records": kept.records, "records_per_second": 0.0, "views": views, "at": at}
 
 
 class KeptState:
@@ -48,6 +57,7 @@ class KeptState:
             database.execute("BEGIN")
             self._about = dict(database.execute("SELECT name, value FROM about"))
             refuse_other_version(self._about.get("version"), folder)
+            refuse_other_secret(self._about.get("secret"), self.secret, folder)
             self._position = dict(json.loads(self._about.get("position", "{}")))
             self._accounts = {view: Accounts(**json.loads(told)) for view, told in database.execute("SELECT name, accounts FROM view")}
             self._lengths: dict[str, int] = dict(database.execute("SELECT path, length FROM file"))
@@ -81,6 +91,11 @@ class KeptState:
     def accounts(self, view: str) -> Accounts:
         """Return what became of the records of a view."""
         return self._accounts.get(view, Accounts())
+
+    @property
+    def all_accounts(self) -> Mapping[str, Accounts]:
+        """What became of the records, by view."""
+        return self._accounts
 
     def segments(self, view: str) -> list[Segment]:
         """Return what the release of a view consists of."""

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from sfumato.core.staged_folder import StagedFolder
 from sfumato.core.staging import StagedFile
 from sfumato.core.standard_streams import refuse_closed_output
-from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder
+from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder, log_of, refuse_older_state, unlisted
 from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.engine.stream.run_journal import Journal, Segment
@@ -57,13 +57,13 @@ def written(resolved: Resolved, view: str, journal: Journal, stop: threading.Eve
     """Return where the releases of a view are written, cut back to what was committed; ``stop`` ends waiting for a reader who does not read."""
     sink: Any = resolved.sink
     name = sink.component_name() if sink is not None else ""
-    committed = journal.segments(view)
+    committed, planned = journal.segments(view), journal.planned is not None
     if name in _GROWING:
         if sink.compression not in ("none", "infer") or sink.path.endswith((".gz", ".bz2", ".xz", ".zst")):
             raise _refused(resolved, "is compressed, and a file that grows cannot be", "a name without the ending of a compression")
-        return OneFile(Path(sink.path), committed, sink.encoded)
+        return OneFile(Path(sink.path), committed, planned, sink.encoded)
     if name in ("arrow", "parquet"):
-        return OneFolder(Path(sink.path), committed, f".{name}", _WRITERS[name])
+        return OneFolder(Path(sink.path), committed, planned, f".{name}", _WRITERS[name])
     if name == "standard_output":
         return StandardOutput(bool(committed), sink.encoded, stop)
     words = "a stream needs a sink" if sink is None else f"a stream cannot be written to {name}"
@@ -71,17 +71,22 @@ def written(resolved: Resolved, view: str, journal: Journal, stop: threading.Eve
 
 
 class OneFile:
-    """A file that grows: its segments are stretches of it."""
+    """A file that grows: its segments are stretches of it. Only what was ``planned`` may stand in it beyond those that were committed."""
 
-    def __init__(self, path: Path, committed: Sequence[Segment], encode: Callable[[pa.RecordBatch, bool], bytes]) -> None:
+    def __init__(self, path: Path, committed: Sequence[Segment], planned: bool, encode: Callable[[pa.RecordBatch, bool], bytes]) -> None:
         self._encode, self._name = encode, path.name
         with ExitStack() as stack:
-            # the hidden name under which runs write before they publish: who holds it writes here alone
-            with written_errors(path):
-                stack.callback(StagedFile(str(path)).abort)
-            self._file = GrowingFile(path, committed[-1].finish if committed else 0)
+            manifest, length = path.with_name(f"{path.name}.{_MANIFEST}"), committed[-1].finish if committed else 0
+            for held in (*_names(path), manifest):
+                # the hidden name under which runs write before they publish: who holds it writes here alone
+                with written_errors(held):
+                    stack.callback(StagedFile(str(held)).abort)
+            is_longer = not planned and path.exists() and path.stat().st_size > length
+            for held in _names(path):
+                refuse_older_state(held.with_name(f"{held.name}.{_MANIFEST}"), len(committed), is_longer)
+            self._file = GrowingFile(path, length)
             stack.callback(self._file.close)
-            self._manifest = Manifest(path.with_name(f"{path.name}.{_MANIFEST}"), committed)
+            self._manifest = Manifest(manifest, committed)
             stack.callback(self._manifest.close)
             self._held = stack.pop_all()
         self._start, self._rows = self._file.length, 0
@@ -111,13 +116,15 @@ class OneFile:
 
 
 class OneFolder:
-    """A folder of files, one a segment."""
+    """A folder of files, one a segment. Only what was ``planned`` may lie in it beyond those that were committed."""
 
-    def __init__(self, path: Path, committed: Sequence[Segment], ending: str, write: Callable[[pa.Table, Path], None]) -> None:
+    def __init__(self, path: Path, committed: Sequence[Segment], planned: bool, ending: str, write: Callable[[pa.Table, Path], None]) -> None:
         self._write = write
         with ExitStack() as stack:
-            with written_errors(path):
-                stack.callback(StagedFolder(str(path)).abort)
+            for held in _names(path):
+                with written_errors(held):
+                    stack.callback(StagedFolder(str(held)).abort)
+            refuse_older_state(path / _MANIFEST, len(committed), not planned and bool(unlisted(path, committed, ending)))
             self._folder = SegmentFolder(path, committed, ending)
             self._manifest = Manifest(path / _MANIFEST, committed)
             stack.callback(self._manifest.close)
@@ -193,11 +200,14 @@ class StandardOutput:
 
 
 class Links:
-    """Which record and which cluster each published row is made of, and what promises were measured against: private, for the check."""
+    """Which record and which cluster each published row is made of, and what promises were measured against: private, for the check.
+
+    Where it was deleted it is not written any more: whoever did so wants nobody to know.
+    """
 
     def __init__(self, folder: Path, view: str, journal: Journal) -> None:
         self._names = [f"links/{name}" for name in (f"{view or 'release'}.rows", f"{view or 'release'}.references.jsonl")]
-        self._rows, self._references = (GrowingFile(folder / name, journal.length(name), private=True) for name in self._names)
+        self._rows, self._references = (log_of(folder / name, journal.length(name)) for name in self._names)
 
     def write(self, release: StreamRelease) -> None:
         """Write down what the rows of a release are made of."""
@@ -215,6 +225,12 @@ class Links:
         """Close the files."""
         self._rows.close()
         self._references.close()
+
+
+def _names(path: Path) -> list[Path]:
+    """Return the name of a sink and, where that is a link, the one it leads to."""
+    real = Path(os.path.realpath(path))
+    return [path] if real == Path(os.path.realpath(path.parent)) / path.name else [path, real]
 
 
 def _write_arrow(table: pa.Table, path: Path) -> None:

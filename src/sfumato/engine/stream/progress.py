@@ -43,6 +43,7 @@ class StreamProgress:
         self.state = "running"
         self.error: str | None = None
         self.lost = 0
+        self.awaited: str | None = None
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
         self._last = time.monotonic()
 
@@ -78,7 +79,8 @@ class StreamProgress:
         views = {name: view.as_mapping() for name, view in self.views.items()}
         told = {"state": self.state, "error": self.error, "process": os.getpid(), "records": self.records}
         lost = {"lost_files": self.lost} if self.lost else {}
-        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost}
+        awaited = {"awaited": self.awaited} if self.awaited is not None else {}
+        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost, **awaited}
 
     def line(self) -> str:
         """Return one line for a terminal."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from sfumato.core import canonical
@@ -16,6 +17,7 @@ from sfumato.engine.stream.plan import StreamPlan, plan_stream
 from sfumato.engine.stream.reading import Reading
 from sfumato.engine.stream.taken_log import NAME, taken
 from sfumato.engine.stream.translating import in_canonical_form
+from sfumato.errors import SfumatoError
 from sfumato.policy.resolve import Resolved
 
 Texts = list[str | None]
@@ -32,9 +34,13 @@ class Came:
 
 
 class RecordsAgain:
-    """Reads the source of one view again, as far as the state says that it was read."""
+    """Reads the source of one view again, as far as the state says that it was read.
 
-    def __init__(self, resolved: Resolved, view: str, kept: KeptState) -> None:
+    Where a piece cannot be read any more, ``gone`` is asked; if it does not raise, the others are read on.
+    """
+
+    def __init__(self, resolved: Resolved, view: str, kept: KeptState, gone: Callable[[SfumatoError], None]) -> None:
+        self._gone, self.missing, self.is_whole = gone, np.zeros(kept.records, np.bool_), True
         self._resolved, self._view, self._kept = resolved, view, kept
         self._reading = Reading(resolved, kept, again=True)
         self._plan: StreamPlan | None = None
@@ -48,7 +54,13 @@ class RecordsAgain:
     def __iter__(self) -> Iterator[Came]:
         """Yield the records that could be read, some thousand at a time."""
         for piece in taken(self._kept.folder, self._kept.length(NAME)):
-            decoded = self._reading.decode(self._reading.again(piece.place, piece.start, piece.finish))
+            try:
+                decoded = self._reading.decode(self._reading.again(piece.place, piece.start, piece.finish))
+            except SfumatoError as error:
+                self._gone(error)
+                self.missing[piece.first : piece.first + piece.records], self.is_whole = True, False
+                self.read += piece.records
+                continue
             numbers = piece.first + decoded.places
             for start in range(0, decoded.rows.num_rows, _AT_ONCE):
                 yield self._came(decoded.rows.slice(start, _AT_ONCE), numbers[start : start + _AT_ONCE].tolist())

@@ -5,10 +5,12 @@ What the columns are is settled by the first records and written down, so that a
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -122,6 +124,17 @@ class Reading:
         """Which files have gone before they were read to the end that was known."""
         return self._stretches.lost
 
+    @property
+    def awaited(self) -> str | None:
+        """What is waited for, where there is no file yet and never was one: a path, a folder or a pattern."""
+        return None if self.is_pipe or self.position or any(path.exists() for path in self._files()) else str(self._settings.path)
+
+    def refuse_missing(self) -> None:
+        """Refuse a path that is not there; a folder or a pattern may have no file yet."""
+        if self.awaited is not None and not is_several(self._settings.path):
+            hint = "look at the path, which is relative to the policy; without --once it is waited for"
+            raise UnreachableError(f"{self.awaited} is not there", code="file-missing", hint=hint)
+
     def stretches(self, ended: bool) -> Iterator[Stretch]:
         """Yield what there is to read now."""
         return self._stretches.stretches(ended)
@@ -156,7 +169,10 @@ class Reading:
         if not is_several(path):
             return [Path(path)] if Path(path).exists() or not self._journal.position else []
         try:
-            return [Path(file) for file in files_of(path, lambda name: is_of(name, self._format), "")]
+            found = [Path(file) for file in files_of(path, lambda name: is_of(name, self._format), "")]
+            # what the stream keeps for itself is no source, wherever it lies
+            own = os.path.realpath(self._journal.folder)
+            return [file for file in found if not Path(os.path.realpath(file)).is_relative_to(own)]
         except UnreachableError as error:
             # the first file of a folder may be yet to come
             if error.code == "source-no-files":
@@ -235,9 +251,22 @@ class _DelimitedRecords:
         return delimited_stream.whole_records(block, is_quiet, self._dialect)
 
     def decode(self, stretch: Stretch) -> Decoded:
-        names, beginning = self._header(stretch), stretch.start == 0
+        names, beginning, skipped = self._header(stretch), stretch.start == 0, self._line_end(stretch)
         columns = names if self._policy.unnamed == "refuse" else [name for name in names if name in self._policy.columns]
-        return delimited_stream.decoded(stretch.content, self._dialect, names, columns, self._settings.header and beginning, beginning)
+        content, header = stretch.content[skipped:], self._settings.header and beginning
+        found = delimited_stream.decoded(content, self._dialect, names, columns, header, beginning)
+        if not skipped:
+            return found
+        return replace(found, poison=[replace(each, start=each.start + skipped) for each in found.poison])
+
+    def _line_end(self, stretch: Stretch) -> int:
+        """Return how many bytes only end a line that was taken before without its end: they begin no record."""
+        if stretch.start == 0 or not stretch.content.startswith((b"\r", b"\n")):
+            return 0
+        before = self._source().again(stretch.place, stretch.start - 1, stretch.start)
+        if before == b"\n" or (before == b"\r" and not stretch.content.startswith(b"\n")):
+            return 0
+        return 2 if stretch.content.startswith(b"\r\n") else 1
 
     def _header(self, stretch: Stretch) -> list[str]:
         if not self._settings.header:

@@ -1,16 +1,19 @@
 """The journal of a stream: a private folder that says how far it has come, so that after any crash it goes on as if there had been none.
 
 One transaction says together what was read, what became of it and how long every file of the release is. Whatever was written beyond that is no
-part of the release, and is cut off by the next start, which makes the same bytes again: all chance comes from the secret that lies here.
+part of the release, and is cut off by the next start, which makes the same bytes again: all chance comes from the secret that lies here and from
+how the records were cut into pieces, which is planned here before anybody sees a row of them.
 """
 
 from __future__ import annotations
 
 import fcntl
+import hmac
 import json
 import os
 import secrets
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -19,11 +22,13 @@ from types import TracebackType
 from typing import IO, Any
 
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.private_files import written_errors
+from sfumato.engine.stream.private_files import damaged, mark_of, written_errors
 from sfumato.errors import SfumatoError, UnreachableError
 
 VERSION = 1
 _DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
+_LOOKS, _LOOK_SECONDS = 4, 0.05
+_SECRET = 32
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE piece (first INTEGER PRIMARY KEY, records INTEGER NOT NULL, place TEXT NOT NULL, start INTEGER NOT NULL, finish INTEGER NOT NULL);
@@ -77,6 +82,15 @@ class Commit:
     snapshots: Mapping[str, bytes] | None = None
 
 
+@dataclass(frozen=True)
+class Planned:
+    """What the next commit will hold, written down before a row of it can be seen: pieces, whether what waits is ended, and what was read then."""
+
+    pieces: Sequence[Piece]
+    flush: bool
+    position: Mapping[str, Any]
+
+
 class Journal:
     """What a stream has written down. Only one process works with it at a time."""
 
@@ -118,8 +132,19 @@ class Journal:
 
     @property
     def position(self) -> dict[str, Any]:
-        """What was read of each file."""
-        return dict(json.loads(self._about("position") or "{}"))
+        """What was read of each file, also of what is planned and not yet committed."""
+        planned = self.planned
+        return dict(json.loads(self._about("position") or "{}") if planned is None else planned.position)
+
+    @property
+    def planned(self) -> Planned | None:
+        """What a process that died had begun to release: the next one has to take it in the same pieces."""
+        told = self.told("planned")
+        return None if told is None else Planned([Piece(**piece) for piece in told["pieces"]], told["flush"], told["position"])
+
+    def plan(self, planned: Planned) -> None:
+        """Write down, for the next commit, how its records are cut into pieces."""
+        self.tell("planned", asdict(planned))
 
     def told(self, name: str) -> Any:
         """Return what was once written down for good under a name, such as the columns of the stream; None where nothing was."""
@@ -165,6 +190,7 @@ class Journal:
             if last is not None:
                 self._put("records", str(last.first + last.records))
             self._put("position", json.dumps(done.position))
+            database.execute("DELETE FROM about WHERE name = 'told planned'")
             # an earlier version wrote down pieces without records, whose number the next piece has too
             database.execute("DELETE FROM piece WHERE records = 0")
             database.executemany("INSERT INTO piece VALUES (?, ?, ?, ?, ?)", [tuple(asdict(piece).values()) for piece in done.pieces])
@@ -192,6 +218,10 @@ class Journal:
                 self._put("version", str(VERSION))
                 self._put("identity", identity)
         refuse_other_version(self._about("version"), self.folder)
+        if self._about("secret") is None:
+            with self._transaction():
+                self._put("secret", mark_of(self.secret))
+        refuse_other_secret(self._about("secret"), self.secret, self.folder)
         if self._about("identity") != identity:
             raise UnreachableError(
                 f"the state in {self.folder} belongs to another policy, or to this one before it was changed",
@@ -253,30 +283,49 @@ def refuse_other_version(found: str | None, folder: Path) -> None:
         )
 
 
+def refuse_other_secret(mark: str | None, secret: bytes, folder: Path) -> None:
+    """Refuse a secret that is not the one that the state was begun with; ``mark`` is None where that was not written down yet."""
+    if len(secret) != _SECRET or (mark is not None and not hmac.compare_digest(mark, mark_of(secret))):
+        raise damaged(folder / "secret")
+
+
+def is_running(folder: Path) -> bool:
+    """Return whether a process works with the state in a folder: its lock says so, whatever has become of the number of the process."""
+    if not (folder / "lock").is_file():
+        return False
+    with written_errors(folder / "lock", "read"), (folder / "lock").open("rb") as lock:
+        return not _has(lock, fcntl.LOCK_SH)
+
+
 def _locked(folder: Path) -> IO[bytes]:
     lock = os.fdopen(os.open(folder / "lock", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab")
+    for _ in range(_LOOKS):
+        if _has(lock, fcntl.LOCK_EX):
+            return lock
+        # somebody may only be looking whether the stream runs
+        time.sleep(_LOOK_SECONDS)
+    lock.close()
+    raise UnreachableError(
+        f"another process works on the stream whose state is in {folder}",
+        code="stream-running",
+        hint="wait for it, or stop it; sfumato stream status tells how it goes",
+    )
+
+
+def _has(lock: IO[bytes], kind: int) -> bool:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
-        lock.close()
-        raise UnreachableError(
-            f"another process works on the stream whose state is in {folder}",
-            code="stream-running",
-            hint="wait for it, or stop it; sfumato stream status tells how it goes",
-        ) from None
-    return lock
+        return False
+    return True
 
 
 def _secret(path: Path) -> bytes:
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(32))
+            file.write(secrets.token_bytes(_SECRET))
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError:
         pass
-    secret = path.read_bytes()
-    if len(secret) != 32:
-        hint = "name another state, and begin anew"
-        raise UnreachableError(f"the secret in {path.parent} is damaged", code="stream-state-damaged", hint=hint)
-    return secret
+    return path.read_bytes()

@@ -1,7 +1,9 @@
 """A stream that runs: records from its source through the sessions of all views to their releases, each exactly once.
 
-Bytes are written first and committed then: one transaction of the journal says what was read and how much of every file counts. After a crash the
-states that were last kept are restored, the pieces since are taken again, and what they release is thrown away, for it was written before.
+Rows are kept until it is written down of which pieces they are; then they are written, and committed: one transaction of the journal says what was
+read and how much of every file counts. After a crash the states that were last kept are restored, the pieces since are taken again, and what they
+release is thrown away, for it was written before. Pieces that were planned and not committed are taken again as they were cut: whoever saw rows of
+them sees the same ones, for chance hangs on the cuts.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from sfumato.engine.stream.outputs import Links, written
 from sfumato.engine.stream.progress import StreamProgress, ViewProgress
 from sfumato.engine.stream.reading import Reading
 from sfumato.engine.stream.release import Pushed
-from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Point
+from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Planned, Point, Segment
 from sfumato.engine.stream.session import Session, stream
 from sfumato.engine.stream.taken_log import TakenLog
 from sfumato.errors import SfumatoError
@@ -73,6 +75,8 @@ class _Since:
     """What has been done since the last commit."""
 
     pieces: list[Piece] = field(default_factory=list)
+    released: list[tuple[str, pa.RecordBatch]] = field(default_factory=list)
+    flushed: bool = False
     has_read: bool = False
     bytes: int = 0
     began: float = field(default_factory=time.monotonic)
@@ -127,6 +131,7 @@ class _Stream:
         try:
             self._tell()
             self._recover()
+            self._take_planned()
             self._tell(self._measured())
             return self._go_on()
         except BaseException as error:
@@ -136,6 +141,8 @@ class _Stream:
             raise
 
     def _go_on(self) -> StreamProgress:
+        if self._running.once:
+            self._reading.refuse_missing()
         with served(self._running.metrics, self.progress):
             ended = False
             while not self._stop.is_set() and not ended:
@@ -175,6 +182,18 @@ class _Stream:
                     hint="report it; the state was left as it is, and so was the release",
                 )
 
+    def _take_planned(self) -> None:
+        """Release what a process that died had begun to release, in the same pieces: some of it may have been seen."""
+        planned = self._journal.planned
+        if planned is None:
+            return
+        for piece in planned.pieces:
+            self._push(self._reading.again(piece.place, piece.start, piece.finish))
+        if planned.flush:
+            self._flush()
+        # what was ended is in no piece: only a state tells of it
+        self._commit(snapshot=planned.flush)
+
     def _take(self, ended: bool) -> bool:
         """Take what there is to read; return whether there was anything."""
         found = False
@@ -185,7 +204,7 @@ class _Stream:
             self._show()
             if self._stop.is_set():
                 break
-        self.progress.lost = len(self._reading.lost)
+        self.progress.lost, self.progress.awaited = len(self._reading.lost), None if self._number else self._reading.awaited
         return found
 
     def _push(self, stretch: Stretch) -> None:
@@ -224,7 +243,7 @@ class _Stream:
 
     def _write(self, name: str, view: _View, pushed: Pushed, decoded: Decoded | None = None) -> None:
         for release in pushed:
-            view.output.write(release.batch)
+            self._since.released.append((name, release.batch))
             view.links.write(release)
         if pushed.dead:
             self._letters.unfit(name, pushed.dead, decoded, self._number)
@@ -240,15 +259,15 @@ class _Stream:
         return waited > max(_SNAPSHOT_SECONDS, _SNAPSHOT_SHARE * self._snapshot_cost) or self._bytes_since_snapshot > _SNAPSHOT_BYTES
 
     def _commit(self, snapshot: bool) -> None:
-        segments = {name: list(view.output.sync()) for name, view in self._views.items()}
-        files = self._letters.sync() | self._taken.sync()
-        for view in self._views.values():
-            files |= view.links.sync()
-        began = time.monotonic()
         accounts = {name: view.session.accounts for name, view in self._views.items()}
         wrong = [name for name, each in accounts.items() if each.records != self._number]
         if wrong:
             raise SfumatoError("records are not accounted for", code="stream-accounts", hint="report it; nothing of this batch was published")
+        segments = self._published()
+        files = self._letters.sync() | self._taken.sync()
+        for view in self._views.values():
+            files |= view.links.sync()
+        began = time.monotonic()
         snapshots = {name: view.session.snapshot() for name, view in self._views.items()} if snapshot else None
         measured = self._measured()
         points = [*self._history.taken(), *(Point(name, self._number, told) for name, told in measured.items())]
@@ -263,10 +282,23 @@ class _Stream:
         self._since = _Since()
         self._tell(measured)
 
+    def _published(self) -> dict[str, list[Segment]]:
+        """Write the rows since the last commit, once it is written down which pieces they are of."""
+        since = self._since
+        if since.released:
+            self._journal.plan(Planned(since.pieces, since.flushed, self._reading.position))
+        for name, rows in since.released:
+            self._views[name].output.write(rows)
+        return {name: list(view.output.sync()) for name, view in self._views.items()}
+
+    def _flush(self) -> None:
+        for name, view in self._views.items():
+            self._write(name, view, view.session.flush())
+        self._since.flushed = True
+
     def _end(self, end: End) -> None:
         if end == "flush":
-            for name, view in self._views.items():
-                self._write(name, view, view.session.flush())
+            self._flush()
         self._commit(snapshot=True)
         self.progress.state = "ended" if end == "flush" else "stopped"
         self._tell()

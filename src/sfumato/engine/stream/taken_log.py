@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from sfumato.engine.stream.growing import GrowingFile
+from sfumato.engine.stream.growing import log_of
 from sfumato.engine.stream.private_files import private_lines
 from sfumato.engine.stream.run_journal import Journal, Piece
 
@@ -18,7 +18,7 @@ class TakenLog:
     """A line for each piece of the source that was taken."""
 
     def __init__(self, folder: Path, journal: Journal) -> None:
-        self._file = GrowingFile(folder / NAME, journal.length(NAME), private=True)
+        self._file = log_of(folder / NAME, journal.length(NAME))
 
     def write(self, piece: Piece) -> None:
         """Write down a further piece."""

@@ -204,3 +204,49 @@ def test_a_folder_of_many_files_is_looked_through_without_opening_what_has_not_c
     assert (read(files), asked) == ([], [])
     append(tmp_path / "0007.log", b"more\n")
     assert (read(files), len(files.position)) == ([b"more\n"], 300)
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+@pytest.mark.parametrize("header", [b"who,age\n", b"x" * 9000 + b"\n"], ids=["short header", "long header"])
+@pytest.mark.parametrize("more", [0, 500])
+def test_a_file_that_was_emptied_and_has_grown_again_is_read_anew(tmp_path: Path, header: bytes, is_running: bool, more: int) -> None:
+    old, new = (b"".join(b"%s%04d\n" % (name, number) for number in range(1000)) for name in (b"old", b"new"))
+    new += b"more\n" * more
+    (tmp_path / "a.log").write_bytes(header + old)
+    files = followed(tmp_path)
+    assert read(files) == [header + old]
+    before = (tmp_path / "a.log").stat().st_ino
+    # in place, as tools do that copy a log and empty it
+    (tmp_path / "a.log").write_bytes(header + new)
+    os.utime(tmp_path / "a.log", ns=(1, 1))
+    assert (tmp_path / "a.log").stat().st_ino == before
+    files = files if is_running else later(files, tmp_path)
+    assert (read(files), read(files)) == ([header + new], [])
+    append(tmp_path / "a.log", b"last\n")
+    assert read(later(files, tmp_path)) == [b"last\n"]
+
+
+def test_what_is_known_to_be_unread_of_a_file_that_was_emptied_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"1\n2\nhalf")
+    files = followed(tmp_path)
+    assert read(files) == [b"1\n2\n"]
+    (tmp_path / "a.log").write_bytes(b"another\nfile\n")
+    assert read(files) == [b"another\nfile\n"]
+    assert (read(files), files.lost) == ([], (str(tmp_path / "a.log"),))
+
+
+def test_a_file_that_is_emptied_between_two_looks_at_it_is_not_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.log").write_bytes(b"old 1\n")
+    files = followed(tmp_path)
+    assert read(files) == [b"old 1\n"]
+    append(tmp_path / "a.log", b"old 2\n")
+    looked = FollowedFiles._read
+
+    def emptied(self: FollowedFiles, *given: object) -> Iterator[followed_files.Stretch]:
+        (tmp_path / "a.log").write_bytes(b"new 1\nnew 2\n")
+        yield from looked(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(FollowedFiles, "_read", emptied)
+    assert read(files) == []
+    monkeypatch.undo()
+    assert read(files) == [b"new 1\nnew 2\n"]
