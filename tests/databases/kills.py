@@ -323,7 +323,9 @@ def killed(trial: Trial, times: int, chance: random.Random) -> Found:
         process, start = _begun(trial, policy)
         time.sleep(max(0.0, chance.uniform(0, whole) - (time.perf_counter() - start)))
         if process.is_alive() and process.pid is not None:
-            os.kill(process.pid, signal.SIGKILL)
+            # it may have ended of itself since it was looked at
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
         process.join()
         found.kills += process.exitcode == -signal.SIGKILL
         found.too_late += process.exitcode == 0
