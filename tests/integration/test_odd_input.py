@@ -62,7 +62,11 @@ def test_a_promise_built_past_its_checks_is_checked_again() -> None:
             sfumato.run({"columns": COLUMNS, "promises": [promise]}, data=pa.table({"at": ["1", "2"]}))
 
 
-@pytest.mark.parametrize("sink", ["x" * 300 + ".csv", {"delimited": {"path": "/"}}], ids=["long", "root"])
+@pytest.mark.parametrize(
+    "sink",
+    ["x" * 300 + ".csv", {"delimited": {"path": "x" * 300 + ".csv.manifest.jsonl"}}, {"delimited": {"path": "/"}}],
+    ids=["long", "long manifest", "root"],
+)
 def test_a_sink_that_no_system_has_is_refused(sink: object) -> None:
     with pytest.raises(UnreachableError):
         run(pa.array(["1", "1"]), sink=sink)

@@ -70,15 +70,23 @@ def _fed_to_itself(loaded: Loaded, source: Source | None, sink: Sink) -> list[Mi
 
 def _is_manifest(target: Path) -> bool:
     """Return whether a file lists what a stream has released: beside a file that grows, or in a folder of segments."""
-    real = Path(os.path.realpath(target))
-    released = real.with_name(real.name.removesuffix(f".{MANIFEST}"))
-    return (released != real and released.is_file()) or (real.name == MANIFEST and any(real.parent.glob("segment-*")))
+    real = os.path.realpath(target)
+    released, folder = real.removesuffix(f".{MANIFEST}"), Path(real).parent
+    return (released != real and _is_file(Path(released))) or (Path(real).name == MANIFEST and any(folder.glob("segment-*")))
 
 
 def _is_private(target: Path, loaded: Loaded) -> bool:
     """Return whether a file lies in the private folder of a stream, this one's or any other's."""
     own, real = state_of(loaded), Path(os.path.realpath(target))
-    return any(folder == own or all((folder / name).is_file() for name in _PRIVATE) for folder in real.parents)
+    return any(folder == own or all(_is_file(folder / name) for name in _PRIVATE) for folder in real.parents)
+
+
+def _is_file(path: Path) -> bool:
+    """Return whether there is such a file; a name that no system has is none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def state_of(loaded: Loaded) -> Path | None:
