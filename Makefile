@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo demo-stream test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean benchmark-stream-json benchmark-clusters benchmark-events benchmark-sessions benchmark-stream-kills benchmark-tokens
+.PHONY: demo demo-stream test test-fast spark services services-stop lint format check docs benchmark benchmark-kills benchmark-masks benchmark-peers lock clean benchmark-stream-json benchmark-clusters benchmark-events benchmark-sessions benchmark-stream-kills
 
 demo: $(VENV)/.core
 	@$(BIN)/python examples/demo.py
@@ -69,9 +69,6 @@ benchmark-sessions: $(VENV)/.dev
 
 benchmark-stream-kills: $(VENV)/.dev
 	$(BIN)/python benchmarks/stream_kills.py
-
-benchmark-tokens: $(VENV)/.dev
-	$(BIN)/python benchmarks/tokens.py
 
 benchmark-stream-json: $(VENV)/.dev
 	$(BIN)/python benchmarks/stream_json.py
