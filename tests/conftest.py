@@ -54,14 +54,15 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Call those tests slow that start the command in a process of its own, or ask a server: two seconds each, and there are many.
+    """Call those tests slow that start the command in a process of its own, run a stream, or ask a server: a second or two each, and there are many.
 
     Of those that are left those of Spark come first: the first worker has them all then, and no other starts a Spark of its own.
     """
     for item in items:
         path = item.path.as_posix()
         asks_a_server = "tests/databases/" in path or path.endswith(("test_back_ends.py", "test_masks_alone.py")) or "[spark" in item.nodeid
-        if asks_a_server or SERVERS_AND_COMMAND & set(getattr(item, "fixturenames", ())):
+        runs_a_stream = "/integration/test_stream_" in path or "/attack/test_stream_" in path
+        if asks_a_server or runs_a_stream or SERVERS_AND_COMMAND & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.slow)
     yield
     items.sort(key=lambda item: not SPARK.search(item.nodeid) and not {"spark_session", "spark_url"} & set(getattr(item, "fixturenames", ())))
