@@ -16,16 +16,8 @@ import sfumato
 from sfumato.engine.stream.growing import GrowingFile
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import SfumatoError
+from tests.stream_policy import POLICY
 
-POLICY: dict[str, Any] = {
-    "source": "events.jsonl",
-    "subject": "pid",
-    "columns": {"pid": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "integer"}, "illness": {"role": "sensitive"}},
-    "promises": [{"k_anonymity": {"k": 3}}],
-    "window": {"count": 10},
-    "stream": {"state": "state"},
-    "sink": "release.jsonl",
-}
 PRIVATE = ("links/taken.jsonl", "links/release.references.jsonl", "dead_letters.jsonl")
 
 

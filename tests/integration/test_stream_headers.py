@@ -19,6 +19,7 @@ from sfumato.engine.stream.check import check_stream
 from sfumato.engine.stream.kept_state import KeptState
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import SfumatoError
+from tests.stream_policy import POLICY
 
 HEADER = "pid,age,illness\n"
 COMMAND = [sys.executable, "-m", "sfumato", "stream", "run", "policy.yaml"]
@@ -29,15 +30,7 @@ def rows(start: int, end: int) -> str:
 
 
 def policy(folder: Path, source: Any = "events.csv", **further: Any) -> Path:
-    told: dict[str, Any] = {
-        "source": source,
-        "subject": "pid",
-        "columns": {"pid": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "integer"}, "illness": {"role": "sensitive"}},
-        "promises": [{"k_anonymity": {"k": 3}}],
-        "window": {"count": 20},
-        "stream": {"state": "state"},
-        "sink": "release.csv",
-    }
+    told = POLICY | {"source": source, "window": {"count": 20}, "sink": "release.csv"}
     (folder / "policy.yaml").write_text(json.dumps(told | further))
     return folder / "policy.yaml"
 

@@ -15,15 +15,8 @@ import pytest
 
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import PolicyError
+from tests.stream_policy import POLICY
 
-POLICY: dict[str, Any] = {
-    "subject": "pid",
-    "columns": {"pid": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "integer"}, "illness": {"role": "sensitive"}},
-    "promises": [{"k_anonymity": {"k": 3}}],
-    "window": {"count": 10},
-    "stream": {"state": "state"},
-    "sink": "release.jsonl",
-}
 PEOPLE = [{"pid": number, "age": 20 + number % 20, "illness": ("flu", "gout")[number % 2]} for number in range(30)]
 JSON = "".join(json.dumps(person) + "\n" for person in PEOPLE)
 CSV = "pid,age,illness\n" + "".join(",".join(map(str, person.values())) + "\n" for person in PEOPLE)
