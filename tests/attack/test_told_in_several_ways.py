@@ -441,3 +441,10 @@ def test_no_note_says_that_chance_left_all_of_a_few_as_they_were(mask: Any) -> N
     for _ in range(12):
         record = sfumato.run({"columns": {"name": NAMED, "pay": masked(mask)}}, pa.table({"name": ["a", "b"], "pay": [5, 7]})).record
         assert not [note for note in record.notes if "changed no value" in note or "as they were" in note]
+
+
+def test_nobody_is_said_to_keep_a_value_that_was_removed() -> None:
+    table = pa.table({"ward": list("AAAB"), "pay": [1, 2, 3, 4]})
+    pay = masked({"shuffle": {"within": ["ward"]}}, on_invalid="remove")
+    notes = sfumato.run({"columns": {"ward": OTHER, "pay": pay}}, table).record.notes
+    assert not [note for note in notes if "keep their own value" in note]

@@ -310,7 +310,13 @@ class MaskedColumn:
             return 0
         held = columns if self.when is None else columns.filter(pa.array(self.when.holds(columns)))
         whose = people_of(held, context.subject)
-        return max(rows_among_few(step.groups(held)[0], whose, context.people) for step in mixing)
+        found = []
+        for step in mixing:
+            groups = step.groups(held)[0]
+            # who is alone in what moves is removed, or the run refused
+            left = np.bincount(groups)[groups] > 1 if getattr(step, "way", None) == "moving" else np.ones(len(groups), bool)
+            found.append(rows_among_few(groups[left], whose[left], context.people))
+        return max(found)
 
     def effect(self, people: int = 2) -> Effect:
         """Return what gathers what it does, as yet of no rows; ``people`` is the number below which nothing is told of them."""
