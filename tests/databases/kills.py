@@ -87,7 +87,8 @@ class Trial(ABC):
             of = urlsplit(self.url).path[1:]
             first, second = (hashlib.sha256(f"{of}.{table}".encode()).hexdigest()[:16] for table in ("patients", "visits"))
             view = hashlib.sha256(quoted(TableName("people_view", of)).encode()).hexdigest()[:16]
-            names = (f"sfumato%{self.mark}", f"masking_{first}", f"retained_{second}", f"sfumato_view_{view}")
+            copy = f"sfumato_copy_%_{self.mark[:4]}____"
+            names = (f"sfumato_{self.mark}", copy, f"masking_{first}", f"retained_{second}", f"sfumato_view_{view}")
         likes = " OR ".join(f"table_name LIKE '{name}%'" for name in names)
         rows = ask(self.url, f"SELECT table_name FROM information_schema.tables WHERE {likes}")
         return [str(name) for (name,) in rows if name != "sfumato_ledger"]
@@ -302,10 +303,14 @@ class LiveView(Trial):
 
 @contextmanager
 def marked(mark: str) -> Iterator[None]:
-    """Let all names that are made by chance have a mark, by which a trial knows those of its own."""
+    """Let all names that are made by chance have a mark, by which a trial knows those of its own; short ones a short mark, for the rest is chance."""
     drawn = secrets.token_hex
 
-    with mock.patch.object(secrets, "token_hex", lambda number=32: mark + drawn(number)[len(mark) :]):
+    def made(number: int = 32) -> str:
+        beginning = mark[:number]
+        return beginning + drawn(number)[len(beginning) :]
+
+    with mock.patch.object(secrets, "token_hex", made):
         yield
 
 
