@@ -37,7 +37,7 @@ def commit(self, done, before=Journal.commit):
     if left[0] == 0:
         os.kill(os.getpid(), signal.SIGKILL)
     before(self, done)
-running._Stream._push_records, Journal.commit, running._COMMIT_SECONDS = push, commit, 1000.0
+running._Stream._push_records, Journal.commit, running.StreamSettings.longest_wait = push, commit, 1000.0
 running.run_stream("policy.yaml", running.Running(once=True))
 """
 EVENTS = {
@@ -123,7 +123,7 @@ def test_all_views_write_again_what_was_seen_of_them(tmp_path: Path) -> None:
 def test_what_came_by_a_pipe_is_taken_again_in_the_same_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, commit = begun(tmp_path, **NOISE, source={"standard_input": {"format": "json_lines"}}), running.Journal.commit
     monkeypatch.setattr(spool, "READ", 10_000)
-    monkeypatch.setattr(running, "_COMMIT_SECONDS", 1000.0)
+    monkeypatch.setattr(running.StreamSettings, "longest_wait", 1000.0)
     monkeypatch.setattr(running.Journal, "commit", interrupted)
     with (tmp_path / "events.jsonl").open("rb", buffering=0) as pipe, pytest.raises(KeyboardInterrupt):
         run_stream(path, Running(), pipe=pipe)

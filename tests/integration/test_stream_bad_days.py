@@ -41,7 +41,7 @@ def killed(*given, **further):
     return before(*given, **further)
 setattr(owner, method, killed)
 from sfumato.engine.stream import running
-running._COMMIT_SECONDS = 0.0
+running.StreamSettings.longest_wait = 0.0
 running.run_stream("policy.yaml", running.Running(once=True), pipe=sys.stdin.buffer.raw)
 """
 
@@ -274,3 +274,16 @@ def test_a_state_that_cannot_be_read_is_refused_without_its_content(tmp_path: Pa
         assert (refused.value.code, refused.value.status, CANARY in str(refused.value)) == ("stream-state-damaged", 5, False)
         (tmp_path / "state" / name).write_bytes(before)
     assert accounts(path)["released"] == 50
+
+
+@pytest.mark.parametrize(("commit", "stretches"), [("0ms", 3), ("1h", 1)])
+def test_rows_wait_for_their_commit_as_long_as_the_policy_says(tmp_path: Path, commit: str, stretches: int) -> None:
+    path = policy(tmp_path, source="parts/", stream={"state": "state", "commit": commit})
+    (tmp_path / "parts").mkdir()
+    for number in range(3):
+        (tmp_path / "parts" / f"{number}.jsonl").write_text(lines(number * 40, number * 40 + 40))
+
+    run_stream(path, Running(once=True))
+
+    assert len((tmp_path / "release.jsonl.manifest.jsonl").read_text().splitlines()) == stretches
+    assert listed(tmp_path) == 120

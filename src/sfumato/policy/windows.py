@@ -63,12 +63,23 @@ class StreamSettings(Settings):
         int,
         Field(ge=1, le=1_000_000, description="from how many of the first records types and hierarchies are made, where there are no windows"),
     ] = 1_000
+    commit: Annotated[
+        str,
+        Field(
+            pattern=DURATION, description="how long rows may wait for being written down, such as 100ms, while more records are there than are taken"
+        ),
+    ] = "500ms"
     state: Annotated[
         str | None,
         Field(
             min_length=1, description="the private folder that says how far the stream has come; one of the installation's own where none is named"
         ),
     ] = None
+
+    @property
+    def longest_wait(self) -> float:
+        """How many seconds rows may wait for their commit."""
+        return _microseconds(self.commit) / 1_000_000
 
 
 def _microseconds(text: str | None) -> int:

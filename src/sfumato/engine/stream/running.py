@@ -43,7 +43,6 @@ from sfumato.policy.windows import StreamSettings
 End = Literal["flush", "keep"]
 _POLL = 0.1
 _HEARTBEAT = 5.0
-_COMMIT_SECONDS = 1.0
 _COMMIT_BYTES = 32 << 20
 _SNAPSHOT_SECONDS = 10.0
 _SNAPSHOT_BYTES = 256 << 20
@@ -119,7 +118,8 @@ class _Stream:
         stack.callback(self._taken.close)
         self._reading = Reading(first, self._journal, pipe)
         stack.callback(self._reading.close)
-        self._batch = (loaded.policy.stream or StreamSettings()).batch
+        settings = loaded.policy.stream or StreamSettings()
+        self._batch, self._longest_wait = settings.batch, settings.longest_wait
         self._number = 0
         self._since, self._history = _Since(), History()
         self._snapshot_at, self._snapshot_cost, self._bytes_since_snapshot = time.monotonic(), 0.0, 0
@@ -250,7 +250,7 @@ class _Stream:
 
     def _commit_if_due(self, idle: bool = False) -> None:
         since = self._since
-        due = since.bytes >= _COMMIT_BYTES or time.monotonic() - since.began >= _COMMIT_SECONDS
+        due = since.bytes >= _COMMIT_BYTES or time.monotonic() - since.began >= self._longest_wait
         if since.has_read and (due or idle):
             self._commit(self._snapshot_due())
 
