@@ -102,6 +102,7 @@ class MysqlConnection:
         self._file: Path | None = None
         self._staged: list[TableName] = []
         self._opened = partial(_session, self._driver, address, password)
+        self.another = partial(MysqlConnection, address, password)
         with self._errors():
             self._connection = self._opened()
             self.do(_SETTINGS)
@@ -132,6 +133,11 @@ class MysqlConnection:
             cursor.execute(f"SET lock_wait_timeout = {_SECONDS}")
             for table in self._staged:
                 cursor.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
+
+    def give_in(self) -> None:
+        """End the session, whatever it is doing; another thread may wait for it."""
+        with suppress(Exception), self._opened() as other, other.cursor() as cursor:
+            cursor.execute(f"KILL CONNECTION {self._connection.thread_id()}")
 
     def columns(self, table: TableName) -> list[TableColumn]:
         """Return the columns of a table or a view."""

@@ -8,7 +8,7 @@ are equal do not matter then. All rows of such a group have the same values, and
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Computed, Decided, Layout, limited, listed
 from sfumato.databases.left_copy import beginning_of, new_name, owned_by, sealed, unsealed
 from sfumato.databases.mysql import MysqlConnection
+from sfumato.databases.mysql_halves import Halves
 from sfumato.databases.mysql_types import is_plain_text, is_short, is_whole, quoted, quoted_name, selected
 from sfumato.databases.table import TableColumn, TableName, numbered
 
@@ -25,6 +26,13 @@ _KEY = f"{KEY} {_ASCII}"
 _MEMORY = 128 << 20
 # what a processor keeps close: with eight times as much sorting took twice as long
 _SORTING = 8 << 20
+_SETTINGS = (
+    # reads what was written before the statement began, and locks nothing
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+    f"SET SESSION tmp_table_size = {_MEMORY}, max_heap_table_size = {_MEMORY}, sort_buffer_size = {_SORTING}",
+)
+_LARGE = 500_000
+"""From how many rows on a second session is worth its while."""
 _SHORT = 255
 _CHARACTER = 4
 _OVERHEAD = 64
@@ -54,9 +62,9 @@ class MysqlInside:
         self._mixed = len(connection.character_sets(layout.table) | {"utf8mb4"}) > len({"utf8mb4", "ascii"})
         # both are nobody's, so that nobody can write values that are taken for two of them, or for a missing one
         self._between, self._missing = secrets.token_hex(5), secrets.token_hex(8)
-        # reads what was written before the statement began, and locks nothing
-        connection.do("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-        connection.do(f"SET SESSION tmp_table_size = {_MEMORY}, max_heap_table_size = {_MEMORY}, sort_buffer_size = {_SORTING}")
+        self._halves, self._number = Halves(connection, _SETTINGS), 0
+        for setting in _SETTINGS:
+            connection.do(setting)
 
     def take_up(self) -> bool:
         """Go on with what a run that was killed has copied, unless its server was started anew since: its engine keeps no log."""
@@ -68,8 +76,9 @@ class MysqlInside:
         return False
 
     def _whole(self, table: TableName) -> str:
-        """Return what is written beside a copy of which all rows have come."""
-        return f"{self._connection.rows_of(table)} rows, server started {self._connection.started}"
+        """Count a copy; return what is written beside one of which all rows have come."""
+        self._number = self._connection.rows_of(table)
+        return f"{self._number} rows, server started {self._connection.started}"
 
     def take(self) -> None:
         """Copy the columns, with the key of each row's cell and a number by chance, by which the release is ordered."""
@@ -91,8 +100,18 @@ class MysqlInside:
         """Group the copy by its keys."""
         values = [selected(column, self._counted[column.name]) for column in self._layout.counted]
         printed = self._print(self._layout.prints(lambda name: self._kept[name]))
-        query = f"SELECT {listed([KEY, 'COUNT(*)', printed, *values])} FROM {self._layout.beside(quoted(self._rows))} GROUP BY {KEY}{limited(most)}"
-        return self._connection.select(query, [_text(KEY), _rows(), _text(PRINT), *self._layout.counted])
+        chosen, table = listed([KEY, "COUNT(*)", printed, *values]), self._layout.beside(quoted(self._rows))
+
+        def query(condition: str) -> str:
+            return f"SELECT {chosen} FROM {table} WHERE {condition} GROUP BY {KEY}{limited(most)}"
+
+        return self._select(query, _half_of(KEY), [_text(KEY), _rows(), _text(PRINT), *self._layout.counted])
+
+    def _select(self, query: Callable[[str], str], half: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
+        """Return what a query gives, by two sessions where that is faster: where there are many rows, and both can see all that it needs."""
+        if self._layout.pads is not None or self._number < _LARGE:
+            return self._connection.select(query("TRUE"), columns)
+        return self._halves.select(query, half, columns)
 
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
@@ -108,9 +127,14 @@ class MysqlInside:
         return f"IF(MIN({person}) = MAX({person}), 1, 2)"
 
     def _occurring(self, table: TableName, column: TableColumn, name: str, people: str = "COUNT(*)") -> tuple[int, int]:
-        grouped = f"SELECT {people} AS n FROM {quoted(table)} WHERE {name} IS NOT NULL GROUP BY {self._apart(column, name)}"
-        batches = self._connection.select(f"SELECT COUNT(*), CAST(COALESCE(SUM(n = 1), 0) AS SIGNED) FROM ({grouped}) s", [_rows(), _rows()])
-        ((distinct, once),) = [row for batch in batches for row in zip(*(part.to_pylist() for part in batch.columns), strict=True)]
+        apart = self._apart(column, name)
+
+        def query(condition: str) -> str:
+            grouped = f"SELECT {people} AS n FROM {quoted(table)} WHERE {name} IS NOT NULL AND {condition} GROUP BY {apart}"
+            return f"SELECT COUNT(*), CAST(COALESCE(SUM(n = 1), 0) AS SIGNED) FROM ({grouped}) s"
+
+        counts = pa.Table.from_batches(self._select(query, _half_of(apart), [_rows(), TableColumn("once", "bigint", pa.int64())]))
+        distinct, once = (int(pc.sum(part, min_count=0).as_py()) for part in counts.columns)
         return distinct, once
 
     def decide(self, classes: Decided, labels: pa.RecordBatch) -> None:
@@ -211,8 +235,14 @@ class MysqlInside:
         names = [quoted_name(name) for name in texts]
         key = self._digest([*names, *(self._part(column, quoted_name(column.name)) for column in watched)])
         printed = self._print([(column, quoted_name(column.name)) for column in self._layout.released])
-        query = f"SELECT {listed([*names, *(selected(column) for column in watched), 'COUNT(*)', printed])} FROM {quoted(staged)} GROUP BY {key}"
-        return self._connection.select(query, [*(_text(name) for name in texts), *watched, _rows(), _text(PRINT)])
+        chosen = listed([*names, *(selected(column) for column in watched), "COUNT(*)", printed])
+
+        def query(condition: str) -> str:
+            return f"SELECT {chosen} FROM {quoted(staged)} WHERE {condition} GROUP BY {key}"
+
+        # a sum that is made faster than the key, and the same where the key is
+        half = _half_of(f"CONCAT_WS('', {listed(names)})") if names else "TRUE"
+        return self._select(query, half, [*(_text(name) for name in texts), *watched, _rows(), _text(PRINT)])
 
     def pairs(self, computed: Computed) -> Iterator[pa.RecordBatch]:
         """Group what is published of the copy by what a column is made of, and by what it becomes."""
@@ -299,6 +329,11 @@ def _by_chance() -> str:
     """
     factor = 1 << _FACTOR - 1 | secrets.randbits(_FACTOR - 1) | 1
     return f"(CAST(RAND() * {1 << _DRAWN} AS UNSIGNED) * {factor} >> {_LEFT_OUT}) & {_TAKEN}"
+
+
+def _half_of(value: str) -> str:
+    """Return a condition that a half of all values meets."""
+    return f"CRC32({value}) % 2 = 0"
 
 
 def _joined(texts: Sequence[str]) -> str:
