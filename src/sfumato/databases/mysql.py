@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -23,9 +22,10 @@ from sfumato.core.files import file_errors
 from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
-from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, busy, of_code
+from sfumato.databases.failures import busy
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_replacing import indexing, is_replaced
+from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.private_names import STAGING, is_copy, is_staged
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -33,44 +33,7 @@ from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError
 
 _ROWS = 1 << 16
 _LAST_OF_NAMES = 0xFFFF
-_SECONDS, _PATIENCE = 10, 5
-# what a server may have set for all, or a user for themselves: rows would be left out, texts and numbers be read or written in another way, or tables
-# be made that know no transactions. A session waits while other tables are worked on. MySQL takes what MariaDB alone has for a comment
-_SETTINGS = f"""\
-SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {_SECONDS}, wait_timeout = 86400,
-    sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, default_storage_engine = 'InnoDB',
-    foreign_key_checks = 1, unique_checks = 1, div_precision_increment = 4, lc_time_names = 'en_US' /*M!100005 , default_regex_flags = '' */
-"""
-_FAILURES = {
-    "1045": REFUSED,
-    "1698": REFUSED,
-    "1049": NO_DATABASE,
-    "1044": NO_RIGHT,
-    "1142": NO_RIGHT,
-    "1227": NO_RIGHT,
-    "1370": NO_RIGHT,
-    "1021": FULL,
-    "1114": FULL,
-    "1051": CHANGED,
-    "1054": CHANGED,
-    "1146": CHANGED,
-    "1205": LOCKED,
-    "1213": LOCKED,
-    "1264": VALUE,
-    "1265": VALUE,
-    "1366": VALUE,
-    "1406": VALUE,
-    "1053": GONE,
-    "1317": GONE,
-    "1927": GONE,
-    "2": GONE,
-    # the driver says so of a connection that it has given up
-    "0": GONE,
-}
-# what goes wrong with a file has one code, and the system's own behind it
-_OF_A_FILE, _NO_ROOM = ("3", "1026", "1030"), re.compile(r"\b(28|122)\b")
-# not among the beginnings above: codes of the client begin with it too
-_DISK_FULL = "20"
+_PATIENCE = 5
 _COLUMNS = """
 SELECT column_name, column_type, data_type, numeric_precision, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
@@ -97,15 +60,14 @@ class MysqlConnection:
 
     def __init__(self, address: Address, password: str | None) -> None:
         self._address = address
-        self._driver = _driver()
         self._workplace: Workplace | None = None
         self._file: Path | None = None
         self._staged: list[TableName] = []
-        self._opened = partial(_session, self._driver, address, password)
+        self._opened = partial(opened, address, password)
         self.another = partial(MysqlConnection, address, password)
         with self._errors():
             self._connection = self._opened()
-            self.do(_SETTINGS)
+            self.do(SETTINGS)
 
     def __enter__(self) -> MysqlConnection:
         """Begin."""
@@ -128,9 +90,9 @@ class MysqlConnection:
     def _end(self) -> None:
         """End the session by another one, and remove what it has staged."""
         with self._opened() as other, other.cursor() as cursor:
-            with suppress(self._driver.Error):
+            with suppress(driver().Error):
                 cursor.execute(f"KILL CONNECTION {self._connection.thread_id()}")
-            cursor.execute(f"SET lock_wait_timeout = {_SECONDS}")
+            cursor.execute(f"SET lock_wait_timeout = {SECONDS}")
             for table in self._staged:
                 cursor.execute(f"DROP TABLE IF EXISTS {quoted(table)}")
 
@@ -205,7 +167,7 @@ class MysqlConnection:
     def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Return what a query gives, as columns of these types."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
-        with self._errors(), self._connection.cursor(self._driver.cursors.SSCursor) as cursor:
+        with self._errors(), self._connection.cursor(driver().cursors.SSCursor) as cursor:
             cursor.execute(query)
             while rows := cursor.fetchmany(_ROWS):
                 yield typed(rows, wanted, columns)
@@ -475,7 +437,7 @@ class MysqlConnection:
 
     def claim(self, name: str) -> None:
         """Hold a lock in the session that works: it may go on for a moment when its process is dead, and others wait so long."""
-        ((free,),) = self._rows("SELECT GET_LOCK(%s, %s)", [_alone(f"work {name}"), _SECONDS])
+        ((free,),) = self._rows("SELECT GET_LOCK(%s, %s)", [_alone(f"work {name}"), SECONDS])
         if not free:
             raise busy(self._address.shown)
 
@@ -550,32 +512,8 @@ class MysqlConnection:
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(statement)
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Turn what the driver says into our errors: its own words may quote a value."""
-        try:
-            yield
-        except (self._driver.Error, OSError) as error:
-            code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
-            full = code == _DISK_FULL or (code in _OF_A_FILE and _NO_ROOM.search(str(error)))
-            failure = FULL if full else of_code(code, _FAILURES)
-            raise failure.error(self._address.shown, f"error {code}" if code else "") from None
-
-
-def _session(driver: Any, address: Address, password: str | None) -> Any:
-    options = dict(address.options)
-    return driver.connect(
-        host=address.host,
-        port=address.port,
-        user=address.user or None,
-        password=password or "",
-        database=address.database,
-        charset="utf8mb4",
-        autocommit=True,
-        local_infile=True,
-        connect_timeout=int(options.pop("connect_timeout", _SECONDS)),
-        **options,
-    )
+    def _errors(self) -> AbstractContextManager[None]:
+        return mysql_errors(self._address.shown)
 
 
 def _refuse_names(names: Sequence[str]) -> None:
@@ -592,11 +530,3 @@ def _alone(name: str) -> str:
 
 def _lock(table: TableName) -> str:
     return f"sfumato:{table.name}"
-
-
-def _driver() -> Any:
-    try:
-        import pymysql
-    except ImportError:
-        raise UnreachableError("MySQL and MariaDB need the library pymysql", code="sql-missing", hint="pip install 'sfumato[sql]'") from None
-    return pymysql

@@ -1,0 +1,90 @@
+"""Sessions of MySQL and MariaDB: how they are opened, and what goes wrong in one, in our words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sfumato.databases.address import Address
+from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, of_code
+from sfumato.errors import UnreachableError
+
+SECONDS = 10
+"""How long a session waits, for a server and for tables that others work on."""
+# what a server may have set for all, or a user for themselves: rows would be left out, texts and numbers be read or written in another way, or tables
+# be made that know no transactions. A session waits while other tables are worked on. MySQL takes what MariaDB alone has for a comment
+SETTINGS = f"""\
+SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {SECONDS}, wait_timeout = 86400,
+    sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, default_storage_engine = 'InnoDB',
+    foreign_key_checks = 1, unique_checks = 1, div_precision_increment = 4, lc_time_names = 'en_US' /*M!100005 , default_regex_flags = '' */
+"""
+_FAILURES = {
+    "1045": REFUSED,
+    "1698": REFUSED,
+    "1049": NO_DATABASE,
+    "1044": NO_RIGHT,
+    "1142": NO_RIGHT,
+    "1227": NO_RIGHT,
+    "1370": NO_RIGHT,
+    "1021": FULL,
+    "1114": FULL,
+    "1051": CHANGED,
+    "1054": CHANGED,
+    "1146": CHANGED,
+    "1205": LOCKED,
+    "1213": LOCKED,
+    "1264": VALUE,
+    "1265": VALUE,
+    "1366": VALUE,
+    "1406": VALUE,
+    "1053": GONE,
+    "1317": GONE,
+    "1927": GONE,
+    "2": GONE,
+    # the driver says so of a connection that it has given up
+    "0": GONE,
+}
+# what goes wrong with a file has one code, and the system's own behind it
+_OF_A_FILE, _NO_ROOM = ("3", "1026", "1030"), re.compile(r"\b(28|122)\b")
+# not among the beginnings above: codes of the client begin with it too
+_DISK_FULL = "20"
+
+
+@contextmanager
+def mysql_errors(server: str) -> Iterator[None]:
+    """Turn what the driver says into our errors: its own words may quote a value."""
+    try:
+        yield
+    except (driver().Error, OSError) as error:
+        code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
+        full = code == _DISK_FULL or (code in _OF_A_FILE and _NO_ROOM.search(str(error)))
+        failure = FULL if full else of_code(code, _FAILURES)
+        raise failure.error(server, f"error {code}" if code else "") from None
+
+
+def opened(address: Address, password: str | None) -> Any:
+    """Open a session."""
+    options = dict(address.options)
+    return driver().connect(
+        host=address.host,
+        port=address.port,
+        user=address.user or None,
+        password=password or "",
+        database=address.database,
+        charset="utf8mb4",
+        autocommit=True,
+        local_infile=True,
+        connect_timeout=int(options.pop("connect_timeout", SECONDS)),
+        **options,
+    )
+
+
+def driver() -> Any:
+    """Return the library that speaks with these servers."""
+    try:
+        import pymysql
+    except ImportError:
+        raise UnreachableError("MySQL and MariaDB need the library pymysql", code="sql-missing", hint="pip install 'sfumato[sql]'") from None
+    return pymysql
