@@ -106,5 +106,5 @@ def test_a_table_whose_owner_would_lose_it_is_not_replaced(url: str, roles: tupl
     finally:
         ask(url, "DROP SCHEMA held CASCADE")
 
-    words = f"held.release cannot be replaced: the ownership of {owner}, to whom this user can give no tables there, would be lost with it"
+    words = f"held.release cannot be replaced: the ownership of {owner} (this user can give that role no tables there) would be lost with it"
     assert str(caught.value).startswith(f"{words} [sink-table-used]")

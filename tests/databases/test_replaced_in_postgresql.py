@@ -1,4 +1,4 @@
-"""What hung on columns of an older release in PostgreSQL that are no longer released."""
+"""What hung on an older release in PostgreSQL: kept where the new one can have it, else the release is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sfumato
-from sfumato.errors import UsageError
+from sfumato.errors import DataError, UsageError
 from tests.servers import ask, component
 
 
@@ -24,7 +24,7 @@ def test_an_index_of_a_column_that_is_not_released_is_told(policy: dict[str, Any
     ask(postgresql_url, made)
     with pytest.raises(UsageError) as caught:
         sfumato.run(policy)
-    words = "release cannot be replaced: the index names, whose column name is not released, would be lost with it [sink-table-used]"
+    words = "release cannot be replaced: the index names (its column name is not released) would be lost with it [sink-table-used]"
     assert str(caught.value).splitlines()[0] == words
 
 
@@ -35,3 +35,37 @@ def test_comments_on_columns_that_are_not_released_do_not_stop_a_run(policy: dic
     assert ask(postgresql_url, "SELECT col_description('release'::regclass, 1), (SELECT count(*) FROM pg_indexes WHERE tablename = 'release')") == [
         ("years", 1)
     ]
+
+
+def test_keys_and_columns_that_are_never_missing_stay_so(postgresql_url: str, policy: dict[str, Any]) -> None:
+    policy["columns"]["id"] = {"role": "other"}
+    sfumato.run(policy)
+    ask(postgresql_url, "ALTER TABLE release ADD CONSTRAINT one_row PRIMARY KEY (id), ADD CONSTRAINT again UNIQUE (id, age)")
+    ask(postgresql_url, "ALTER TABLE release ALTER COLUMN age SET NOT NULL")
+    sfumato.run(policy)
+    held = ask(postgresql_url, "SELECT conname, contype::text FROM pg_constraint WHERE conrelid = 'release'::regclass AND contype <> 'n' ORDER BY 1")
+    missing = ask(postgresql_url, "SELECT attname FROM pg_attribute WHERE attrelid = 'release'::regclass AND attnum > 0 AND NOT attnotnull")
+
+    assert held == [("again", "u"), ("one_row", "p")]
+    assert missing == []
+
+
+def test_a_key_that_the_release_does_not_meet_is_told(postgresql_url: str, policy: dict[str, Any]) -> None:
+    sfumato.run(policy)
+    ask(postgresql_url, "DELETE FROM release WHERE ctid <> (SELECT min(ctid) FROM release)", "ALTER TABLE release ADD PRIMARY KEY (age)")
+    with pytest.raises(DataError) as caught:
+        sfumato.run(policy)
+
+    assert caught.value.code == "database-value"
+    assert "a constraint on the table that is replaced" in str(caught.value)
+    assert ask(postgresql_url, "SELECT count(*) FROM release") == [(1,)]
+
+
+@pytest.mark.parametrize("made", ["CREATE SEQUENCE taken", "CREATE TYPE taken AS ENUM ('a')", "CREATE INDEX taken ON people (age)"])
+def test_a_name_that_something_else_has_is_refused_before_anything_is_done(postgresql_url: str, policy: dict[str, Any], made: str) -> None:
+    ask(postgresql_url, "DROP SEQUENCE IF EXISTS taken", "DROP TYPE IF EXISTS taken", "DROP INDEX IF EXISTS taken", made)
+    policy["sink"]["sql"]["table"] = "taken"
+    with pytest.raises(UsageError) as caught:
+        sfumato.run(policy)
+
+    assert caught.value.code == "sink-not-table"

@@ -54,7 +54,7 @@ def test_indexes_keep_their_types_and_directions(url: str, policy: dict[str, Any
     [
         ("(age int, illness text) PARTITION BY HASH (age) PARTITIONS 3", "its partitions"),
         ("(age int, illness text, place point NOT NULL, SPATIAL INDEX places (place))", "the spatial index places"),
-        ("(age int, illness text, name int, INDEX names (name))", "the index names, whose column name is not released,"),
+        ("(age int, illness text, name int, INDEX names (name))", "the index names (its column name is not released)"),
     ],
 )
 def test_a_table_of_which_something_would_be_lost_is_not_replaced(url: str, policy: dict[str, Any], made: str, words: str) -> None:

@@ -109,7 +109,10 @@ class Archive:
     def _make_ledger(self) -> None:
         known = f"archive {_SHORT}, batch {_SHORT}, source {_SHORT}, state {_SHORT}"
         made = f"{known}, rows_in BIGINT, rows_out BIGINT, written TIMESTAMP, PRIMARY KEY (archive, batch)"
-        self._connection.do(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._ledger)} ({made})")
+        if self._connection.identity(self._ledger) is None:
+            self._connection.do(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._ledger)} ({made})")
+            # who may change it decides which rows are deleted
+            self._connection.keep_private(self._ledger)
 
     def append(self, staged: TableName, names: Sequence[str], batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
         """Put a staged table into the archive, and its line into the ledger; refuse a batch that is there."""

@@ -52,8 +52,8 @@ class Connection(Catalogue, Protocol):
         """Return the foreign keys of a table, in the order of their names."""
         ...
 
-    def one_state(self) -> None:
-        """Let all that is read from now on be of one state of the database."""
+    def one_state(self, tables: Sequence[TableName]) -> None:
+        """Let all that is read from now on, of these tables, be of one state of the database."""
         ...
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None, limit: int | None = None) -> Iterator[pa.RecordBatch]:

@@ -117,8 +117,9 @@ class DuckdbConnection:
     def see_what_is_shown(self) -> None:
         """Do nothing: all rows are shown."""
 
-    def one_state(self) -> None:
+    def one_state(self, tables: Sequence[TableName]) -> None:
         """Begin a transaction, which sees the database as it is when it first looks."""
+        del tables
         self._begin(writing=False)
 
     def about(self, table: TableName) -> int | None:

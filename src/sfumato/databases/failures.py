@@ -40,6 +40,22 @@ NO_RIGHT = Failure(
     hint="GRANT SELECT on the source; for a sink CREATE in its schema, on PostgreSQL with TEMPORARY on the database, and on MySQL and MariaDB in the "
     "database sfumato_staging",
 )
+CROWDED = Failure(
+    "lets in no further connection of this user",
+    code="database-unreachable",
+    hint="end other sessions, or raise CONNECTION LIMIT of the user or max_connections of the server; two are enough",
+)
+ONLY_READ = Failure(
+    "lets this session only read",
+    code="database-rights",
+    hint="name the server that is written to, not one that follows it; or ALTER ROLE ... RESET default_transaction_read_only",
+)
+UNMET = Failure(
+    "has a constraint on the table that is replaced which the release does not meet",
+    code="database-value",
+    hint="drop the constraint or the unique index, or name another table",
+    of_data=True,
+)
 FULL = Failure("has no room left on its disk", code="database-full", hint="make room there, and run again")
 LOCKED = Failure("did not get a lock in time", code="database-locked", hint="run again when nobody else works on the table")
 VALUE = Failure(

@@ -150,8 +150,9 @@ class MysqlConnection:
             for (_, schema, other), pairs in found.items()
         ]
 
-    def one_state(self) -> None:
+    def one_state(self, tables: Sequence[TableName]) -> None:
         """Begin a transaction that sees all tables of InnoDB as they are now; those of other engines are seen when they are read."""
+        del tables
         self.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         self.do("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 

@@ -88,7 +88,7 @@ class MysqlLiveView:
         # other runs take what has no lock for what a dead one has left
         self._connection.reserve(self._hidden, [])
         self._connection.do(self._made(self._hidden))
-        self._connection.one_state()
+        self._connection.one_state([self._source])
 
     def _made(self, name: TableName) -> str:
         values = ", ".join(f"{self._value(shown)} AS {quoted_name(shown.column.name)}" for shown in self._columns)

@@ -44,7 +44,7 @@ def is_replaced(facts: Facts, table: TableName, target: TableName, names: Sequen
         if text_of(kind) == "SPATIAL":
             hanging.append(f"the spatial index {text_of(index)}")
         elif names is not None and column is not None and text_of(column) not in names:
-            hanging.append(f"the index {text_of(index)}, whose column {text_of(column)} is not released,")
+            hanging.append(f"the index {text_of(index)} (its column {text_of(column)} is not released)")
     if hanging:
         words = f"{table} cannot be replaced: {', '.join(sorted(set(hanging)))} would be lost with it"
         raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")

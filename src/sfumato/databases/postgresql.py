@@ -18,18 +18,18 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import busy
+from sfumato.databases.failures import CHANGED, busy
 from sfumato.databases.left_copy import Mark
 from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
 from sfumato.databases.postgresql_meanwhile import Meanwhile
 from sfumato.databases.postgresql_order import keeps_order
-from sfumato.databases.postgresql_replacing import refuse_used, replacing
+from sfumato.databases.postgresql_replacing import granting_again, refuse_taken, refuse_used, replacing, state_of
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_session import stated, while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.private_names import is_copy
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import UsageError
+from sfumato.errors import SfumatoError, UsageError
 
 # what a session that has lost its process holds is free in a moment
 _TRIES, _PAUSE = 25, 0.2
@@ -82,14 +82,32 @@ class PostgresqlConnection(PostgresqlCatalogue):
         self.do("SET row_security = on")
         self.commit()
 
-    def one_state(self) -> None:
-        """Begin a transaction that sees the database as it is when its first statement begins."""
+    def one_state(self, tables: Sequence[TableName]) -> None:
+        """Begin a transaction that sees the database as it is when its first statement begins that reads something."""
         self.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self.hold(tables)
+
+    def hold(self, tables: Sequence[TableName]) -> None:
+        """Let nobody empty or rewrite tables while they are read; before anything is read of them.
+
+        Who empties a table does so in all states of it, also in one that somebody began to see before: a table that is emptied and filled again in
+        one transaction would have no rows. What cannot be held, such as a foreign table, is read as it comes.
+        """
+        for table in tables:
+            self.do("SAVEPOINT held")
+            try:
+                self.do(f"LOCK TABLE {quoted(self.placed(table))} IN ACCESS SHARE MODE")
+            except SfumatoError as error:
+                if error.code == "database-locked":
+                    raise
+                self.do("ROLLBACK TO SAVEPOINT held")
+            self.do("RELEASE SAVEPOINT held")
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns by one statement, which sees the table in one state."""
         names = ", ".join(selected(column) for column in columns) or "NULL"
         ordered = f" ORDER BY {quoted_name(order)}" if order else ""
+        self.hold([table])
         yield from self.select(f"SELECT {names} FROM {quoted(self.placed(table))}{ordered}{f' LIMIT {limit}' if limit is not None else ''}", columns)
 
     def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
@@ -171,16 +189,36 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def publish_all(self, tables: Sequence[tuple[TableName, TableName]]) -> None:
         """Let staged tables take the places of others; the transaction makes one step of it."""
         for staged, table in tables:
-            target = TableName(table.name, self._schema_of(table))
-            old = self._find(target)
-            for statement in replacing(self.facts, staged, table, target, old, self._names_of(staged)):
-                self.do(statement)
+            self._publish(staged, table, TableName(table.name, self._schema_of(table)))
+
+    def _publish(self, staged: TableName, table: TableName, target: TableName) -> None:
+        # runs that end at once take their turns
+        self.do(f"SELECT pg_advisory_xact_lock({_work(f'publish {target}')})")
+        self.refuse_used(table)
+        names, old = self._names_of(staged), self._find(target)
+        statements = replacing(self.facts, staged, table, target, old, names)
+        if old is not None:
+            self._hold_alone(target, old)
+        for statement in statements:
+            self.do(statement)
+        for statement in granting_again(self.facts, old[0], target, names) if old is not None else ():
+            self.do(statement)
+
+    def _hold_alone(self, table: TableName, found: tuple[int, str, str]) -> None:
+        """Wait until nobody reads a table any more; refuse where it has changed since it was looked at."""
+        state = state_of(self.facts, found[0])
+        self.do(f"LOCK TABLE {quoted(table)} IN ACCESS EXCLUSIVE MODE")
+        if self._find(table) != found or state_of(self.facts, found[0]) != state:
+            raise CHANGED.error(self._address.shown)
 
     def refuse_used(self, table: TableName, names: Sequence[str] | None = None) -> None:
         """Refuse a table that could not be replaced."""
-        old = self._find(TableName(table.name, self._schema_of(table)))
+        target = TableName(table.name, self._schema_of(table))
+        old = self._find(target)
         if old is not None:
             refuse_used(self.facts, table, old, names)
+        else:
+            refuse_taken(self.facts, table, target)
 
     def _names_of(self, staged: TableName) -> list[str]:
         """Return the columns of a staged table, which this session alone sees."""

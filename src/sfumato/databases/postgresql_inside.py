@@ -84,6 +84,7 @@ class PostgresqlInside:
                 self._connection.remove_left(left)
         self._connection.claim(self._rows.name)
         self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        self._connection.hold([self._source])
         first, mark = self._read_once(), Mark(self._seed, self._missing, self._is_mixed)
         counts = self._counting(mark)
         # what is not committed, and what is temporary, is seen in this session alone

@@ -47,12 +47,45 @@ WHERE i.indrelid = %s AND a.attnum > 0 AND (a.attnum = ANY(i.indkey::int2[]) OR 
     SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refobjid = i.indrelid AND d.refobjsubid = a.attnum
 )) ORDER BY 1, 2
 """
+# indexes that stand for a constraint come with it
+_INDEXES = """
+SELECT coalesce('ALTER TABLE {table} ADD CONSTRAINT ' || quote_ident(c.conname) || ' ' || pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid))
+FROM pg_index i LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.contype IN ('p', 'u') WHERE i.indrelid = %s
+"""
+_NEVER_MISSING = "SELECT attname FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND attnotnull AND NOT attisdropped"
+# whatever hangs on it, without asking for anything that would wait for who has locked the table
+_STATE = """
+SELECT concat_ws('|',
+    (SELECT string_agg(indexrelid::text, ',' ORDER BY indexrelid) FROM pg_index WHERE indrelid = %(table)s),
+    (SELECT string_agg(concat_ws(' ', classid, objid, objsubid, deptype), ',' ORDER BY classid, objid, objsubid, deptype) FROM pg_depend
+        WHERE refclassid = 'pg_class'::regclass AND refobjid = %(table)s),
+    (SELECT string_agg(concat_ws(' ', objsubid, description), ',' ORDER BY objsubid) FROM pg_description
+        WHERE objoid = %(table)s AND classoid = 'pg_class'::regclass),
+    (SELECT string_agg(attname::text, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = %(table)s AND attnotnull),
+    (SELECT concat_ws(' ', relowner, relrowsecurity) FROM pg_class WHERE oid = %(table)s))
+"""
+_TAKEN = """
+SELECT FROM pg_class WHERE relname = %(name)s AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s)
+UNION ALL SELECT FROM pg_type WHERE typname = %(name)s AND typnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s)
+"""
+
+
+def state_of(facts: Facts, number: int) -> str:
+    """Return what hangs on a table, to be held against what does later."""
+    ((state,),) = facts(_STATE, {"table": number})
+    return str(state)
+
+
+def refuse_taken(facts: Facts, table: TableName, target: TableName) -> None:
+    """Refuse the name of something that is no table: a sequence, an index or a type."""
+    if facts(_TAKEN, {"name": target.name, "schema": target.schema}):
+        raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
 
 
 def replacing(
     facts: Facts, staged: TableName, table: TableName, target: TableName, old: tuple[int, str, str] | None, names: Sequence[str]
 ) -> list[str]:
-    """Return the statements that put a staged table of some columns into the place of another, where there is one.
+    """Return the statements that put a staged table of some columns into the place of another, where there is one; rights are given afterwards.
 
     ``table`` is that as a policy names it.
     """
@@ -70,22 +103,23 @@ def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str], names
         raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
     hanging = [name for (name,) in facts(DEPENDENT, {"table": number})]
     if names is not None:
-        hanging += [
-            f"the index {index}, whose column {column} is not released," for index, column in facts(_INDEXED, [number]) if column not in names
-        ]
+        hanging += [f"the index {index} (its column {column} is not released)" for index, column in facts(_INDEXED, [number]) if column not in names]
     ((owner, is_ours, can_be_given),) = facts(_OWNER, [number])
     if not (is_ours or can_be_given):
-        hanging.append(f"the ownership of {owner}, to whom this user can give no tables there,")
+        hanging.append(f"the ownership of {owner} (this user can give that role no tables there)")
     if hanging:
         words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
         raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
 
 
 def _restoring(facts: Facts, number: int, table: TableName, names: Sequence[str]) -> list[str]:
-    """Return the statements that give a new table what the old one had beside its rows, of columns that it has: indexes, comments, owner, grants."""
+    """Return what gives a new table what the old one had beside its rows, of columns that it has: keys, indexes, comments, owner."""
     # rights that are given by default to new tables are not those that the old one had
     statements = [kept_private(table)]
-    statements += [definition for (definition,) in facts("SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s", [number])]
+    never_missing = [name for (name,) in facts(_NEVER_MISSING, [number]) if name in names]
+    statements += [f"ALTER TABLE {quoted(table)} ALTER COLUMN {quoted_name(name)} SET NOT NULL" for name in never_missing]
+    shown = quoted(table).replace("'", "''").replace("%", "%%")
+    statements += [definition for (definition,) in facts(_INDEXES.format(table=shown), [number])]
     for column, words in facts(_COMMENTS, [number]):
         if column is not None and column not in names:
             continue
@@ -94,5 +128,13 @@ def _restoring(facts: Facts, number: int, table: TableName, names: Sequence[str]
     ((owner, is_ours, _),) = facts(_OWNER, [number])
     if not is_ours:
         statements.append(f"ALTER TABLE {quoted(table)} OWNER TO {quoted_name(owner)}")
-    # after it has its owner: what the user of the run was granted on the old table is no grant to an owner
-    return statements + [granting(table, grant) for grant in grants_of(facts, number) if grant[-1] is None or grant[-1] in names]
+    return statements
+
+
+def granting_again(facts: Facts, number: int, table: TableName, names: Sequence[str]) -> list[str]:
+    """Return what gives others the rights that they had to a table which was dropped in a transaction that nobody else sees yet.
+
+    It has its owner by then: what the user of the run was granted on the old table is no grant to an owner. And who changes rights has to wait since
+    the table was dropped: none that was taken from somebody before is given again.
+    """
+    return [granting(table, grant) for grant in grants_of(facts, number) if grant[-1] is None or grant[-1] in names]

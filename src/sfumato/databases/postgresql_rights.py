@@ -58,5 +58,5 @@ def kept_private(table: TableName) -> str:
 def _literal(text: str) -> str:
     """Return a name as a text of SQL, within a block between dollar signs."""
     if "$sfumato$" in text:
-        raise UsageError("the name of the schema ends a block of statements", code="database-name", hint="name the schema otherwise")
+        raise UsageError("the name of the schema or of the table ends a block of statements", code="database-name", hint="name it otherwise")
     return "'" + text.replace("'", "''") + "'"

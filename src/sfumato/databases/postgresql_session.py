@@ -17,7 +17,22 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import CHANGED, COMPUTED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, of_code
+from sfumato.databases.failures import (
+    CHANGED,
+    COMPUTED,
+    CROWDED,
+    FULL,
+    GONE,
+    LOCKED,
+    NO_DATABASE,
+    NO_RIGHT,
+    ONLY_READ,
+    REFUSED,
+    UNMET,
+    VALUE,
+    Failure,
+    of_code,
+)
 from sfumato.errors import SfumatoError, UnreachableError
 
 _LOCK = "10s"
@@ -42,6 +57,9 @@ _FAILURES = {
     "28": REFUSED,
     "3D000": NO_DATABASE,
     "42501": NO_RIGHT,
+    "25006": ONLY_READ,
+    "23": UNMET,
+    "53300": CROWDED,
     "53100": FULL,
     "53400": FULL,
     "42P01": CHANGED,
@@ -160,5 +178,7 @@ def _drivers() -> tuple[Any, Any]:
 def _without_code(error: Exception) -> Failure:
     """Return the failure of a connection that was never made: libpq gives no code, but says whether the server answered."""
     said = str(error)
+    if "too many" in said or "remaining connection slots" in said:
+        return CROWDED
     refused = "authentication failed" in said or "no password supplied" in said or "no pg_hba.conf entry" in said or "role" in said
     return REFUSED if refused else NO_DATABASE if "does not exist" in said else GONE

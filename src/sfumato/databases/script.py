@@ -65,6 +65,11 @@ class Script:
         del beginning, beside
         return {}
 
+    def hold(self, tables: Sequence[TableName]) -> None:
+        """Write down that tables are held."""
+        for table in tables:
+            self.do(f"LOCK TABLE {self.quoted(table)} IN ACCESS SHARE MODE")
+
     def claim(self, name: str) -> None:
         """Do nothing: nobody else works here."""
 

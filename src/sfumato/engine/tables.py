@@ -23,7 +23,7 @@ def take_tables(plans: Plans, progress: Progress) -> None:
     """Read all tables, in one session that sees one state of the database."""
     sources = {name: _origin(plan.source) for name, plan in plans.views.items()}
     with next(iter(sources.values())).connected() as connection:
-        connection.one_state()
+        connection.one_state([source.table_name for source in sources.values()])
         for name, source in sources.items():
             progress.stage(f"reading {on_one_line(name)}", connection.about(source.table_name))
             source.take(connection)

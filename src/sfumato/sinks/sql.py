@@ -139,7 +139,7 @@ class Sql(Settings):
     def _held(self, connection: Connection) -> tuple[Held, Held]:
         """Return the tables as the catalogue has them, in a session that sees both in one state."""
         rows, classes = (Held(table, connection.columns(table)) for table in self._tables)
-        connection.one_state()
+        connection.one_state(self._tables)
         return classes, rows
 
     def connected(self) -> Connection:

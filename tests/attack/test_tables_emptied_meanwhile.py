@@ -1,0 +1,200 @@
+"""Tables that others empty and fill again, replace and give rights to while a run goes on: a release has all rows, and no right comes back."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+import pytest
+from psycopg.errors import LockNotAvailable
+
+import sfumato
+from sfumato.databases.postgresql import PostgresqlConnection
+from sfumato.databases.postgresql_inside import PostgresqlInside
+from sfumato.errors import DataError
+from sfumato.sources.sql import Sql
+from tests.servers import ask, component, connect
+
+ROWS = 60
+COLUMNS = {"age": {"role": "quasi_identifier"}, "ward": {"role": "sensitive"}}
+FILLED = f"SELECT n % 7, 'w' || n % 3 FROM generate_series(1, {ROWS}) n"
+WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+
+
+@contextmanager
+def meanwhile(url: str, doing: Callable[[], Any]) -> Iterator[list[Any]]:
+    """Let something be done while the block holds a lock for which it has to wait; yield where its outcome will be."""
+    done: list[Any] = []
+
+    def caught() -> None:
+        try:
+            done.append(doing())
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            done.append(error)
+
+    thread = threading.Thread(target=caught)
+    thread.start()
+    awaited(url)
+    yield done
+    thread.join()
+
+
+def awaited(url: str) -> None:
+    """Return when somebody waits for a lock."""
+    deadline = time.monotonic() + 30
+    while ask(url, WAITING)[0][0] == 0:
+        assert time.monotonic() < deadline, "nobody waits"
+        time.sleep(0.05)
+
+
+def policy(url: str, source: str, **more: Any) -> dict[str, Any]:
+    return {
+        "source": {"sql": component(url, source)},
+        "columns": COLUMNS,
+        "promises": [{"k_anonymity": {"k": 3}}],
+        "sink": {"sql": component(url, "emptied_release")},
+        **more,
+    }
+
+
+@pytest.fixture
+def url(postgresql_url: str) -> str:
+    ask(
+        postgresql_url,
+        "DROP TABLE IF EXISTS emptied_release, emptied_other, emptied, parted",
+        f"CREATE TABLE emptied AS {FILLED.replace('n % 7', 'n % 7 AS age').replace('% 3', '% 3 AS ward')}",
+        "CREATE TABLE parted (age int, ward text) PARTITION BY LIST (ward)",
+        "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN ('w0')",
+        "CREATE TABLE parted_1 PARTITION OF parted DEFAULT",
+        f"INSERT INTO parted {FILLED}",
+        "CREATE TABLE emptied_other AS SELECT * FROM emptied",
+    )
+    return postgresql_url
+
+
+@contextmanager
+def emptied(url: str, table: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let a table be emptied and filled again, in one transaction that is under way when something takes its rows and ends when that waits."""
+    take, ending = kind.take, []  # type: ignore[attr-defined]
+
+    def taking(*given: Any) -> Any:
+        if not ending:
+            other = connect(url)
+            for statement in ("BEGIN", f"CREATE TEMPORARY TABLE kept AS SELECT * FROM {table}", f"TRUNCATE {table}"):
+                other.execute(statement)
+            other.execute(f"INSERT INTO {table} SELECT * FROM kept")
+            ending.append(threading.Thread(target=ended, args=(other,)))
+            ending[0].start()
+        return take(*given)
+
+    def ended(other: Any) -> None:
+        with closing(other):
+            awaited(url)
+            other.execute("COMMIT")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "take", taking)
+        yield
+    ending[0].join()
+
+
+@pytest.mark.parametrize(
+    ("source", "table", "columns", "kind"),
+    [
+        ("emptied", "emptied", COLUMNS, PostgresqlInside),
+        ("parted", "parted_1", COLUMNS, PostgresqlInside),
+        ("emptied", "emptied", {"age": {"role": "quasi_identifier"}, "ward": {"role": "other", "mask": {"shuffle": {}}}}, Sql),
+        ("emptied", "emptied", {"age": {"role": "other"}, "ward": {"role": "other", "mask": {"constant": {"value": "x"}}}}, PostgresqlInside),
+    ],
+    ids=["inside", "partition", "here", "masks"],
+)
+def test_a_table_that_is_emptied_and_filled_again_has_all_its_rows(
+    url: str, source: str, table: str, columns: Any, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = policy(url, source, columns=columns)
+    if "quasi" not in str(columns):
+        del given["promises"]
+    with emptied(url, table, kind, monkeypatch):
+        release: Any = sfumato.run(given)
+
+    assert release.record.rows.out == ROWS
+
+
+def test_all_tables_of_a_policy_are_seen_in_one_state(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(url, "DROP SCHEMA IF EXISTS emptied_masked CASCADE", "CREATE SCHEMA emptied_masked")
+    source = {name: told for name, told in component(url, "").items() if name != "table"}
+    columns = {"age": {"role": "other"}, "ward": {"role": "identifier"}}
+    tables = {name: {"columns": columns} for name in ("emptied", "emptied_other")}
+    looked, one_state = threading.Event(), PostgresqlConnection.one_state
+
+    def looking(self: PostgresqlConnection, names: Any) -> None:
+        one_state(self, names)
+        if not looked.is_set():
+            looked.set()
+            # whoever would empty a table that is going to be read has to wait
+            with pytest.raises(LockNotAvailable):
+                ask(url, "SET lock_timeout = '200ms'", "TRUNCATE emptied_other")
+
+    monkeypatch.setattr(PostgresqlConnection, "one_state", looking)
+    sfumato.run({"source": {"sql": source}, "tables": tables, "sink": {"sql": {**source, "schema": "emptied_masked"}}})
+
+    assert looked.is_set()
+    assert [ask(url, f"SELECT count(*) FROM emptied_masked.{name}")[0][0] for name in tables] == [ROWS, ROWS]
+
+
+def test_a_right_that_is_taken_while_a_release_waits_does_not_come_back(url: str) -> None:
+    role = f"mallory_{threading.get_native_id()}"
+    sfumato.run(policy(url, "emptied"))
+    ask(url, f"CREATE ROLE {role}", f"GRANT SELECT ON emptied_release TO {role}")
+    try:
+        with closing(connect(url)) as reader:
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM emptied_release")
+            with meanwhile(url, lambda: sfumato.run(policy(url, "emptied"))) as done:
+                ask(url, f"REVOKE SELECT ON emptied_release FROM {role}")
+                reader.execute("ROLLBACK")
+
+        assert done[0].record.rows.out == ROWS
+        assert ask(url, f"SELECT has_table_privilege('{role}', 'emptied_release', 'SELECT')") == [(False,)]
+    finally:
+        ask(url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+def test_what_is_made_on_the_old_table_while_a_release_waits_is_not_lost(url: str) -> None:
+    sfumato.run(policy(url, "emptied"))
+    with closing(connect(url)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM emptied_release")
+        with meanwhile(url, lambda: sfumato.run(policy(url, "emptied"))) as done:
+            reader.execute("COMMENT ON TABLE emptied_release IS 'of mine'")
+            reader.execute("COMMIT")
+
+    assert isinstance(done[0], DataError)
+    assert done[0].code == "database-changed"
+    assert ask(url, "SELECT obj_description('emptied_release'::regclass)") == [("of mine",)]
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_runs_that_end_at_once_take_their_turns(url: str, is_there: bool) -> None:
+    if is_there:
+        sfumato.run(policy(url, "emptied"))
+    done: list[Any] = []
+
+    def run() -> None:
+        try:
+            release: Any = sfumato.run(policy(url, "emptied"))
+            done.append(release.record.rows.out)
+        except BaseException as error:  # noqa: BLE001 - the test looks at it
+            done.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert done == [ROWS] * 3
+    assert ask(url, "SELECT count(*) FROM emptied_release") == [(ROWS,)]
