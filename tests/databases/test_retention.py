@@ -17,7 +17,7 @@ import pytest
 
 import sfumato
 from sfumato.databases.retained import Retained
-from sfumato.engine.retain import retain
+from sfumato.engine.retain import retain, table_of
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UsageError
 from sfumato.sources.sql import Sql
 from tests.servers import ask, component, first_schema
@@ -230,7 +230,7 @@ def test_rows_of_a_batch_that_another_source_has_archived_are_not_deleted(
     # a run that died when it had written its keys down, for a batch whose name the other source took meanwhile
     source = Sql(**policy["source"]["sql"])
     with source.connected() as connection:
-        retained = Retained(connection, source.table_name, "seen", ["id"])
+        retained = retained_of(connection, policy)
         retained.begin("2026-01", datetime.datetime(2026, 1, 1), datetime.datetime(2026, 2, 1))
         connection.commit()
     found = retain(policy, NOW).batches
@@ -244,7 +244,7 @@ def test_lists_of_keys_that_dead_runs_left_are_removed_whatever_they_were_for(vi
     policy = visits({1: 40})
     source = Sql(**policy["source"]["sql"])
     with source.connected() as connection:
-        retained = Retained(connection, source.table_name, "seen", ["id"])
+        retained = retained_of(connection, policy)
         keys = retained.begin("2026-W03", datetime.datetime(2026, 1, 1), datetime.datetime(2026, 2, 1))
         connection.commit()
         assert retained.has(keys)
@@ -307,6 +307,39 @@ def test_what_a_dead_run_left_is_finished_by_the_next(visits: Made, url: str, mo
     assert not left_over(url, policy)
 
 
+@pytest.mark.parametrize("seen", ["2026-06-14 10:00:00", "2026-01-31 23:59:59"])
+def test_a_new_row_with_an_old_key_is_not_deleted_by_it(visits: Made, url: str, seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = visits({1: 40})
+    with monkeypatch.context() as patch:
+        patch.setattr(Retained, "delete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            retain(policy, NOW)
+    ask(url, "DELETE FROM visits WHERE id = 7", f"INSERT INTO visits VALUES (7, '{seen}', 33, 'Ulm', 'new')")
+    found = retain(policy, NOW).batches
+
+    assert (found[0].outcome, found[0].deleted) == ("finished", 39)
+    assert ask(url, "SELECT illness FROM visits") == [("new",)]
+    assert counted(url, "archive") == 40
+
+
+def test_rows_that_another_archive_may_have_are_not_archived_again(visits: Made, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = visits({1: 40})
+    with monkeypatch.context() as patch:
+        patch.setattr(Retained, "delete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            retain(policy, NOW)
+    ask(url, "DROP TABLE IF EXISTS archive_too")
+    other = {**policy, "sink": {"sql": component(url, "archive_too")}}
+    with pytest.raises(DataError) as caught:
+        retain(other, NOW)
+
+    assert caught.value.code == "retention-elsewhere"
+    assert (counted(url, "visits"), counted(url, "archive")) == (40, 40)
+    assert [batch.outcome for batch in retain(policy, NOW).batches] == ["finished"]
+    assert retain(other, NOW).batches == []
+    assert not left_over(url, policy)
+
+
 def test_a_list_of_keys_that_is_gone_stops_everything(visits: Made, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     policy = visits({1: 40, 2: 30})
     with monkeypatch.context() as patch:
@@ -315,7 +348,7 @@ def test_a_list_of_keys_that_is_gone_stops_everything(visits: Made, url: str, mo
             retain(policy, NOW)
     source = Sql(**policy["source"]["sql"])
     with source.connected() as connection:
-        retained = Retained(connection, source.table_name, "seen", ["id"])
+        retained = retained_of(connection, policy)
         retained.forget(retained.keys_of("2026-01"))
 
     with pytest.raises(DataError) as caught:
@@ -325,13 +358,18 @@ def test_a_list_of_keys_that_is_gone_stops_everything(visits: Made, url: str, mo
     assert counted(url, "archive") == 40
 
 
+def retained_of(connection: Any, policy: dict[str, Any]) -> Retained:
+    source, sink = (Sql(**policy[name]["sql"]) for name in ("source", "sink"))
+    return Retained(connection, source.table_name, "seen", ["id"], table_of(sink.address, sink.table_name))
+
+
 def left_over(url: str, policy: dict[str, Any]) -> list[str]:
     """Return the lists of keys that are still there, and other tables of which nobody should know."""
     names = [str(row[0]) for row in ask(url, f"SELECT table_name FROM information_schema.tables WHERE table_schema = {first_schema(url)}")]
     found = [name for name in names if name.startswith(("retained_", "sfumato_")) and name != "sfumato_ledger"]
     source = Sql(**policy["source"]["sql"])
     with source.connected() as connection:
-        retained = Retained(connection, source.table_name, "seen", ["id"])
+        retained = retained_of(connection, policy)
         keys = [retained.keys_of(batch) for batch in ("2026-01", "2026-02", "2026-03")]
         return [*found, *(str(each) for each in keys if retained.has(each))]
 

@@ -481,7 +481,8 @@ class MysqlConnection:
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""
         with self._errors(), self._connection.cursor() as cursor:
-            cursor.execute(f"DELETE s FROM {quoted(self.placed(table))} s JOIN {quoted(keys)} k ON {same} WHERE {chosen}")
+            # in this order: the list of keys has no index of them
+            cursor.execute(f"DELETE s FROM {quoted(keys)} k STRAIGHT_JOIN {quoted(self.placed(table))} s ON {same} WHERE {chosen}")
             return int(cursor.rowcount)
 
     def commit(self) -> None:

@@ -1,7 +1,8 @@
 """Rows of a table that have grown old: found by their time, known by their keys, read for a batch, and deleted some at a time.
 
 The keys of a batch are written down before anything is done with its rows. They are what is read, and what is deleted; a key goes in the same
-transaction as its row, so that whoever finds the list again goes on where it ends.
+transaction as its row, so that whoever finds the list again goes on where it ends. The time of a row stands beside its key: a new row that somebody
+has given an old key meanwhile is another, and stays.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from sfumato.errors import DataError, UsageError, suggestion
 class Retained:
     """A table from which old rows are taken."""
 
-    def __init__(self, connection: Connection, table: TableName, time: str, key: Sequence[str] | None, cascade: bool = False, chunk: int = 1) -> None:
-        self._connection, self._table = connection, table
+    def __init__(
+        self, connection: Connection, table: TableName, time: str, key: Sequence[str] | None, archive: str, cascade: bool = False, chunk: int = 1
+    ) -> None:
+        self._connection, self._table, self._archive = connection, table, archive
         columns = {column.name: column for column in connection.columns(table)}
         self._time = _known(columns, time, table)
         if not (pa.types.is_date(self._time.kind) or pa.types.is_timestamp(self._time.kind)):
@@ -64,7 +67,8 @@ class Retained:
         keys = self.keys_of(batch)
         self.forget(keys)
         names = ", ".join(f"s.{self._named(column.name)}" for column in self._key)
-        query = f"SELECT ROW_NUMBER() OVER () AS n, {names} FROM {self._quoted()} s WHERE {self._within(first, end)}"
+        kept = ", ".join(f"s.{self._named(name)}" for name in self._kept)
+        query = f"SELECT ROW_NUMBER() OVER () AS n, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
         self._connection.do(f"CREATE TABLE {self._connection.quoted(keys)} AS {query}")
         self._connection.keep_private(keys)
         self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} (n)")
@@ -73,7 +77,7 @@ class Retained:
         if int(self._one(twice, NUMBER)):
             self.forget(keys)
             raise self._not_apart("several rows of {table} have the same key, and would be deleted together")
-        held = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {self._same()}"
+        held = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {same_key(self._connection, self._names)}"
         without = " OR ".join(f"{self._named(column.name)} IS NULL" for column in self._key)
         if self._one(f"SELECT COUNT(*) FROM {held}", NUMBER) > self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)}", NUMBER):
             self.forget(keys)
@@ -104,7 +108,7 @@ class Retained:
 
     def keys_of(self, batch: str) -> TableName:
         """Return where the keys of a batch are written down."""
-        return self._connection.private_name(f"{self._beginning}{hashlib.sha256(batch.encode()).hexdigest()[:16]}", self._table)
+        return self._connection.private_name(f"{self._beginning}{_told(self._archive)}{_told(batch)}", self._table)
 
     @property
     def _beginning(self) -> str:
@@ -112,10 +116,18 @@ class Retained:
         return f"retained_{hashlib.sha256(str(self._connection.placed(self._table)).encode()).hexdigest()[:16]}_"
 
     def forget_all_but(self, batches: Sequence[str]) -> None:
-        """Remove the lists that runs which died have left, of batches that never came to be."""
+        """Remove the lists that runs which died have left, of batches that never came to be; refuse where there are lists for another archive."""
         kept = {self.keys_of(batch).name for batch in batches}
-        for table in self._connection.beginning_with(self._beginning, self._table):
-            if table.name not in kept and is_list_of_keys(table.name):
+        lists = [table for table in self._connection.beginning_with(self._beginning, self._table) if is_list_of_keys(table.name)]
+        others = [table for table in lists if not table.name.startswith(f"{self._beginning}{_told(self._archive)}")]
+        if others:
+            raise DataError(
+                f"a run that archived rows of {self._table} elsewhere has not come to its end, and they may be in that archive already",
+                code="retention-elsewhere",
+                hint=f"run retain with the sink that it had; or drop {others[0]}, if that archive has none of the rows whose keys it holds",
+            )
+        for table in lists:
+            if table.name not in kept:
                 self.forget(table)
 
     def has(self, keys: TableName) -> bool:
@@ -163,8 +175,13 @@ class Retained:
     def _names(self) -> list[str]:
         return [column.name for column in self._key]
 
+    @property
+    def _kept(self) -> list[str]:
+        """What is written down of a row: its key and its time."""
+        return list(dict.fromkeys([*self._names, self._time.name]))
+
     def _same(self) -> str:
-        return same_key(self._connection, self._names)
+        return same_key(self._connection, self._kept)
 
     def _quoted(self) -> str:
         return self._connection.quoted(self._connection.placed(self._table))
@@ -174,6 +191,11 @@ class Retained:
 
     def _one(self, query: str, column: TableColumn = NUMBER) -> Any:
         return one_value(self._connection, query, column)
+
+
+def _told(name: str) -> str:
+    """Return the beginning of a hash, of which the names of lists are made."""
+    return hashlib.sha256(name.encode()).hexdigest()[:8]
 
 
 def _known(columns: dict[str, TableColumn], name: str, table: TableName) -> TableColumn:

@@ -22,6 +22,7 @@ from sfumato.core.interfaces import Progress
 from sfumato.core.nested_types import is_readable
 from sfumato.core.quiet import Quiet
 from sfumato.core.record import RunRecord
+from sfumato.databases.address import Address
 from sfumato.databases.archive import BATCH, Archive
 from sfumato.databases.connection import Connection
 from sfumato.databases.going_along import Gone
@@ -79,14 +80,22 @@ def retain(policy: AnyPolicy, now: datetime | None = None, progress: Progress | 
     moment = (now or datetime.now(UTC)).astimezone(UTC).replace(tzinfo=None)
     with source.connected() as connection, connection.alone(f"retain {connection.identity(source.table_name)}"):
         connection.claim(f"retain {connection.identity(source.table_name)}")
-        retained = _retained(connection, source.table_name, retention)
+        retained = _retained(connection, plan, retention)
         work = _Work(loaded, plans, plan, retention, retained, connection, sink, progress or Quiet())
         batches = [*work.finish(), *work.archive(moment - periods.age(retention.older_than))]
         return Outcome(batches, retained.without_time())
 
 
-def _retained(connection: Connection, table: TableName, retention: Retention) -> Retained:
-    return Retained(connection, table, retention.column, retention.key, retention.cascade == "accept", retention.chunk)
+def _retained(connection: Connection, plan: Plan, retention: Retention) -> Retained:
+    source: Any = plan.source
+    sink: Any = plan.sink
+    archive = table_of(sink.address, sink.table_name)
+    return Retained(connection, source.table_name, retention.column, retention.key, archive, retention.cascade == "accept", retention.chunk)
+
+
+def table_of(address: Address, table: TableName) -> str:
+    """Return what tells a table of a database from others."""
+    return "\0".join(map(str, (address.socket or address.host, address.port, address.database, table)))
 
 
 def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
@@ -97,7 +106,7 @@ def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
     source: Any = plan.source
     sink: Any = plan.sink
     with source.connected() as connection:
-        tables = _retained(connection, source.table_name, retention).tables_along
+        tables = _retained(connection, plan, retention).tables_along
         acting = [*connection.acting(source.table_name, "DELETE"), *_acting_on_archive(sink)]
     along = f"With them rows of {', '.join(map(str, tables))} go, or are changed, by foreign keys; the record of a batch says how many."
     triggers = f"Mind that {', '.join(acting)} {'act' if len(acting) > 1 else 'acts'} by itself when rows are archived or deleted."
@@ -224,9 +233,7 @@ class _Work:
     def _source(self) -> str:
         """Which table rows are taken from, as the ledger has it."""
         source: Any = self.plan.source
-        address = source.address
-        told = (address.socket or address.host, address.port, address.database, self.connection.placed(source.table_name))
-        return hashlib.sha256("\0".join(map(str, told)).encode()).hexdigest()[:32]
+        return hashlib.sha256(table_of(source.address, self.connection.placed(source.table_name)).encode()).hexdigest()[:32]
 
     @property
     def _one_database(self) -> bool:
