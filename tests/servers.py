@@ -22,6 +22,7 @@ from services.processes import Process
 from services.running import leave, start
 from services.server import UnavailableError
 from services.state import STATE
+from sfumato.databases.private_names import staging_of
 from sfumato.registry import find
 
 # the process that all workers, and all test runs within tests, belong to
@@ -74,6 +75,11 @@ def ask(url: str, *statements: str) -> list[tuple[Any, ...]]:
         for statement in statements:
             cursor.execute(statement)
         return [tuple(row) for row in cursor.fetchall()] if cursor.description else []
+
+
+def staging(url: str) -> str:
+    """Return the database of MySQL or MariaDB in which the user of an address stages."""
+    return staging_of(str(urlsplit(url).username))
 
 
 def left_over(url: str) -> list[str]:

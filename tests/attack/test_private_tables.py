@@ -16,7 +16,7 @@ from sfumato.errors import PolicyError, UsageError
 from sfumato.registry import find
 from tests.databases.test_inside import TABLE, policy, stored
 from tests.databases.test_resume import killed
-from tests.servers import ask, component
+from tests.servers import ask, component, staging
 
 pytestmark = pytest.mark.slow
 
@@ -70,12 +70,12 @@ def test_a_table_of_the_user_among_what_is_staged_stays(mariadb_url: str) -> Non
     stored(mariadb_url, TABLE, "people")
     sfumato.run(policy(mariadb_url))
     name = f"sfumato_of_mine_{secrets.token_hex(4)}"
-    ask(mariadb_url, f"CREATE TABLE sfumato_staging.{name} (v text)")
+    ask(mariadb_url, f"CREATE TABLE {staging(mariadb_url)}.{name} (v text)")
     try:
         sfumato.run(policy(mariadb_url))
         assert there(mariadb_url, name)
     finally:
-        ask(mariadb_url, f"DROP TABLE IF EXISTS sfumato_staging.{name}")
+        ask(mariadb_url, f"DROP TABLE IF EXISTS {staging(mariadb_url)}.{name}")
 
 
 @pytest.mark.parametrize("place", ["source", "sink"])
@@ -94,8 +94,8 @@ def test_names_of_all_that_runs_make_are_refused(name: str) -> None:
 
 
 def test_no_release_goes_to_the_database_for_what_is_staged() -> None:
-    with pytest.raises(PolicyError, match="is in sfumato_staging, where runs remove what others have left; name another database"):
-        find("sinks", "sql")(url="mysql://writer@host/sfumato_staging", table="release")
+    with pytest.raises(PolicyError, match="is in sfumato_staging_writer, where runs remove what others have left; name another database"):
+        find("sinks", "sql")(url="mysql://writer@host/sfumato_staging_writer", table="release")
 
 
 @pytest.mark.parametrize("server", ["postgresql", "mariadb"])

@@ -221,9 +221,14 @@ def test_few_rights_are_enough(people: str) -> None:
         ask(people, f"GRANT SELECT ON people TO {name}", f"GRANT USAGE, CREATE ON SCHEMA masked TO {name}")
         schema: dict[str, str] = {"schema": "masked"}
     else:
-        ask(people, f"DROP USER IF EXISTS {name}@'%'", f"CREATE USER {name}@'%' IDENTIFIED BY 'few'", "CREATE DATABASE IF NOT EXISTS sfumato_staging")
+        ask(
+            people,
+            f"DROP USER IF EXISTS {name}@'%'",
+            f"CREATE USER {name}@'%' IDENTIFIED BY 'few'",
+            "CREATE DATABASE IF NOT EXISTS sfumato_staging_keeper",
+        )
         ask(people, f"GRANT SELECT ON {database}.people TO {name}@'%'", f"GRANT CREATE, DROP, ALTER, INSERT, SELECT ON {database}.few TO {name}@'%'")
-        ask(people, f"GRANT CREATE TEMPORARY TABLES, CREATE, DROP, ALTER, INSERT, SELECT ON sfumato_staging.* TO {name}@'%'")
+        ask(people, f"GRANT CREATE TEMPORARY TABLES, CREATE, DROP, ALTER, INSERT, SELECT ON sfumato_staging_keeper.* TO {name}@'%'")
         schema = {}
     own = parts._replace(netloc=f"{name}:few@{parts.hostname}:{parts.port}").geturl()
     given = {**policy(own), "sink": {"sql": component(own, "few") | schema}}
@@ -272,14 +277,26 @@ def test_what_is_not_done_inside_is_done_here(people: str, changes: dict[str, An
     assert sfumato.run(given).record.rows.out == ROWS
 
 
-def test_columns_may_be_called_as_ours_are(url: str) -> None:
-    names = dict(zip(TABLE.column_names, ["c1", "c0", "k1", "class"], strict=True))
+@pytest.mark.parametrize(
+    "called",
+    [
+        ["c1", "c0", "k1", "class"],
+        ["sfumato_rows", "sfumato_print", "sfumato_key", "sfumato_published"],
+        ["sfumato_key", "sfumato_number", "sfumato_rows", "sfumato_print"],
+        ["sfumato_place", "first_row", "sfumato_print", "sfumato_rows"],
+    ],
+)
+@pytest.mark.parametrize("mask", [None, {"shorten": {"length": 3}}])
+def test_columns_may_be_called_as_ours_are(url: str, called: list[str], mask: Any) -> None:
+    names = dict(zip(TABLE.column_names, called, strict=True))
     table = TABLE.rename_columns(list(names.values()))
     stored(url, table, "named")
-    given = {
+    given: dict[str, Any] = {
         "columns": {names[name]: column for name, column in COLUMNS.items()},
-        "promises": [{"k_anonymity": {"k": 5}}, {"l_diversity": {"column": "k1", "l": 2}}],
+        "promises": [{"k_anonymity": {"k": 5}}, {"l_diversity": {"column": names["illness"], "l": 2}}],
     }
+    if mask is not None:
+        given["columns"][names["note"]] = {"role": "other", "mask": mask}
     inside: Any = sfumato.run({**given, "source": {"sql": component(url, "named")}, "sink": {"sql": component(url, "named_release")}})
     outside: Any = sfumato.run(given, table)
 

@@ -76,7 +76,7 @@ def test_a_key_is_in_no_binary_log(logging: tuple[str, Path]) -> None:
 def test_who_may_not_hold_it_back_gets_no_key_there(logging: tuple[str, Path]) -> None:
     url, folder = logging
     pad, password = secrets.token_hex(32).encode(), secrets.token_hex(8)
-    ask(url, f"CREATE USER reader IDENTIFIED BY '{password}'", "GRANT ALL ON sfumato.* TO reader", "GRANT ALL ON sfumato_staging.* TO reader")
+    ask(url, f"CREATE USER reader IDENTIFIED BY '{password}'", "GRANT ALL ON sfumato.* TO reader", "GRANT ALL ON sfumato_staging_reader.* TO reader")
     parts = urlsplit(url)
     as_reader = parts._replace(netloc=f"reader:{quote(password)}@{parts.hostname}:{parts.port}").geturl()
     with opened(as_reader) as connection, pytest.raises(UnreachableError) as refused:

@@ -24,7 +24,7 @@ from sfumato.engine.plan import make_plans
 from sfumato.engine.preview import preview
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UsageError
 from tests.databases.test_inside import stored
-from tests.servers import ask, component, left_over
+from tests.servers import ask, component, left_over, staging
 
 NAMES = ["Ann", "ann ", "Änne", "", None, "O'Brien\\", "🙂 emoji", "tab\tline\n"]
 ROWS = 40
@@ -496,10 +496,10 @@ def test_a_table_without_rows_has_a_view(url: str, nurse: Audience) -> None:
 
 def test_a_user_without_further_rights_can_make_a_view(mariadb: str, nurse: Audience) -> None:
     database, keeper = urlsplit(mariadb).path[1:], Audience(mariadb)
-    ask(mariadb, f"GRANT SELECT ON people TO {keeper.role}", f"CREATE DATABASE {database}_views", "CREATE DATABASE IF NOT EXISTS sfumato_staging")
+    ask(mariadb, f"GRANT SELECT ON people TO {keeper.role}", f"CREATE DATABASE {database}_views", f"CREATE DATABASE {staging(keeper.own_url)}")
     try:
         ask(mariadb, f"GRANT CREATE VIEW, SHOW VIEW, DROP, SELECT ON {database}_views.* TO {keeper.role} WITH GRANT OPTION")
-        ask(mariadb, f"GRANT CREATE, CREATE VIEW, SHOW VIEW, DROP, SELECT ON sfumato_staging.* TO {keeper.role}")
+        ask(mariadb, f"GRANT CREATE, CREATE VIEW, SHOW VIEW, DROP, SELECT ON {staging(keeper.own_url)}.* TO {keeper.role}")
         given = policy(keeper.own_url, nurse.role)
         given["sink"]["live_view"]["schema"] = f"{database}_views"
         for _ in range(2):

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,7 +42,7 @@ sfumato.run(json.load(sys.stdin))
 """
 COPIED, STAGED = "InsideTable", "InsideRelease"
 # other tests work on the same server
-_STAGED = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'sfumato_staging' AND table_name LIKE '{copy}%'"
+_STAGED = "SELECT table_name FROM information_schema.tables WHERE LEFT(table_schema, 15) = 'sfumato_staging' AND table_name LIKE '{copy}%'"
 LEFT = {"postgresql": "SELECT tablename FROM pg_tables WHERE starts_with(tablename, '{copy}')", "mariadb": _STAGED, "mysql": _STAGED}
 
 
@@ -109,8 +110,8 @@ def test_a_run_does_not_wait_for_others_who_stage(mariadb_url: str) -> None:
             cursor.execute(f"SELECT GET_LOCK('sfumato:{others}', 0)")
             begun.set()
             # whoever makes a table keeps those waiting meanwhile who would make its database
-            cursor.execute(f"CREATE TABLE sfumato_staging.{others} AS SELECT SLEEP(3)")
-            cursor.execute(f"DROP TABLE sfumato_staging.{others}")
+            cursor.execute(f"CREATE TABLE {staging(mariadb_url)}.{others} AS SELECT SLEEP(3)")
+            cursor.execute(f"DROP TABLE {staging(mariadb_url)}.{others}")
 
     with ThreadPoolExecutor() as pool, connected(parsed(component(mariadb_url, "people")["url"]), urlsplit(mariadb_url).password) as connection:
         staging = pool.submit(stage)
@@ -132,6 +133,20 @@ def test_a_run_of_other_columns_takes_up_nothing(server: tuple[str, str]) -> Non
     )
     assert ask(url, left.format(copy=copy))
     sfumato.run(given, resume=True)
+
+
+def test_another_installation_takes_nothing_up_and_leaves_the_copy(server: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url, left = server
+    given, copy = killed(url)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("SFUMATO_HOME", str(tmp_path))
+        with pytest.raises(UsageError) as caught:
+            sfumato.run(given, resume=True)
+
+    assert caught.value.code == "resume-nothing"
+    assert ask(url, left.format(copy=copy))
+    sfumato.run(given, resume=True)
+    assert not ask(url, left.format(copy=copy))
 
 
 def test_what_fails_leaves_no_copy(server: tuple[str, str]) -> None:

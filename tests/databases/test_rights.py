@@ -11,7 +11,7 @@ import sfumato
 from sfumato.engine.retain import retain
 from sfumato.errors import DataError, UsageError
 from tests.databases.test_inside import TABLE, policy, stored
-from tests.servers import ask, component
+from tests.servers import ask, component, staging
 
 NOW = datetime.datetime(2026, 11, 17, tzinfo=datetime.UTC)
 
@@ -114,4 +114,4 @@ def test_a_table_that_was_made_anew_is_not_the_one_that_was_copied(mariadb_url: 
 
     assert caught.value.code == "resume-nothing"
     # what is left of a table that is gone would be met by other tests of the server
-    ask(mariadb_url, f"DROP TABLE sfumato_staging.{copy}")
+    ask(mariadb_url, f"DROP TABLE {staging(mariadb_url)}.{copy}")

@@ -82,6 +82,8 @@ def parsed(url: str) -> Address:
         raise ValueError(f"is no address of a database that is known, {', '.join([*_KINDS, _FILE])}; {_HINT}")
     if parts.password is not None:
         raise ValueError("holds a password: take it out, and say where it is with password: {environment: NAME}, {file: path} or {command: [...]}")
+    if "\0" in unquote(url) or "," in (parts.hostname or ""):
+        raise ValueError(f"is no address of one database; {_HINT}")
     kind, database = _KINDS[parts.scheme], unquote(parts.path.lstrip("/"))
     if not database or "/" in database:
         raise ValueError(f"names no database; {_HINT}")

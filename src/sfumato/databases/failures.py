@@ -38,7 +38,7 @@ NO_RIGHT = Failure(
     "does not allow this user to do that",
     code="database-rights",
     hint="GRANT SELECT on the source; for a sink CREATE in its schema, on PostgreSQL with TEMPORARY on the database, and on MySQL and MariaDB in the "
-    "database sfumato_staging",
+    "database sfumato_staging_ and the name of the user",
 )
 CROWDED = Failure(
     "lets in no further connection of this user",

@@ -78,9 +78,15 @@ class MaskedTable:
         if not self.how.is_ours(self.places.ledger):
             words = f"the table masking_... beside {self.original} has the name of its ledger, and belongs to another user"
             raise UsageError(words, code="in-place-name", hint="run as that user if a run of theirs was killed, else remove it")
-        done, facts = one_row(self.connection, f"SELECT done, facts FROM {self._quoted(self.places.ledger)}", [NUMBER, _FACTS])
+        try:
+            done, facts = one_row(self.connection, f"SELECT done, facts FROM {self._quoted(self.places.ledger)}", [NUMBER, _FACTS])
+            ledger = Ledger(done, json.loads(bytes.fromhex(facts)))
+            ledger.facts["policy"], ledger.facts["total"]
+        except (DataError, ValueError, TypeError, KeyError):
+            words = f"{self.places.ledger} has the name of the ledger of {self.original}, and is none"
+            raise UsageError(words, code="in-place-name", hint="remove it, if nobody is masking the table") from None
         self.connection.commit()
-        return Ledger(done, json.loads(bytes.fromhex(facts)))
+        return ledger
 
     def standing(self) -> Standing:
         """Return what the catalogue says of the table."""

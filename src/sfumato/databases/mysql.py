@@ -1,7 +1,7 @@
 """MySQL and MariaDB: rows come by a cursor that the server feeds, and go by ``LOAD DATA``; a table takes another's place by ``RENAME TABLE``.
 
-Changes of tables are not undone with a transaction here. So a release is written in a database of its own, ``sfumato_staging``, under a name whose
-lock the session holds as long as it lives: what has no lock is what a dead process left behind, and the next one removes it.
+Changes of tables are not undone with a transaction here. So a release is written in a database of its own, ``sfumato_staging_`` and the user's name,
+under a name whose lock the session holds as long as it lives: what has no lock is what a dead process left behind, and the next one removes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_replacing import indexing, is_replaced
 from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
-from sfumato.databases.private_names import STAGING, is_copy, is_staged
+from sfumato.databases.private_names import is_copy, is_staged, staging_of
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, suggestion
 
@@ -129,7 +129,7 @@ class MysqlConnection:
     def staged_name(self, table: TableName) -> TableName:
         """Return a name in the database for what is staged."""
         _refuse_names([table.name])
-        return TableName(f"sfumato_{secrets.token_hex(8)}", STAGING)
+        return TableName(f"sfumato_{secrets.token_hex(8)}", self.staging)
 
     def placed(self, table: TableName) -> TableName:
         """Return the name of a table with that of its database."""
@@ -216,6 +216,11 @@ class MysqlConnection:
         """Remove a staged table that is of no use."""
         self.do(f"DROP TABLE IF EXISTS {quoted(table)}")
 
+    def leave(self, table: TableName) -> None:
+        """Leave a staged table to those whose it is."""
+        self._rows("SELECT RELEASE_LOCK(%s)", [_lock(table)])
+        self._staged.remove(table)
+
     def made_at(self, table: TableName) -> str:
         """Return when a table was made or last altered; nothing for a view."""
         query = "SELECT create_time FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
@@ -247,8 +252,8 @@ class MysqlConnection:
 
     def _make_staging(self) -> None:
         """Make the database for what is staged, where there is none: also to find it there the statement would wait for all who write into it."""
-        if not self._rows("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", [STAGING]):
-            self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(STAGING)}")
+        if not self._rows("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", [self.staging]):
+            self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(self.staging)}")
 
     @cached_property
     def _is_mariadb(self) -> bool:
@@ -258,6 +263,11 @@ class MysqlConnection:
     def user(self) -> str:
         """As whom the server knows us."""
         return text_of(self._rows("SELECT CURRENT_USER()", [])[0][0])
+
+    @cached_property
+    def staging(self) -> str:
+        """The database in which releases are written before they take their places."""
+        return staging_of(self.user)
 
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Put further rows into a private file; the server takes them all at once."""
@@ -274,7 +284,7 @@ class MysqlConnection:
         Of a table of one row MySQL, and not MariaDB, puts the values into its plans. So it has another one there, without any, that no query sees.
         """
         self._make_staging()
-        table = quoted(TableName(f"sfumato_{secrets.token_hex(8)}", STAGING))
+        table = quoted(TableName(f"sfumato_{secrets.token_hex(8)}", self.staging))
         with self._unlogged():
             columns = ", ".join(f"{quoted_name(name)} VARBINARY(255)" for name in row.schema.names)
             self.do(f"CREATE TEMPORARY TABLE {table} ({columns}, held INT DEFAULT 1) ENGINE = MEMORY")
@@ -287,7 +297,7 @@ class MysqlConnection:
     def hold_texts(self, row: pa.RecordBatch) -> str:
         """Make a temporary table of one row of texts, in bulk."""
         self._make_staging()
-        table = TableName(f"sfumato_{secrets.token_hex(8)}", STAGING)
+        table = TableName(f"sfumato_{secrets.token_hex(8)}", self.staging)
         widths = [max(1, len(column[0].as_py())) for column in row.columns]
         columns = ", ".join(f"{quoted_name(name)} varchar({width})" for name, width in zip(row.schema.names, widths, strict=True))
         self.do(f"CREATE TEMPORARY TABLE {quoted(table)} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
@@ -358,7 +368,7 @@ class MysqlConnection:
         if is_replaced(self._rows, table, target, [column.name for column in self.columns(staged)]):
             for statement in indexing(self._rows, target, staged):
                 self.do(statement)
-            away = TableName(f"{staged.name}_old", STAGING)
+            away = TableName(f"{staged.name}_old", self.staging)
             self._staged.append(away)
             moves.insert(0, (target, away))
         return moves
@@ -387,13 +397,13 @@ class MysqlConnection:
     def beside(self, name: str, table: TableName) -> TableName:
         """Return a name in the database for what is staged."""
         del table
-        return TableName(name, STAGING)
+        return TableName(name, self.staging)
 
     def beginning_with(self, name: str, table: TableName) -> list[TableName]:
         """Return the tables in the database for what is staged whose names begin so."""
         del table
         query = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s AND LEFT(table_name, %s) = %s"
-        return [TableName(text_of(found), STAGING) for (found,) in self._rows(query, [STAGING, len(name), name])]
+        return [TableName(text_of(found), self.staging) for (found,) in self._rows(query, [self.staging, len(name), name])]
 
     def kept_as(self, name: str, table: TableName) -> TableName:
         """Return the name that a table has while nobody may see it."""
@@ -494,11 +504,11 @@ class MysqlConnection:
             "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = %s AND table_name LIKE 'sfumato\\_%%' "
             "AND (LEFT(table_name, %s) <> %s OR create_time < NOW() - INTERVAL 1 DAY)"
         )
-        found = self._rows(query, [STAGING, len(BEGINNING), BEGINNING])
+        found = self._rows(query, [self.staging, len(BEGINNING), BEGINNING])
         for name, kind in [(text_of(name), kind) for name, kind in found if is_staged(text_of(name))]:
             ((free,),) = self._rows("SELECT IS_FREE_LOCK(%s)", [_lock(TableName(name.removesuffix("_old")))])
             if free:
-                self.do(f"DROP {'VIEW' if text_of(kind) == 'VIEW' else 'TABLE'} IF EXISTS {quoted(TableName(name, STAGING))}")
+                self.do(f"DROP {'VIEW' if text_of(kind) == 'VIEW' else 'TABLE'} IF EXISTS {quoted(TableName(name, self.staging))}")
 
     def facts(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return what the catalogue says."""

@@ -125,7 +125,7 @@ class MysqlInPlace:
         self._connection.do(f"UPDATE {joined} SET {values} WHERE {chosen}")
 
     def is_ours(self, table: TableName) -> bool:
-        """Return that it is: the database for what is staged is nobody else's."""
+        """Return that it is: the user's database for what is staged is nobody else's."""
         del table
         return True
 

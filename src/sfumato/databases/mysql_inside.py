@@ -72,7 +72,8 @@ class MysqlInside:
             if unsealed(left, self._connection.comment_of(left)) == self._whole(left):
                 self._rows = left
                 return True
-            self._connection.give_up(left)
+            # it may be another installation's, which can go on with it
+            self._connection.leave(left)
         return False
 
     def _whole(self, table: TableName) -> str:

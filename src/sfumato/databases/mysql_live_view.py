@@ -1,4 +1,4 @@
-"""A live view in MySQL and MariaDB: made and looked at in the database ``sfumato_staging``, which no audience may read, and then in its place.
+"""A live view in MySQL and MariaDB: made and looked at in the user's database for what is staged, which no audience may read, and then in its place.
 
 A view cannot be renamed from one database to another; it is made once more by one statement, ``CREATE OR REPLACE VIEW``, which is done or not done,
 and what the server has written down of both must be the same. It is read with the rights of the user of the run (``SQL SECURITY DEFINER``). No
@@ -16,7 +16,6 @@ import pyarrow as pa
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_types import quoted, quoted_name, selected, text_of
-from sfumato.databases.private_names import STAGING
 from sfumato.databases.table import TableColumn, TableName, numbered
 from sfumato.errors import PromiseError, SfumatoError, UsageError
 
@@ -47,7 +46,7 @@ class MysqlLiveView:
         connection.refuse_names([definition.name.name, *(each.column.name for each in definition.columns)])
         self._source, self._target = connection.placed(definition.source), connection.placed(definition.name)
         # one name for each view, so that the next run of it finds what a dead one has left
-        self._hidden = TableName(f"sfumato_view_{hashlib.sha256(quoted(self._target).encode()).hexdigest()[:16]}", STAGING)
+        self._hidden = TableName(f"sfumato_view_{hashlib.sha256(quoted(self._target).encode()).hexdigest()[:16]}", connection.staging)
         self._is_mariadb = "MariaDB" in text_of(connection.facts("SELECT VERSION()", [])[0][0])
 
     def check(self, roles: Sequence[str]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
-STAGING = "sfumato_staging"
-"""The database of MySQL and MariaDB in which releases are written; nobody but who publishes needs a right to it."""
+_STAGING = "sfumato_staging"
+_PLAIN = re.compile("[A-Za-z0-9_]{1,40}")
 
 _COPY = "copy_([0-9a-f]{8}_)?[0-9a-f]{20}_[0-9a-f]{8}"
 _LEFT_COPY = re.compile(f"sfumato_{_COPY}")
@@ -15,6 +16,19 @@ _KEPT_KEYS = re.compile("retained_[0-9a-f]{16}_[0-9a-f]{16}")
 _PRIVATE = re.compile(
     f"sfumato_copy_.*|{_STAGED.pattern}|{_KEPT_KEYS.pattern}|masking_[0-9a-f]{{24}}(_keys|_rows|_table)?", re.DOTALL | re.IGNORECASE
 )
+
+
+def staging_of(account: str) -> str:
+    """Return the database of MySQL and MariaDB in which the releases of a user are written, before they take their places.
+
+    Each user has one, to which nobody else needs a right: who could read it would read what the others copy, and who could write there would say
+    what they delete.
+
+    >>> staging_of("keeper@%"), staging_of("öffentlich@localhost")
+    ('sfumato_staging_keeper', 'sfumato_staging_37f5af416fd24a23')
+    """
+    user = account.rpartition("@")[0] or account
+    return f"{_STAGING}_{user if _PLAIN.fullmatch(user) else hashlib.sha256(user.encode()).hexdigest()[:16]}"
 
 
 def is_copy(name: str) -> bool:
@@ -41,7 +55,7 @@ def refuse_private(name: str, schema: str | None) -> None:
 
     >>> refuse_private("retained_earnings", "public")
     """
-    if schema == STAGING:
-        raise ValueError(f"is in {STAGING}, where runs remove what others have left; name another database")
+    if schema is not None and schema.startswith(_STAGING):
+        raise ValueError(f"is in {schema}, where runs remove what others have left; name another database")
     if _PRIVATE.fullmatch(name):
         raise ValueError(f"names the table {name}, and tables of such names are what runs make for themselves and remove; rename it")

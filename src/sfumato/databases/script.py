@@ -10,9 +10,9 @@ import pyarrow as pa
 from sfumato.databases.address import Address
 from sfumato.databases.inside import FIRST, KEY, LAST, Computing, Decided, Layout, labels_of_classes
 from sfumato.databases.located import inside_of
+from sfumato.databases.private_names import staging_of
 from sfumato.databases.table import TableColumn, TableName
 
-_STAGING = {"mysql": "sfumato_staging"}
 # the private copy has a name of its own, but for that of a file
 _PRIVATE = ("classes", "labels", "staged")
 _KEYS = {"postgresql": pa.int64(), "duckdb": pa.uint64()}
@@ -49,7 +49,7 @@ class Script:
 
     def staged_name(self, table: TableName) -> TableName:
         """Return what a private table is for."""
-        return TableName(f"sfumato_{next(self._names)}", _STAGING.get(self._address.kind, table.schema))
+        return TableName(f"sfumato_{next(self._names)}", staging_of(self._address.user) if self._address.kind == "mysql" else table.schema)
 
     def identity(self, table: TableName) -> str:
         """Return what tells a table from others."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from sfumato.core.canonical import as_text
-from sfumato.core.examined import PUBLISHED, Examining
+from sfumato.core.examined import Examining
 from sfumato.core.interfaces import MaskPlan
 from sfumato.core.mask_effect import Effect, refuse
 from sfumato.engine.broken_release import broken_by_mask
@@ -38,9 +38,11 @@ def masked_again(plan: Plan, masks: MaskPlan, pairs: Iterable[pa.RecordBatch], n
     context = masks.contexts[name]
     effect = plan.resolved.masks[name].effect(plan.threshold)
     for batch in pairs:
-        inputs, weights = batch.select(masks.needed(name)), batch.column(batch.num_columns - 1).to_numpy()
+        # by their places: columns of a source may have any name
+        *read, published, rows = batch.columns
+        inputs, weights = pa.RecordBatch.from_arrays(read, names=batch.schema.names[:-2]).select(masks.needed(name)), rows.to_numpy()
         made = plan.resolved.masks[name].made(inputs, context)
-        if not _same(made.values, batch.column(PUBLISHED)):
+        if not _same(made.values, published):
             raise broken_by_mask("", [masks.masks[name]])
         effect.add(made, weights=weights)
         effect.compare(made, inputs.column(name), weights)

@@ -286,10 +286,12 @@ class InsideRelease:
         progress.stage("verifying")
         batches, rows, prints = [], [], []
         for batch in self.inside.shown(self._staged, self._texts):
-            rows.append(batch.column(ROWS).to_numpy())
-            prints.append(numbers_of(batch.column(PRINT)))
+            # by their places: columns of a release may have any name
+            *shown, number, printed = batch.columns
+            rows.append(number.to_numpy())
+            prints.append(numbers_of(printed))
             # texts that many lines share are held once
-            batches.append(_coded_texts(batch.drop_columns([ROWS, PRINT]), len(self._texts)))
+            batches.append(_coded_texts(pa.RecordBatch.from_arrays(shown, names=batch.schema.names[:-2]), len(self._texts)))
         # some databases send nothing at all of a table without rows
         texts = pa.Table.from_batches(batches).unify_dictionaries() if batches else pa.table({})
         lines, sums = np.concatenate([np.empty(0, np.int64), *rows]), np.concatenate([np.empty(0, np.uint64), *prints])
