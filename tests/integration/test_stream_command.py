@@ -160,7 +160,7 @@ def test_a_pipe_is_read_to_its_end(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
+def test_a_reader_that_goes_away_is_no_fault_and_is_told_of(folder: Path) -> None:
     (folder / "events.jsonl").write_text("".join(map(line, range(20_000))))
     path = written(folder, sink={"standard_output": {"format": "json_lines"}})
     process = subprocess.Popen(
@@ -171,7 +171,8 @@ def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
     process.stdout.readline()
     process.stdout.close()
     assert process.wait(timeout=60) == 0
-    assert CANARY.encode() not in process.stderr.read()
+    words = b"nobody reads standard output any more, and the stream has ended; the next run goes on from the last commit\n"
+    assert process.stderr.read().endswith(words)
     process.stderr.close()
 
 
@@ -414,6 +415,33 @@ def test_a_file_that_went_unread_and_a_policy_that_was_changed_are_told(folder: 
     written(folder, promises=[{"k_anonymity": {"k": 4}}])
     told = sfumato_command("stream", "status", str(path))
     assert "policy    changed since: all of this is of the policy before, and stream run refuses the new one\n" in told.stdout
+
+
+def test_a_report_is_refused_of_a_policy_that_was_changed(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path = written(folder)
+    run(path)
+    written(folder, promises=[{"k_anonymity": {"k": 4}}])
+    told = sfumato_command("stream", "report", path)
+    assert (told.returncode, told.stdout) == (5, "")
+    assert told.stderr == (
+        f"the state in {folder / 'state'} belongs to another policy, or to this one before it was changed [stream-state-policy]\n"
+        "  try: report it with the policy that it was run with\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "place", ["state/state.sqlite", "state/new.html", "release.jsonl", "release.jsonl.manifest.jsonl", "link", "events.jsonl", "policy.yaml"]
+)
+def test_no_report_is_written_over_what_belongs_to_the_stream(folder: Path, place: str, sfumato_command: Callable[..., Any]) -> None:
+    path = written(folder)
+    run(path)
+    (folder / "link").hardlink_to(folder / "release.jsonl")
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    told = sfumato_command("stream", "report", path, "-o", folder / place, "--force")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith(f"{folder / place} belongs to the stream [stream-report-place]\n")
+    assert before == {file: file.read_bytes() for file in before}
+    assert (folder / place) in before or not (folder / place).exists()
 
 
 def test_records_that_do_not_fit_are_counted_by_reason_and_never_quoted(folder: Path, sfumato_command: Callable[..., Any]) -> None:
