@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import sfumato
 from sfumato.cli.stream import _Line
 from sfumato.core.staging import StagedFile
 from sfumato.engine.stream import growing, running
@@ -454,6 +455,38 @@ def test_records_that_do_not_fit_are_counted_by_reason_and_never_quoted(folder: 
     assert reasons in ran.stdout
     assert reasons in sfumato_command("stream", "status", str(path)).stdout
     assert "canary" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "first", "later", "reasons"),
+    [
+        ("events.jsonl", '{"number": 1, "share": 0.5, "text": "a"}', ['{"number": "34"}', '{"number": 1.0}', '{"share": "0.5"}'], {"json-type": 3}),
+        ("events.jsonl", '{"number": 1, "share": 0.5, "text": "a"}', ['{"share": 2}', '{"text": 34}', '{"text": true}'], {}),
+        ("events.csv", "number,share,text\n1,0.5,a", ["34,2,7", "x,2,7"], {"value-type number": 1}),
+    ],
+)
+def test_values_of_another_type_are_taken_as_the_documentation_says(
+    tmp_path: Path, source: str, first: str, later: list[str], reasons: dict[str, int]
+) -> None:
+    columns = {"number": {"role": "other", "type": "integer"}, "share": {"role": "other", "type": "decimal"}, "text": {"role": "other"}}
+    told = {"source": source, "columns": columns, "stream": {"state": "state"}, "sink": "release.jsonl"}
+    (tmp_path / "policy.yaml").write_text(json.dumps(told))
+    (tmp_path / source).write_text("\n".join([first, *later, ""]))
+
+    ended = run_stream(tmp_path / "policy.yaml", Running(once=True)).views[""]
+
+    assert ended.set_aside == reasons
+    assert ended.accounts["released"] == 1 + len(later) - sum(reasons.values())
+
+
+def test_a_text_that_can_be_read_as_a_number_is_taken_from_python_and_arrow() -> None:
+    told = {"columns": {"number": {"role": "other", "type": "integer"}}}
+    for further in ([{"number": "34"}, {"number": "x"}], pa.table({"number": ["34", "x"]})):
+        session = sfumato.stream(told)
+        session.push([{"number": 1}])
+        pushed = session.push(further)
+        assert [release.batch.to_pylist() for release in pushed] == [[{"number": 34}]]
+        assert [letter.code for letter in pushed.dead] == ["value-type"]
 
 
 @pytest.mark.parametrize("sink", ["release.jsonl", "release.csv", "release.parquet"])
