@@ -169,7 +169,7 @@ def test_generate_prints_json_lines_where_json_is_asked_for(kind: str, sfumato_c
     table = [line.split(",") for line in sfumato_command("generate", kind, "--rows", "20").stdout.splitlines()]
     rows = [json.loads(line) for line in sfumato_command("generate", kind, "--rows", "20", "--format", "json").stdout.splitlines()]
 
-    assert [{name: "" if value is None else str(value) for name, value in row.items()} for row in rows] == [
+    assert [{name: "" if value is None else str(value).removesuffix(".0") for name, value in row.items()} for row in rows] == [
         dict(zip(table[0], row, strict=True)) for row in table[1:]
     ]
     columns = find("generators", kind)().table(1, 0).schema
@@ -202,6 +202,7 @@ def test_a_file_is_generated_over_only_where_that_is_meant(tmp_path: Path, sfuma
     assert (tmp_path / "x.csv").read_text() == "somebody's work\n"
     assert sfumato_command("generate", "shop", "--rows", "2", "-o", tmp_path / "x.csv", "--force").returncode == 0
     assert (tmp_path / "x.csv").read_text().startswith("at,user,product\n")
+    assert sfumato_command("generate", "shop", "--rows", "2", "-o", "/dev/null").returncode == 0
 
 
 def test_a_stream_is_generated_at_a_rate_and_into_json_lines(tmp_path: Path, sfumato_command: Command) -> None:

@@ -34,7 +34,9 @@ def generate(kind: str, rows: int | None, seed: int, output: Path | None, format
         _write(texts, sys.stdout, rows, rate)
         return
     _look_at_ending(output)
-    refuse_existing(output, force)
+    if output.is_file():
+        # a pipe or a device has nothing that could be lost
+        refuse_existing(output, force)
     texts = generator.json_lines(rows, seed, times) if output.suffix.lower() in _JSON_LINES else generator.csv(rows, seed, times)
     with file_errors(output, "written"), output.open("w", encoding="utf-8", newline="") as file:
         _write(texts, file, rows, rate)

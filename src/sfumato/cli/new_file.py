@@ -25,6 +25,6 @@ def write_new(output: Path, text: str, force: bool, private: bool = False) -> No
 
 
 def refuse_existing(output: Path, force: bool) -> None:
-    """Refuse a file that is there already; a pipe or a device has nothing that could be lost."""
-    if output.exists() and not force and (output.is_file() or output.is_dir()):
+    """Refuse what is there already, unless it is meant to be replaced."""
+    if output.exists() and not force:
         raise UsageError(f"{output} is there already", code="output-exists", hint="--force, to replace it, or name another file")
