@@ -35,7 +35,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # a module of Spark, or a test that has it as a parameter
 SPARK = re.compile(r"spark[^/]*\.py|[\[-]spark[-\]]")
 SERVERS_AND_COMMAND = {"sfumato_command", "postgresql_url", "postgresql18_url", "mariadb_url", "mysql_url", "spark_session", "spark_url"}
-COMPILING = "compiling for this machine; this happens once and takes some seconds\n"
+COMPILING = "compiling for this machine; this happens once and takes from some seconds to two minutes\n"
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
 
 

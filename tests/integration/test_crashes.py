@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-COMPILING = "compiling for this machine; this happens once and takes some seconds\n"
+COMPILING = "compiling for this machine; this happens once and takes from some seconds to two minutes\n"
 POLICY = {
     "source": "data.csv",
     "columns": {

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import sfumato
 from sfumato.cli.stream import _Line
 from sfumato.core.staging import StagedFile
 from sfumato.engine.stream import growing, running
@@ -160,7 +161,7 @@ def test_a_pipe_is_read_to_its_end(folder: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
+def test_a_reader_that_goes_away_is_no_fault_and_is_told_of(folder: Path) -> None:
     (folder / "events.jsonl").write_text("".join(map(line, range(20_000))))
     path = written(folder, sink={"standard_output": {"format": "json_lines"}})
     process = subprocess.Popen(
@@ -171,7 +172,8 @@ def test_a_reader_that_goes_away_is_no_fault(folder: Path) -> None:
     process.stdout.readline()
     process.stdout.close()
     assert process.wait(timeout=60) == 0
-    assert CANARY.encode() not in process.stderr.read()
+    words = b"nobody reads standard output any more, and the stream has ended; the next run goes on from the last commit\n"
+    assert process.stderr.read().endswith(words)
     process.stderr.close()
 
 
@@ -416,6 +418,33 @@ def test_a_file_that_went_unread_and_a_policy_that_was_changed_are_told(folder: 
     assert "policy    changed since: all of this is of the policy before, and stream run refuses the new one\n" in told.stdout
 
 
+def test_a_report_is_refused_of_a_policy_that_was_changed(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path = written(folder)
+    run(path)
+    written(folder, promises=[{"k_anonymity": {"k": 4}}])
+    told = sfumato_command("stream", "report", path)
+    assert (told.returncode, told.stdout) == (5, "")
+    assert told.stderr == (
+        f"the state in {folder / 'state'} belongs to another policy, or to this one before it was changed [stream-state-policy]\n"
+        "  try: report it with the policy that it was run with\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "place", ["state/state.sqlite", "state/new.html", "release.jsonl", "release.jsonl.manifest.jsonl", "link", "events.jsonl", "policy.yaml"]
+)
+def test_no_report_is_written_over_what_belongs_to_the_stream(folder: Path, place: str, sfumato_command: Callable[..., Any]) -> None:
+    path = written(folder)
+    run(path)
+    (folder / "link").hardlink_to(folder / "release.jsonl")
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    told = sfumato_command("stream", "report", path, "-o", folder / place, "--force")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert told.stderr.startswith(f"{folder / place} belongs to the stream [stream-report-place]\n")
+    assert before == {file: file.read_bytes() for file in before}
+    assert (folder / place) in before or not (folder / place).exists()
+
+
 def test_records_that_do_not_fit_are_counted_by_reason_and_never_quoted(folder: Path, sfumato_command: Callable[..., Any]) -> None:
     with (folder / "events.jsonl").open("a") as file:
         file.write(line(100, age="canary") + line(101, canary="x") + line(102, canary="x") + "{canary\n")
@@ -426,6 +455,38 @@ def test_records_that_do_not_fit_are_counted_by_reason_and_never_quoted(folder: 
     assert reasons in ran.stdout
     assert reasons in sfumato_command("stream", "status", str(path)).stdout
     assert "canary" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "first", "later", "reasons"),
+    [
+        ("events.jsonl", '{"number": 1, "share": 0.5, "text": "a"}', ['{"number": "34"}', '{"number": 1.0}', '{"share": "0.5"}'], {"json-type": 3}),
+        ("events.jsonl", '{"number": 1, "share": 0.5, "text": "a"}', ['{"share": 2}', '{"text": 34}', '{"text": true}'], {}),
+        ("events.csv", "number,share,text\n1,0.5,a", ["34,2,7", "x,2,7"], {"value-type number": 1}),
+    ],
+)
+def test_values_of_another_type_are_taken_as_the_documentation_says(
+    tmp_path: Path, source: str, first: str, later: list[str], reasons: dict[str, int]
+) -> None:
+    columns = {"number": {"role": "other", "type": "integer"}, "share": {"role": "other", "type": "decimal"}, "text": {"role": "other"}}
+    told = {"source": source, "columns": columns, "stream": {"state": "state"}, "sink": "release.jsonl"}
+    (tmp_path / "policy.yaml").write_text(json.dumps(told))
+    (tmp_path / source).write_text("\n".join([first, *later, ""]))
+
+    ended = run_stream(tmp_path / "policy.yaml", Running(once=True)).views[""]
+
+    assert ended.set_aside == reasons
+    assert ended.accounts["released"] == 1 + len(later) - sum(reasons.values())
+
+
+def test_a_text_that_can_be_read_as_a_number_is_taken_from_python_and_arrow() -> None:
+    told = {"columns": {"number": {"role": "other", "type": "integer"}}}
+    for further in ([{"number": "34"}, {"number": "x"}], pa.table({"number": ["34", "x"]})):
+        session = sfumato.stream(told)
+        session.push([{"number": 1}])
+        pushed = session.push(further)
+        assert [release.batch.to_pylist() for release in pushed] == [[{"number": 34}]]
+        assert [letter.code for letter in pushed.dead] == ["value-type"]
 
 
 @pytest.mark.parametrize("sink", ["release.jsonl", "release.csv", "release.parquet"])

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from sfumato.cli.components import components
@@ -168,7 +169,40 @@ def test_generate_prints_json_lines_where_json_is_asked_for(kind: str, sfumato_c
     table = [line.split(",") for line in sfumato_command("generate", kind, "--rows", "20").stdout.splitlines()]
     rows = [json.loads(line) for line in sfumato_command("generate", kind, "--rows", "20", "--format", "json").stdout.splitlines()]
 
-    assert rows == [dict(zip(table[0], (cell or None for cell in row), strict=True)) for row in table[1:]]
+    assert [{name: "" if value is None else str(value).removesuffix(".0") for name, value in row.items()} for row in rows] == [
+        dict(zip(table[0], row, strict=True)) for row in table[1:]
+    ]
+    columns = find("generators", kind)().table(1, 0).schema
+    numbers = {field.name for field in columns if not pa.types.is_string(field.type)}
+    assert {name for row in rows for name, value in row.items() if isinstance(value, int | float)} == numbers
+
+
+@pytest.mark.parametrize("rate", ["inf", "nan", "0", "-3", "1e308"])
+def test_a_rate_that_nothing_can_keep_is_refused(rate: str, sfumato_command: Command) -> None:
+    ended = sfumato_command("generate", "shop", "--rows", "2", "--rate", rate)
+
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("the rate is not from 0.001 to 1,000,000 rows a second [generate-rate]\n")
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.csv.gz", "x.tsv", "x.json"])
+def test_nothing_is_generated_in_a_format_that_its_ending_does_not_say(name: str, tmp_path: Path, sfumato_command: Command) -> None:
+    ended = sfumato_command("generate", "shop", "--rows", "2", "-o", tmp_path / name)
+
+    assert ended.returncode == 2
+    assert f"{name} has an ending in whose format nothing is generated [generate-ending]" in ended.stderr
+    assert not (tmp_path / name).exists()
+
+
+def test_a_file_is_generated_over_only_where_that_is_meant(tmp_path: Path, sfumato_command: Command) -> None:
+    (tmp_path / "x.csv").write_text("somebody's work\n")
+
+    ended = sfumato_command("generate", "shop", "--rows", "2", "-o", tmp_path / "x.csv")
+    assert (ended.returncode, "[output-exists]" in ended.stderr) == (2, True)
+    assert (tmp_path / "x.csv").read_text() == "somebody's work\n"
+    assert sfumato_command("generate", "shop", "--rows", "2", "-o", tmp_path / "x.csv", "--force").returncode == 0
+    assert (tmp_path / "x.csv").read_text().startswith("at,user,product\n")
+    assert sfumato_command("generate", "shop", "--rows", "2", "-o", "/dev/null").returncode == 0
 
 
 def test_a_stream_is_generated_at_a_rate_and_into_json_lines(tmp_path: Path, sfumato_command: Command) -> None:

@@ -175,18 +175,19 @@ def generate(
     ],
     rows: Annotated[int, typer.Option(help="how many rows", min=1)] = 1000,
     endless: Annotated[bool, typer.Option("--endless", help="rows without end, until it is stopped")] = False,
-    rate: Annotated[float | None, typer.Option(help="so many rows leave a second; all at once where it is not given", min=0.001)] = None,
+    rate: Annotated[float | None, typer.Option(help="so many rows leave a second, 1,000,000 at most; all at once where it is not given")] = None,
     times: Annotated[bool, typer.Option("--times", help="a stream: people come again, and a column `at` says when; some always are")] = False,
     seed: Annotated[int, typer.Option(help="the same seed gives the same rows")] = 0,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="the file to write, .jsonl for JSON lines; standard output where it is not given")
+        Path | None, typer.Option("--output", "-o", help="the file to write, .csv, or .jsonl for JSON lines; standard output where it is not given")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="replace the file that is there")] = False,
     format: FormatOption = Format.text,
 ) -> None:
     """Generate demonstration data: a table, or a stream."""
     from sfumato.cli.generate import generate as command
 
-    command(kind, None if endless else rows, seed, output, format.value, times, rate)
+    command(kind, None if endless else rows, seed, output, format.value, times, rate, force)
 
 
 @app.command()

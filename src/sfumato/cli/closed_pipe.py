@@ -1,4 +1,4 @@
-"""A reader that has gone away, as ``sfumato generate census | head -1`` has: no fault of anybody, and nothing to say."""
+"""A reader that has gone away, as ``sfumato generate census | head -1`` has: no fault, and of no interest but where a stream ends by it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 import time
@@ -10,30 +9,51 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
+from sfumato.cli.new_file import refuse_existing
 from sfumato.core.files import file_errors
-from sfumato.errors import number_of
+from sfumato.errors import UsageError, number_of
 
 _A_MOMENT = 0.1
+_SLOWEST, _FASTEST = 0.001, 1_000_000.0
+_MOST_AT_ONCE = 10_000
 _JSON_LINES = (".jsonl", ".ndjson")
+_CSV = (".csv", ".txt", "")
 
 
-def generate(kind: str, rows: int | None, seed: int, output: Path | None, format: str, times: bool, rate: float | None) -> None:
+def generate(kind: str, rows: int | None, seed: int, output: Path | None, format: str, times: bool, rate: float | None, force: bool) -> None:
     """Write rows of a kind as CSV, to a file or to standard output; there, with JSON, and into a file of JSON lines, one object a line.
 
     With a rate so many lines leave a second. Rows without end leave as they are made, to a file too.
     """
     from sfumato.registry import find
 
-    texts: Iterable[str] = find("generators", kind)().csv(rows, seed, times)
+    _look_at_rate(rate)
+    generator = find("generators", kind)()
     if output is None:
-        _write(_objects(texts) if format == "json" else texts, sys.stdout, rows, rate)
+        texts = generator.json_lines(rows, seed, times) if format == "json" else generator.csv(rows, seed, times)
+        _write(texts, sys.stdout, rows, rate)
         return
-    if output.suffix.lower() in _JSON_LINES:
-        texts = _objects(texts)
+    _look_at_ending(output)
+    if output.is_file():
+        # a pipe or a device has nothing that could be lost
+        refuse_existing(output, force)
+    texts = generator.json_lines(rows, seed, times) if output.suffix.lower() in _JSON_LINES else generator.csv(rows, seed, times)
     with file_errors(output, "written"), output.open("w", encoding="utf-8", newline="") as file:
         _write(texts, file, rows, rate)
     answer = {"rows": rows, "file": str(output)}
     sys.stdout.write(json.dumps(answer) + "\n" if format == "json" else f"{number_of(rows or 0, 'row')} of {kind} in {output}\n")
+
+
+def _look_at_rate(rate: float | None) -> None:
+    if rate is not None and not _SLOWEST <= rate <= _FASTEST:
+        hint = "leave --rate out, and all rows leave at once"
+        raise UsageError(f"the rate is not from {_SLOWEST} to {_FASTEST:,.0f} rows a second", code="generate-rate", hint=hint)
+
+
+def _look_at_ending(output: Path) -> None:
+    if output.suffix.lower() not in (*_JSON_LINES, *_CSV):
+        hint = f"{', '.join(filter(None, (*_CSV, *_JSON_LINES)))}; sfumato run writes the others"
+        raise UsageError(f"{output} has an ending in whose format nothing is generated", code="generate-ending", hint=hint)
 
 
 def _write(texts: Iterable[str], file: TextIO, rows: int | None, rate: float | None) -> None:
@@ -48,7 +68,7 @@ def _write(texts: Iterable[str], file: TextIO, rows: int | None, rate: float | N
 def _paced(texts: Iterable[str], rate: float) -> Iterator[str]:
     """Yield lines some at a time, so that on average so many leave a second. Who waits for the reader does not make up for it."""
     lines = (line for text in texts for line in text.splitlines(keepends=True))
-    many, waiting = max(1, round(rate * _A_MOMENT)), []
+    many, waiting = max(1, min(round(rate * _A_MOMENT), _MOST_AT_ONCE)), []
     due = time.monotonic()
     for line in lines:
         waiting.append(line)
@@ -58,10 +78,3 @@ def _paced(texts: Iterable[str], rate: float) -> Iterator[str]:
             due = max(due + many / rate, time.monotonic() - _A_MOMENT)
             time.sleep(max(0.0, due - time.monotonic()))
     yield "".join(waiting)
-
-
-def _objects(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the rows of a CSV as JSON; an empty field is null."""
-    lines = (line for text in texts for line in text.splitlines(keepends=True))
-    for row in csv.DictReader(lines):
-        yield json.dumps({name: value or None for name, value in row.items()}, ensure_ascii=False) + "\n"

@@ -11,8 +11,7 @@ def write_new(output: Path, text: str, force: bool, private: bool = False) -> No
     """Write a text to a file; ``private`` is for those that hold values of the source."""
     from sfumato.core.staging import StagedFile
 
-    if output.exists() and not force:
-        raise UsageError(f"{output} is there already", code="output-exists", hint="--force, to replace it, or name another file")
+    refuse_existing(output, force)
     file = StagedFile(str(output))
     try:
         file.write(text.encode())
@@ -23,3 +22,9 @@ def write_new(output: Path, text: str, force: bool, private: bool = False) -> No
     except BaseException:
         file.abort()
         raise
+
+
+def refuse_existing(output: Path, force: bool) -> None:
+    """Refuse what is there already, unless it is meant to be replaced."""
+    if output.exists() and not force:
+        raise UsageError(f"{output} is there already", code="output-exists", hint="--force, to replace it, or name another file")

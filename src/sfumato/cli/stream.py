@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STALE = 10.0
+_NOBODY_READS = "nobody reads standard output any more, and the stream has ended; the next run goes on from the last commit\n"
 
 
 def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None, format: str) -> None:
@@ -35,7 +36,12 @@ def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None
     stop = threading.Event()
     with _Line(format) as line:
         _stopped_by_signals(stop)
-        progress = run_stream(loaded, Running(once, at_end, on_stop, metrics), stop, line.show)  # type: ignore[arg-type]
+        try:
+            progress = run_stream(loaded, Running(once, at_end, on_stop, metrics), stop, line.show)  # type: ignore[arg-type]
+        except BrokenPipeError:
+            # no fault, but whoever meant the stream to go on must be able to find out why it did not
+            sys.stderr.write(_NOBODY_READS)
+            raise
     if format == "json":
         answers().write(json.dumps(progress.as_mapping(), indent=1, ensure_ascii=False) + "\n")
         return
@@ -73,19 +79,20 @@ def status(policy: Path, format: str) -> None:
 def report(policy: Path, output: Path | None, force: bool, format: str) -> None:
     """Write the page of a stream, or its numbers as JSON."""
     from sfumato.cli.new_file import write_new
-    from sfumato.engine.stream.report import measured_over_time
+    from sfumato.engine.stream.report import measured_over_time, refuse_own_files
     from sfumato.policy.load import load
     from sfumato.reports.stream_page import stream_page
 
     loaded = load(policy)
     views = measured_over_time(loaded)
-    if format == "json":
-        answers().write(json.dumps(views, indent=1, ensure_ascii=False) + "\n")
     if output is not None or format == "text":
         target = output or policy.with_suffix(".report.html")
+        refuse_own_files(target, loaded)
         write_new(target, stream_page(f"the stream of {loaded.name}", views), force or _is_own_page(target))
         if format == "text":
             answers().write(f"report    {target}\n")
+    if format == "json":
+        answers().write(json.dumps(views, indent=1, ensure_ascii=False) + "\n")
 
 
 def _is_own_page(target: Path) -> bool:

@@ -6,6 +6,7 @@ them so. A folder that may not be read is an error: nothing is left out because 
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import os
 import re
@@ -17,6 +18,7 @@ from sfumato.errors import DataError, UnreachableError
 
 _MAGIC = re.compile(r"[*?\[]")
 _ANY_DEPTH = "**"
+_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 def is_pattern(path: str) -> bool:
@@ -35,20 +37,44 @@ def is_several(path: str) -> bool:
 
 def files_of(path: str, is_wanted: Callable[[str], bool], wanted: str) -> list[str]:
     """Return the files of a path in the order of their names; ``is_wanted`` chooses among those of a folder, ``wanted`` says in words which."""
+    files = _found(path, is_wanted)
+    if not files:
+        message, hint = f"the folder {path} holds no file {wanted}", "look at the path, or name files by a pattern such as folder/*"
+        if is_pattern(path):
+            message, hint = f"no file matches {path}", "look at the pattern: * stands for any part of one name, ** for any folders"
+        raise UnreachableError(message, code="source-no-files", hint=hint)
+    if is_several(path):
+        _refuse_twice(path, files)
+    return files
+
+
+def files_now(path: str, is_wanted: Callable[[str], bool]) -> list[str]:
+    """Return the files of a path that are there now, each under one of its names: for those who follow them, and look again.
+
+    A link that leads nowhere is a file that is not there yet: whoever may make a name in a folder must not be able to stop who follows it.
+    """
+    files: dict[tuple[int, int], str] = {}
+    for file in _found(path, is_wanted):
+        with file_errors(file):
+            try:
+                status = Path(file).stat()
+            except OSError as error:
+                if error.errno in _NOWHERE:
+                    continue
+                raise
+        files.setdefault((status.st_dev, status.st_ino), file)
+    return list(files.values())
+
+
+def _found(path: str, is_wanted: Callable[[str], bool]) -> list[str]:
     if is_pattern(path):
         _refuse_going_up(path)
         found = [file for file in _matching(*_split(path), _seen()) if not _is_folder(file)]
-        message, hint = f"no file matches {path}", "look at the pattern: * stands for any part of one name, ** for any folders"
     elif _is_folder(path):
         found = [file for file in _below(Path(path), _seen()) if is_wanted(file.name)]
-        message, hint = f"the folder {path} holds no file {wanted}", "look at the path, or name files by a pattern such as folder/*"
     else:
         return [path]
-    if not found:
-        raise UnreachableError(message, code="source-no-files", hint=hint)
-    files = [str(file) for file in sorted(set(found), key=lambda file: file.parts)]
-    _refuse_twice(path, files)
-    return files
+    return [str(file) for file in sorted(set(found), key=lambda file: file.parts)]
 
 
 def _refuse_going_up(pattern: str) -> None:

@@ -41,6 +41,10 @@ def lines_of(path: str, broken: Broken) -> list[str]:
     refuse_pipes(path)
     with file_errors(path), Path(path).open(encoding="utf-8-sig") as file:
         try:
-            return [line for line in file.read().split("\n") if line]
+            text: str | None = file.read()
         except UnicodeDecodeError:
-            raise broken("", "is not UTF-8 text", "convert it to UTF-8 first") from None
+            text = None
+    if text is None or "\0" in text:
+        # UTF-16 without its mark is UTF-8 by chance, with a zero beside every letter
+        raise broken("", "is not UTF-8 text", "convert it to UTF-8 first")
+    return [line for line in text.split("\n") if line]

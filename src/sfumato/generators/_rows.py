@@ -7,6 +7,7 @@ same rows in any order of asking, the first thousand rows are the same however m
 from __future__ import annotations
 
 import io
+import json
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -18,11 +19,12 @@ from numpy.typing import NDArray
 from sfumato.core.settings import Settings
 
 CHUNK = 50_000
+_AT_ONCE = 1_000
 Codes = NDArray[np.int64]
 
 
 class Rows(Settings):
-    """Invented rows about invented people, as a table or as CSV text."""
+    """Invented rows about invented people, as a table, as CSV text or as JSON lines."""
 
     def table(self, rows: int, seed: int, times: bool = False) -> pa.Table:
         """Return the rows at once."""
@@ -39,6 +41,12 @@ class Rows(Settings):
             text = io.BytesIO()
             write_csv(chunk, text, options)
             yield text.getvalue().decode()
+
+    def json_lines(self, rows: int | None, seed: int, times: bool = False) -> Iterator[str]:
+        """Return the rows as JSON lines, some at a time; numbers are numbers, and a missing value is null. None is rows without end."""
+        for chunk in self.chunks(rows, seed, times):
+            for batch in chunk.to_batches(max_chunksize=_AT_ONCE):
+                yield "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist())
 
     @abstractmethod
     def chunk(self, random: np.random.Generator, numbers: Codes) -> dict[str, pa.Array]:

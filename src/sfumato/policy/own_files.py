@@ -6,7 +6,7 @@ Nor may it be one that the next run would read, nor one that a stream keeps for 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,14 @@ def own_files(
         message = "lies among the files of the source: the next run would read this release"
         return [Mistake("sink", message, "sink-is-source", "name a file in another folder", line)]
     return _fed_to_itself(loaded, source, sink) if is_stream(loaded.policy) else []
+
+
+def is_of_stream(target: Path, loaded: Loaded, source: Source | None, sinks: Iterable[Sink | None]) -> bool:
+    """Return whether a file belongs to a stream: its policy, its source, what it keeps, or what it has released."""
+    released = [place for sink in sinks if sink is not None for place in written(sink)]
+    if _is_manifest(target) or _is_private(target, loaded) or any(_is_inside(str(target), place) for place in released):
+        return True
+    return any(_same_file(str(target), place) for place in [*released, *_read(loaded, source, [])])
 
 
 def _fed_to_itself(loaded: Loaded, source: Source | None, sink: Sink) -> list[Mistake]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import pyarrow as pa
 from pydantic import Field
 
-from sfumato.core.file_set import files_of
+from sfumato.core.file_set import files_now, files_of
 from sfumato.core.files import PolicyPath
 from sfumato.core.formats import FORMATS, format_of
 from sfumato.core.interfaces import Scan
@@ -47,9 +47,16 @@ class Folder(Settings):
         """Read some columns, file by file in the order of their names."""
         return self._files().batches(columns, coded)
 
+    def followed(self) -> TableFiles:
+        """Return the source of the format for those who follow the folder: whatever is made in it later does not stop them."""
+        known = files_now(self.path, _is_known)
+        return self._of_format(known) if known else self._files()
+
     def _files(self) -> TableFiles:
         """Return the source of the format that the files have."""
-        known = files_of(self.path, lambda name: format_of(name) is not None, f"with one of the endings {', '.join(FORMATS)}")
+        return self._of_format(files_of(self.path, _is_known, f"with one of the endings {', '.join(FORMATS)}"))
+
+    def _of_format(self, known: Sequence[str]) -> TableFiles:
         first, *others = [(file, format_of(file)) for file in known]
         other = next((file for file, kind in others if kind != first[1]), None)
         if other is not None:
@@ -61,3 +68,7 @@ class Folder(Settings):
         name, settings = first[1] or ("delimited", {})
         source: TableFiles = find("sources", name)(path=self.path, **settings)
         return source
+
+
+def _is_known(name: str) -> bool:
+    return format_of(name) is not None

@@ -208,8 +208,9 @@ def test_places_leave_as_cells_of_a_map() -> None:
     assert high - low < 0.01
 
 
-def test_nothing_is_made_up_in_the_name_of_whom_the_policy_lists(tmp_path: Any) -> None:
-    (tmp_path / "out.txt").write_text("u0\nu4\nu6\n")
+@pytest.mark.parametrize("written", [b"u0\nu4\nu6\n", b"\xef\xbb\xbfu0\r\nu4\r\nu6"], ids=["plain", "with a mark of its encoding"])
+def test_nothing_is_made_up_in_the_name_of_whom_the_policy_lists(tmp_path: Any, written: bytes) -> None:
+    (tmp_path / "out.txt").write_bytes(written)
     events = [event(f"u{number % 7}", f"shoes.{number % 5}", number) for number in range(60)]
 
     def made_up(**noise: Any) -> set[str]:
@@ -220,6 +221,19 @@ def test_nothing_is_made_up_in_the_name_of_whom_the_policy_lists(tmp_path: Any) 
     listed = made_up(opted_out_file=str(tmp_path / "out.txt"))
     assert listed
     assert not listed & {"xu0", "xu4", "xu6"}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
+def test_a_list_of_people_in_another_encoding_is_refused(tmp_path: Any, encoding: str) -> None:
+    (tmp_path / "out.txt").write_text("Müller\nAbel\n", encoding=encoding)
+    given = with_search(path="item", noise={"diffmax": 0.5, "opted_out_file": str(tmp_path / "out.txt")})
+
+    with pytest.raises(DataError) as refused:
+        sfumato.stream(given, secret=SECRET).push([event("a", "shoes.1", 0)])
+
+    assert str(refused.value) == (
+        f"list of people who opted out {tmp_path}/out.txt is not UTF-8 text [file-encoding]\n  try: convert it to UTF-8 first"
+    )
 
 
 def test_a_push_over_events_that_raises_leaves_the_search_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:

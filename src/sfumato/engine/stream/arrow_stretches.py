@@ -1,18 +1,22 @@
-"""Arrow streams as they grow: whole messages of Arrow's interprocess format, of files and of streams."""
+"""Arrow streams as they grow: whole messages of Arrow's interprocess format, of files and of streams.
+
+A writer that is started again begins a further stream behind the one that is there: that is read on where it has the same schema.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.core.decoded import Decoded
+from sfumato.core.arrow_messages import NoMessageError, Part, parts_of
+from sfumato.core.decoded import Decoded, Poison
 from sfumato.core.followed_files import Stretch
 from sfumato.errors import DataError
 
-_MAGIC = b"ARROW1\0\0"
-_ENDS = (b"\xff\xff\xff\xff\0\0\0\0", b"")
+_BEGINNING = 1 << 20
+_DAMAGE = (pa.ArrowException, OSError, ValueError)
 
 
 class ArrowStretches:
@@ -23,50 +27,91 @@ class ArrowStretches:
         self._heads: dict[str, bytes] = {}
 
     def whole(self, block: bytes, ended: bool) -> int:
-        """Return how many bytes of a block are whole messages; what follows the last batch of a file belongs to it."""
-        start = len(_MAGIC) if block.startswith(_MAGIC) else 0
-        end = _messages_end(block, start)
-        return len(block) if ended or block[end : end + 8] == _ENDS[0] else end
+        """Return how many bytes of a block are whole messages; all of them where nothing will follow."""
+        parts, is_damaged = _parts(block)
+        if is_damaged and not parts:
+            raise _damaged()
+        return len(block) if ended and not is_damaged else parts[-1].end if parts else 0
 
     def whole_at_end(self, block: bytes, is_quiet: bool) -> int:  # noqa: ARG002 - a message says itself how long it is
         """Return how many bytes at the end of a file are whole messages: half of one is never read."""
         return self.whole(block, False)
 
     def decode(self, stretch: Stretch) -> Decoded:
-        """Return the rows of a stretch."""
-        head = self._head(stretch)
+        """Return the rows of a stretch; half a message, with which a pipe has ended, is a record that cannot be read."""
         content = stretch.content
-        if stretch.start == 0:
-            content = content.removeprefix(_MAGIC)[len(head) :]
+        parts, is_damaged = _parts(content)
+        end = parts[-1].end if parts else 0
+        head = self._head(stretch)
+        if is_damaged or (not head and end < len(content)):
+            raise _damaged()
         try:
-            with pa.ipc.open_stream(pa.BufferReader(head + content[: _messages_end(content, 0)])) as reader:
-                table = reader.read_all().combine_chunks()
-                table.validate(full=True)
-        except pa.ArrowException:
-            hint = "look at what writes it; a stream of Arrow has one schema, and no dictionaries that change"
-            raise DataError("the stream of Arrow is damaged", code="arrow-damaged", hint=hint) from None
-        rows = table.to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], schema=table.schema)
-        return Decoded(rows, np.arange(table.num_rows), table.num_rows)
+            rows = _rows(head, content, parts)
+        except _DAMAGE:
+            raise _damaged() from None
+        poison = [Poison(rows.num_rows, "arrow-damaged", end, len(content) - end)] if end < len(content) else []
+        return Decoded(rows, np.arange(rows.num_rows), rows.num_rows + len(poison), poison)
 
     def _head(self, stretch: Stretch) -> bytes:
-        """Return the message of the schema, with which the file begins."""
+        """Return the message of the schema, with which the file begins; nothing where the file is not so far yet."""
         if stretch.place not in self._heads:
-            beginning = stretch.content if stretch.start == 0 else self._again(stretch.place, 0, min(stretch.start, 1 << 20))
-            beginning = beginning.removeprefix(_MAGIC)
-            self._heads[stretch.place] = beginning[: _messages_end(beginning, 0, most=1)]
+            beginning = self._again(stretch.place, 0, min(stretch.start, _BEGINNING)) if stretch.start else b""
+            if stretch.start < _BEGINNING:
+                # of a file, the mark alone may have been there before
+                beginning += stretch.content
+            heads = [beginning[part.start : part.end] for part in _parts(beginning)[0] if part.kind == "schema"]
+            if not heads:
+                return b""
+            self._heads[stretch.place] = heads[0]
         return self._heads[stretch.place]
 
 
-def _messages_end(block: bytes, start: int, most: int | None = None) -> int:
-    """Return where the whole messages of a block end."""
-    end, number = start, 0
-    reader = pa.BufferReader(block)
-    reader.seek(start)
-    while most is None or number < most:
-        try:
-            message = pa.ipc.read_message(reader)
-        except (EOFError, pa.ArrowException, OSError):
-            break
-        del message
-        end, number = reader.tell(), number + 1
-    return end
+def _parts(block: bytes) -> tuple[list[Part], bool]:
+    """Return the whole parts of a block, and whether something follows that never becomes one."""
+    parts: list[Part] = []
+    try:
+        parts.extend(parts_of(block))
+    except NoMessageError:
+        return parts, True
+    return parts, False
+
+
+def _rows(head: bytes, content: bytes, parts: Sequence[Part]) -> pa.RecordBatch:
+    if not head:
+        return pa.RecordBatch.from_pylist([], schema=pa.schema([]))
+    schema = _schema(head)
+    batches = []
+    for stream in _streams(head, content, parts):
+        with pa.ipc.open_stream(pa.BufferReader(stream)) as reader:
+            if not reader.schema.equals(schema):
+                hint = "let each schema have a file of its own"
+                raise DataError("a further stream of Arrow in the source has another schema than the first", code="arrow-schema-changed", hint=hint)
+            batches += list(reader)
+    for batch in batches:
+        # before anything is made of them: damaged ones may point anywhere
+        batch.validate(full=True)
+    table = pa.Table.from_batches(batches, schema).combine_chunks()
+    return table.to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def _schema(head: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.BufferReader(head))
+
+
+def _streams(head: bytes, content: bytes, parts: Sequence[Part]) -> Iterator[bytes]:
+    """Yield the streams of which a stretch has messages, each with a schema before its rows."""
+    stream: list[bytes] = []
+    for part in parts:
+        if part.kind == "schema" and stream:
+            yield b"".join(stream)
+            stream = []
+        if part.kind in ("schema", "rows"):
+            stream += [head] if part.kind == "rows" and not stream else []
+            stream.append(content[part.start : part.end])
+    if stream:
+        yield b"".join(stream)
+
+
+def _damaged() -> DataError:
+    hint = "look at what writes it; a stream of Arrow has one schema, and no dictionaries that change"
+    return DataError("the stream of Arrow is damaged", code="arrow-damaged", hint=hint)

@@ -31,7 +31,6 @@ from sfumato.engine.stream.run_journal import Segment
 from sfumato.engine.stream.running import state_folder
 from sfumato.engine.stream.taken_log import NAME as TAKEN
 from sfumato.errors import SfumatoError, UnreachableError
-from sfumato.policy.identity import policy_hash
 from sfumato.policy.load import load
 from sfumato.policy.resolve import Resolved
 from sfumato.policy.views import resolve_views
@@ -76,12 +75,7 @@ def check_stream(policy: AnyPolicy) -> StreamCheck:
     folder = state_folder(loaded)
     state = told_status(folder)["state"]
     kept = KeptState(folder)
-    if kept.identity != policy_hash(loaded.policy):
-        raise UnreachableError(
-            f"the state in {folder} belongs to another policy, or to this one before it was changed",
-            code="stream-state-policy",
-            hint="check it with the policy that it was run with",
-        )
+    kept.refuse_other_policy(loaded, "check it with the policy that it was run with")
     views, rows = {}, {}
     for name, resolved in resolve_views(loaded).views.items():
         view = _View(resolved, name, kept, finished=state in ("ended", "stopped"))

@@ -50,12 +50,16 @@ def _server(host: str, port: int, progress: StreamProgress) -> ThreadingHTTPServ
         timeout = _PATIENCE
 
         def do_GET(self) -> None:
-            if self.path == "/metrics":
+            path = self.path.partition("?")[0]
+            if path == "/metrics":
                 self._answer(200, "text/plain; version=0.0.4; charset=utf-8", progress.prometheus())
-            elif self.path == "/health":
+            elif path == "/health":
                 self._answer(200 if progress.healthy else 503, "text/plain; charset=utf-8", "ok\n" if progress.healthy else "stalled\n")
             else:
                 self._answer(404, "text/plain; charset=utf-8", "there are /metrics and /health\n")
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
 
         def _answer(self, status: int, kind: str, text: str) -> None:
             content = text.encode()
@@ -63,7 +67,8 @@ def _server(host: str, port: int, progress: StreamProgress) -> ThreadingHTTPServ
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content)
+            if self.command != "HEAD":
+                self.wfile.write(content)
 
         def log_message(self, format: str, *arguments: Any) -> None:
             """Say nothing: standard error is for the stream."""

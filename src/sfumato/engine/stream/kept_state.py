@@ -14,6 +14,8 @@ from sfumato.core.stream import Accounts
 from sfumato.engine.stream.private_files import damaged, mapping_of
 from sfumato.engine.stream.run_journal import Segment, is_running, refuse_other_secret, refuse_other_version
 from sfumato.errors import UnreachableError, UsageError
+from sfumato.policy.identity import policy_hash
+from sfumato.policy.load import Loaded
 
 STATE, STATUS = "state.sqlite", "status.json"
 
@@ -69,6 +71,12 @@ class KeptState:
     def identity(self) -> str:
         """Which policy the stream was begun with."""
         return str(self._about.get("identity", ""))
+
+    def refuse_other_policy(self, loaded: Loaded, hint: str) -> None:
+        """Refuse a policy that the stream was not begun with."""
+        if self.identity != policy_hash(loaded.policy):
+            message = f"the state in {self.folder} belongs to another policy, or to this one before it was changed"
+            raise UnreachableError(message, code="stream-state-policy", hint=hint)
 
     @property
     def records(self) -> int:

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from sfumato.core.files import file_errors
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import MaskPlan
 from sfumato.core.mask import WIDE, MaskContext
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.nested_types import nested_type
+from sfumato.core.policy_files import lines_of
 from sfumato.core.publication import Publication
 from sfumato.core.stream_search import Way, way_of
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.documents import refuse_documents
 from sfumato.engine.plan import AnyPolicy, Plan, named_view, refuse_misfits
 from sfumato.engine.translated import missing_as_read, translated
-from sfumato.errors import Mistake, PolicyError
+from sfumato.errors import DataError, Mistake, PolicyError
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.resolve import Resolved
 from sfumato.policy.stream_checks import as_stream
@@ -119,8 +118,11 @@ class StreamPlan:
         path = getattr(self._noise, "opted_out_file", None)
         if path is None:
             return None
-        with file_errors(Path(path)), Path(path).open(encoding="utf-8") as file:
-            return pa.array([line.strip() for line in file if line.strip()], pa.string())
+
+        def broken(place: str, what: str, hint: str) -> DataError:
+            return DataError(f"list of people who opted out {path}{place} {what}", code="file-encoding", hint=hint)
+
+        return pa.array([line.strip() for line in lines_of(path, broken) if line.strip()], pa.string())
 
     @property
     def _noise(self) -> Any:

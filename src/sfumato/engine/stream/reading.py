@@ -18,7 +18,7 @@ from sfumato.core import delimited_stream, json_stream
 from sfumato.core.column_types import refuse_same_names
 from sfumato.core.decoded import Decoded
 from sfumato.core.delimited_stream import Dialect
-from sfumato.core.file_set import files_of, is_several
+from sfumato.core.file_set import files_now, is_several
 from sfumato.core.followed_files import FollowedFiles, Stretch, whole_lines
 from sfumato.core.formats import is_of
 from sfumato.core.json_blocks import shape_of
@@ -78,7 +78,7 @@ class Reading:
         is_pipe = source is not None and source.component_name() == "standard_input"
         self._format = source.format if is_pipe else source.component_name() if source is not None else ""
         if self._format == "folder":
-            settings = source._files()
+            settings = source.followed()
             self._format = settings.component_name()
         if self._format not in ("json_lines", "delimited", "arrow"):
             words = "a stream needs a source" if source is None else f"a stream cannot be read from {self._format}"
@@ -168,16 +168,10 @@ class Reading:
         path = self._settings.path
         if not is_several(path):
             return [Path(path)] if Path(path).exists() or not self._journal.position else []
-        try:
-            found = [Path(file) for file in files_of(path, lambda name: is_of(name, self._format), "")]
-            # what the stream keeps for itself is no source, wherever it lies
-            own = os.path.realpath(self._journal.folder)
-            return [file for file in found if not Path(os.path.realpath(file)).is_relative_to(own)]
-        except UnreachableError as error:
-            # the first file of a folder may be yet to come
-            if error.code == "source-no-files":
-                return []
-            raise
+        found = [Path(file) for file in files_now(path, lambda name: is_of(name, self._format))]
+        # what the stream keeps for itself is no source, wherever it lies
+        own = os.path.realpath(self._journal.folder)
+        return [file for file in found if not Path(os.path.realpath(file)).is_relative_to(own)]
 
     def _format_of_records(self) -> Any:
         if self._format == "json_lines":

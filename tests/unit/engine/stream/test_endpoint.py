@@ -19,9 +19,9 @@ def progress() -> StreamProgress:
     return made
 
 
-def asked(port: int | None, path: str) -> tuple[int, str]:
+def asked(port: int | None, path: str, method: str = "GET") -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}{path}", method=method), timeout=5) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -51,6 +51,12 @@ def test_health_says_whether_the_stream_goes_on() -> None:
         made.state = "stopping"
         assert asked(port, "/health") == (503, "stalled\n")
         assert asked(port, "/")[0] == 404
+
+
+def test_questions_behind_a_path_and_heads_alone_are_answered() -> None:
+    with served("0", progress()) as port:
+        assert asked(port, "/metrics?x=1") == asked(port, "/metrics")
+        assert asked(port, "/health", "HEAD") == (200, "")
 
 
 def test_nothing_listens_where_nobody_asked_for_it() -> None:

@@ -1,0 +1,104 @@
+"""The messages of Arrow's interprocess format, one after the other: where each begins and ends, without what is in it being read.
+
+Arrow's columnar format, "Serialization and Interprocess Communication". A message is a length, its metadata and a body whose length the metadata say.
+A stream ends with a length of zero; a file is a stream between two marks, with a footer behind it. Whatever is written to a growing file may be half
+there: that is told apart from what can be no message at all.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["schema", "rows", "end", "mark"]
+
+_MARK = b"ARROW1\0\0"
+_FOOTER_END = b"ARROW1"
+_CONTINUES = b"\xff\xff\xff\xff"
+_SCHEMA = 1
+_LARGEST_METADATA = 64 << 20
+_LARGEST_BODY = 1 << 31
+
+
+class NoMessageError(Exception):
+    """Bytes that no message begins with, whatever may follow; it never leaves the reader."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A whole part of a file: a schema, further rows or their dictionaries, the end of a stream, or a mark of a file with its footer."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+def parts_of(block: bytes) -> Iterator[Part]:
+    """Yield the whole parts with which a block begins; raise a NoMessageError where something follows them that never becomes one.
+
+    >>> [part.kind for part in parts_of(_MARK + _CONTINUES + bytes(4) + _CONTINUES)]
+    ['mark', 'end']
+    """
+    start = 0
+    while (part := _part(block, start)) is not None:
+        yield part
+        start = part.end
+
+
+def _part(block: bytes, start: int) -> Part | None:
+    """Return the part at a place, None where it is not whole yet."""
+    beginning = block[start : start + 8]
+    if beginning == _MARK:
+        return Part("mark", start, start + 8)
+    if len(beginning) < 4 or _MARK.startswith(beginning):
+        return None
+    if not beginning.startswith(_CONTINUES):
+        # older writers have no sign of continuation
+        return _message(block, start, start + 4) or _footer(block, start)
+    return _message(block, start, start + 8) if len(beginning) == 8 else None
+
+
+def _message(block: bytes, start: int, begin: int) -> Part | None:
+    """Return the message whose metadata begin at a place."""
+    (length,) = struct.unpack_from("<i", block, begin - 4)
+    if length == 0:
+        return Part("end", start, begin)
+    if not 0 < length <= _LARGEST_METADATA:
+        raise NoMessageError
+    metadata = block[begin : begin + length]
+    if len(metadata) < length:
+        return None
+    try:
+        kind, body = _told(metadata)
+    except struct.error:
+        if begin - start == 4:
+            return None
+        raise NoMessageError from None
+    end = begin + length + body
+    return Part("schema" if kind == _SCHEMA else "rows", start, end) if end <= len(block) else None
+
+
+def _told(metadata: bytes) -> tuple[int, int]:
+    """Return the kind of a message and the length of its body: the second and the fourth field of a table of FlatBuffers."""
+    (root,) = struct.unpack_from("<I", metadata)
+    table = root - struct.unpack_from("<i", metadata, root)[0]
+    # fields that have their default may be left out, and so may be the end of the table
+    size = min(struct.unpack_from("<H", metadata, table)[0], 12) // 2 - 2
+    fields = [*struct.unpack_from(f"<{max(size, 0)}H", metadata, table + 4), 0, 0, 0, 0]
+    kind = struct.unpack_from("<B", metadata, root + fields[1])[0] if fields[1] else 0
+    body = struct.unpack_from("<q", metadata, root + fields[3])[0] if fields[3] else 0
+    if not 1 <= kind <= 3 or not 0 <= body <= _LARGEST_BODY:
+        raise struct.error
+    return kind, body
+
+
+def _footer(block: bytes, start: int) -> Part | None:
+    """Return the footer of a file: it ends with its length and a mark."""
+    found = block.find(_FOOTER_END, start)
+    while found >= 0:
+        if found >= start + 4 and struct.unpack_from("<i", block, found - 4)[0] == found - 4 - start:
+            return Part("mark", start, found + len(_FOOTER_END))
+        found = block.find(_FOOTER_END, found + 1)
+    return None

@@ -1,0 +1,135 @@
+"""Streams of Arrow whose writer was started again, or whose files are damaged: everything is read once, or it is told that it cannot be."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sfumato.core.followed_files import Stretch
+from sfumato.engine.stream.arrow_stretches import ArrowStretches
+from sfumato.engine.stream.check import check_stream
+from sfumato.engine.stream.running import Running, run_stream
+from sfumato.errors import DataError, SfumatoError
+
+SCHEMA = pa.schema([("number", pa.int64()), ("name", pa.string())])
+
+
+def stream(start: int, rows: int = 20, schema: pa.Schema = SCHEMA, make: Callable[..., Any] = pa.ipc.new_stream) -> bytes:
+    written = io.BytesIO()
+    with make(written, schema) as writer:
+        for first in range(start, start + rows, 10):
+            numbers = range(first, first + 10)
+            writer.write_batch(pa.RecordBatch.from_pylist([{"number": each, "name": f"n{each}"} for each in numbers], schema=schema))
+    return written.getvalue()
+
+
+def file(start: int) -> bytes:
+    return stream(start, make=pa.ipc.new_file)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    columns = {"number": {"role": "other", "type": "integer"}, "name": {"role": "identifier"}}
+    told = {"source": "events.arrow", "columns": columns, "stream": {"state": "state"}, "sink": "release.jsonl"}
+    (tmp_path / "policy.yaml").write_text(json.dumps(told))
+    return tmp_path / "policy.yaml"
+
+
+def append(policy: Path, content: bytes) -> None:
+    with policy.with_name("events.arrow").open("ab") as events:
+        events.write(content)
+
+
+def released(policy: Path) -> list[int]:
+    run_stream(policy, Running(once=True))
+    assert check_stream(policy).holds
+    return [json.loads(line)["number"] for line in policy.with_name("release.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("written", [stream, file])
+def test_a_further_stream_in_the_file_is_read_on(policy: Path, written: Callable[[int], bytes]) -> None:
+    append(policy, written(0) + written(20))
+    assert sorted(released(policy)) == list(range(40))
+    append(policy, written(40))
+    assert sorted(released(policy)) == list(range(60))
+
+
+def test_a_further_stream_behind_one_that_has_no_end_is_read_on(policy: Path) -> None:
+    append(policy, stream(0)[:-8] + stream(20))
+    assert sorted(released(policy)) == list(range(40))
+
+
+@pytest.mark.parametrize("written", [stream, file])
+def test_a_further_stream_is_read_as_far_as_it_is_whole_wherever_it_was_cut(written: Callable[[int], bytes]) -> None:
+    content = written(0) + written(20)
+    for cut in range(0, len(content), 7):
+        stretches = ArrowStretches(lambda place, start, end: content[start:end])
+        read, numbers = 0, list[int]()
+        for end in (cut, len(content)):
+            whole = stretches.whole(content[read:end], False)
+            if whole:
+                numbers += stretches.decode(_stretch(read, content[read : read + whole])).rows.to_pydict().get("number", [])
+            read += whole
+        assert read == len(content)
+        assert numbers == list(range(40))
+
+
+def _stretch(start: int, content: bytes) -> Stretch:
+    return Stretch("0", start, content)
+
+
+def test_a_further_stream_of_another_schema_is_refused(policy: Path) -> None:
+    append(policy, stream(0))
+    assert len(released(policy)) == 20
+    append(policy, stream(20, schema=pa.schema([("number", pa.int32()), ("name", pa.string())])))
+    with pytest.raises(DataError) as refused:
+        released(policy)
+    assert str(refused.value) == (
+        "a further stream of Arrow in the source has another schema than the first [arrow-schema-changed]\n"
+        "  try: let each schema have a file of its own"
+    )
+
+
+@pytest.mark.parametrize("written", [stream, file])
+def test_what_is_no_arrow_behind_the_end_is_refused(policy: Path, written: Callable[[int], bytes]) -> None:
+    append(policy, written(0))
+    assert len(released(policy)) == 20
+    append(policy, b"garbage!" * 10)
+    with pytest.raises(DataError) as refused:
+        released(policy)
+    assert refused.value.code == "arrow-damaged"
+
+
+def test_whatever_bits_are_flipped_the_error_is_ours() -> None:
+    content, chance = stream(0, 40), random.Random(7)
+    codes = set()
+    for _ in range(400):
+        damaged = bytearray(content)
+        for place in chance.sample(range(len(content)), 3):
+            damaged[place] ^= 1 << chance.randrange(8)
+        stretches = ArrowStretches(lambda place, start, end: b"")
+        try:
+            whole = stretches.whole(bytes(damaged), False)
+            stretches.decode(_stretch(0, bytes(damaged[:whole])))
+        except SfumatoError as error:
+            codes.add(error.code)
+    # a bit may also make a batch into a schema
+    assert "arrow-damaged" in codes
+    assert codes <= {"arrow-damaged", "arrow-schema-changed"}
+
+
+def test_half_a_message_at_the_end_of_a_pipe_is_set_aside(policy: Path, tmp_path: Path) -> None:
+    told = json.loads(policy.read_text()) | {"source": {"standard_input": {"format": "arrow"}}}
+    policy.write_text(json.dumps(told))
+    (tmp_path / "half").write_bytes(stream(0)[:-30])
+    with (tmp_path / "half").open("rb", buffering=0) as pipe:
+        ended = run_stream(policy, Running(once=True), pipe=pipe)
+    assert {name: number for name, number in ended.views[""].accounts.items() if number} == {"released": 10, "dead": 1}
+    assert ended.views[""].set_aside == {"arrow-damaged": 1}
