@@ -106,3 +106,32 @@ def test_an_archive_of_several_batches_is_held_against_its_ledger_and_an_emptied
     assert drift(policy).found == []
     ask(url, "DELETE FROM archive WHERE sfumato_batch = '2026-02'")
     assert [(each.what, each.words) for each in drift(policy).found] == [("release", "the archive has 40 rows, and its ledger says 70")]
+
+
+def test_what_is_not_compared_is_told(url: str) -> None:
+    policy = Copy(url).prepare()
+    policy["columns"]["town"] = {"role": "other", "accept": "warnings"}
+    sfumato.run(policy)
+    outcome = drift(policy)
+
+    assert outcome.found == []
+    assert "town" in outcome.unlooked
+    assert "age" not in outcome.unlooked
+
+
+def test_columns_that_no_longer_fit_are_told_with_the_types_that_changed_and_the_release_that_is_known(url: str) -> None:
+    trial = Copy(url)
+    policy = trial.prepare()
+    sfumato.run(policy)
+    ask(url, "ALTER TABLE people ADD COLUMN extra INTEGER")
+    if url.startswith("postgresql"):
+        ask(url, "ALTER TABLE people ALTER COLUMN age TYPE text")
+    else:
+        ask(url, "ALTER TABLE people MODIFY COLUMN age VARCHAR(20)")
+    outcome = drift(policy)
+
+    assert outcome.since is not None
+    assert [each.what for each in outcome.found] == ["schema", "schema"]
+    assert "extra" in outcome.found[0].words
+    assert "column age was of type int32 and is of type string" in outcome.found[1].words
+    ask(url, "DROP TABLE people")

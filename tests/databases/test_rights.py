@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import secrets
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 import sfumato
 from sfumato.engine.retain import retain
-from sfumato.errors import DataError, UsageError
+from sfumato.errors import DataError, SfumatoError, UsageError
 from tests.databases.test_inside import TABLE, policy, stored
 from tests.servers import ask, component, staging
 
@@ -115,3 +117,32 @@ def test_a_table_that_was_made_anew_is_not_the_one_that_was_copied(mariadb_url: 
     assert caught.value.code == "resume-nothing"
     # what is left of a table that is gone would be met by other tests of the server
     ask(mariadb_url, f"DROP TABLE {staging(mariadb_url)}.{copy}")
+
+
+def test_what_is_not_allowed_is_named(postgresql_url: str, mariadb_url: str) -> None:
+    name = f"stranger_{secrets.token_hex(3)}"
+    for url, words in ((postgresql_url, "permission denied for table people"), (mariadb_url, "SELECT on table")):
+        stored(url, TABLE, "people")
+        parts = urlsplit(url)
+        is_postgresql = url.startswith("postgresql")
+        ask(url, f"CREATE ROLE {name} LOGIN PASSWORD 'few'" if is_postgresql else f"CREATE USER {name}@'%' IDENTIFIED BY 'few'")
+        try:
+            if not is_postgresql:
+                # who may do nothing with a table is not shown it
+                ask(url, f"GRANT INSERT ON {parts.path[1:]}.people TO {name}@'%'")
+            own = parts._replace(netloc=f"{name}:few@{parts.hostname}:{parts.port}").geturl()
+            with pytest.raises(SfumatoError) as caught:
+                sfumato.run(policy(own, sink=None))
+            assert caught.value.code == "database-rights"
+            assert words in str(caught.value)
+        finally:
+            ask(url, f"DROP ROLE {name}" if is_postgresql else f"DROP USER {name}@'%'")
+
+
+def test_a_schema_that_is_not_there_is_told_before_anything_is_read(postgresql_url: str) -> None:
+    stored(postgresql_url, TABLE, "people")
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run(policy(postgresql_url, sink={"sql": {**component(postgresql_url, "release"), "schema": "nowhere"}}))
+
+    assert caught.value.code == "database-missing"
+    assert "schema nowhere" in str(caught.value)

@@ -14,6 +14,7 @@ from sfumato.errors import DriftError, number_of
 def drift(policy: Path, format: str) -> None:
     """Print what has drifted, a line each, and end with a status of its own where anything has."""
     from sfumato.engine.drift import drift as find_drift
+    from sfumato.engine.ladder_tree import on_one_line
     from sfumato.policy.load import load
     from sfumato.policy.views import resolve_views
 
@@ -25,11 +26,15 @@ def drift(policy: Path, format: str) -> None:
         outcome = find_drift(loaded, progress)
     if format == "json":
         told = [{"what": each.what, "words": each.words} | ({"view": each.view} if each.view else {}) for each in outcome.found]
-        answers().write(json.dumps({"since": outcome.since, "drifted": told}, indent=1, ensure_ascii=False) + "\n")
+        answers().write(
+            json.dumps({"since": outcome.since, "drifted": told, "not_compared": list(outcome.unlooked)}, indent=1, ensure_ascii=False) + "\n"
+        )
     else:
         answers().write("".join(f"{each.what}: {f'{each.view}: ' if each.view else ''}{each.words}\n" for each in outcome.found))
         since = f"the release of {outcome.since}" if outcome.since else "no earlier release, of which nothing is known here"
         answers().write(f"held against {since}\n")
+        unlooked = f"the values of {', '.join(map(on_one_line, outcome.unlooked))} were not compared\n"
+        answers().write(unlooked if outcome.since and outcome.unlooked else "")
         answers().write("" if outcome.found else "nothing has drifted\n")
     if outcome.found:
         raise DriftError(f"{number_of(len(outcome.found), 'thing')} drifted", code="drifted", hint="mend the policy or the source, and run it again")

@@ -34,6 +34,11 @@ REFUSED = Failure(
 NO_DATABASE = Failure(
     "has no such database, or does not show it to this user", code="database-missing", hint="look at the name at the end of the address"
 )
+NO_SCHEMA = Failure(
+    "has no such schema, or does not show it to this user",
+    code="database-missing",
+    hint="CREATE SCHEMA ..., or look at schema: in the source or the sink",
+)
 NO_RIGHT = Failure(
     "does not allow this user to do that",
     code="database-rights",

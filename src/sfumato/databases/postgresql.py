@@ -218,7 +218,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
         if old is not None:
             refuse_used(self.facts, table, old, names)
         else:
-            refuse_taken(self.facts, table, target)
+            refuse_taken(self.facts, table, target, self._address.shown)
 
     def _names_of(self, staged: TableName) -> list[str]:
         """Return the columns of a staged table, which this session alone sees."""

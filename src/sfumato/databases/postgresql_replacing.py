@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sfumato.databases.failures import NO_SCHEMA
 from sfumato.databases.postgresql_rights import Facts, granting, grants_of, kept_private
 from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.table import TableName
@@ -76,8 +77,10 @@ def state_of(facts: Facts, number: int) -> str:
     return str(state)
 
 
-def refuse_taken(facts: Facts, table: TableName, target: TableName) -> None:
-    """Refuse the name of something that is no table: a sequence, an index or a type."""
+def refuse_taken(facts: Facts, table: TableName, target: TableName, server: str) -> None:
+    """Refuse a schema that is not there, and the name of something that is no table: a sequence, an index or a type."""
+    if not facts("SELECT FROM pg_namespace WHERE nspname = %s", [target.schema]):
+        raise NO_SCHEMA.error(server, f"schema {target.schema}")
     if facts(_TAKEN, {"name": target.name, "schema": target.schema}):
         raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
 

@@ -26,6 +26,7 @@ from sfumato.databases.failures import (
     LOCKED,
     NO_DATABASE,
     NO_RIGHT,
+    NO_SCHEMA,
     ONLY_READ,
     REFUSED,
     UNMET,
@@ -51,7 +52,9 @@ _FIXED = {
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
 }
+_DENIED = re.compile(r"(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence) [^\n]{1,80}")
 _FAILURES = {
+    "3F000": NO_SCHEMA,
     "08": GONE,
     "57P": GONE,
     "28": REFUSED,
@@ -155,7 +158,10 @@ def postgresql_errors(server: str) -> Iterator[None]:
     except (psycopg.Error, adbc_driver_manager.Error) as error:
         code = error.sqlstate
         failure = of_code(code, _FAILURES) if code else _without_code(error)
-        raise failure.error(server, f"SQLSTATE {code}" if code else "") from None
+        # names of what is there, and never a value
+        denied = _DENIED.search(str(error)) if failure is NO_RIGHT else None
+        detail = f"SQLSTATE {code}{f': {denied[0]}' if denied else ''}"
+        raise failure.error(server, detail if code else "") from None
 
 
 def while_reading(server: str, error: Exception) -> SfumatoError:

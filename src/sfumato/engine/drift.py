@@ -9,24 +9,29 @@ from typing import Any
 
 from sfumato.core import places
 from sfumato.core.files import file_errors
-from sfumato.core.interfaces import Progress
+from sfumato.core.interfaces import Progress, Sink
 from sfumato.core.quiet import Quiet
 from sfumato.core.workplace import Workplace
-from sfumato.engine.drift_of_release import Drifted, drift_of_release, said
-from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
+from sfumato.engine.drift_of_release import Drifted, drift_of_release, not_compared, said
+from sfumato.engine.plan import AnyPolicy, Plans, make_plans, with_keys
 from sfumato.engine.run import Timings, counted_views
 from sfumato.errors import DataError, PromiseError, number_of
-from sfumato.policy.load import load
+from sfumato.policy.load import Loaded, load
+from sfumato.policy.views import resolve_views
 
 _SECOND = len("20260131T123000")
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What was found, and when the release was made that it was held against; None where nobody knows of one."""
+    """What was found, and when the release was made that it was held against; None where nobody knows of one.
+
+    ``unlooked`` are columns of releases whose values were not compared.
+    """
 
     found: list[Drifted]
     since: str | None
+    unlooked: Sequence[str] = ()
 
 
 def drift(policy: AnyPolicy, progress: Progress | None = None) -> Drift:
@@ -38,14 +43,31 @@ def drift(policy: AnyPolicy, progress: Progress | None = None) -> Drift:
         plans = with_keys(make_plans(loaded))
     except DataError as error:
         # columns that are new or gone: nothing else can be asked of such a source
-        return Drift([Drifted("schema", said(error))], None)
+        return _misfit(loaded, said(error))
     runs = _runs()
-    last = {name: _last(plan, runs) for name, plan in plans.views.items()}
+    last = {name: _last(plan.sink, runs) for name, plan in plans.views.items()}
     known = [run for run in last.values() if run is not None]
     found = [each for part in plans.parts for each in (*_schema(part, last), *(() if _is_in_place(part) else _source(part, progress, is_archive)))]
     for name, plan in plans.views.items():
         found += [Drifted(each.what, each.words, name) for each in drift_of_release(plan, last[name], is_archive)]
-    return Drift(found, max((str(run["record"]["made"]) for run in known), default=None))
+    unlooked = dict.fromkeys(column for name, plan in plans.views.items() for column in not_compared(plan, last[name]))
+    return Drift(found, _since(known), list(unlooked))
+
+
+def _since(known: Sequence[Mapping[str, Any]]) -> str | None:
+    return max((str(run["record"]["made"]) for run in known), default=None)
+
+
+def _misfit(loaded: Loaded, words: str) -> Drift:
+    """Return what can be said of a source with other columns than the policy has: that, and which have other types than at the last run."""
+    found, known, runs = [Drifted("schema", words)], [], _runs()
+    for resolved in resolve_views(loaded).views.values():
+        last = _last(resolved.sink, runs) if resolved.sink is not None else None
+        if last is not None and resolved.source is not None:
+            known.append(last)
+            schema = resolved.source.describe()
+            found += [each for each in _types(last.get("schema", {}), {field.name: str(field.type) for field in schema}) if each not in found]
+    return Drift(found, _since(known))
 
 
 def _runs() -> list[Mapping[str, Any]]:
@@ -65,9 +87,9 @@ def _runs() -> list[Mapping[str, Any]]:
     return found
 
 
-def _last(plan: Plan, runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _last(sink: Sink, runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the newest run that wrote to the same sink."""
-    files = [str(place) for place in plan.sink.places()]
+    files = [str(place) for place in sink.places()]
     return next((run for run in runs if files and run.get("record", {}).get("files") == files), None)
 
 
@@ -84,6 +106,10 @@ def _schema(plans: Plans, last: Mapping[str, Mapping[str, Any] | None]) -> Itera
     new = [name for name in now if name not in before] if before else []
     if new:
         yield Drifted("schema", f"the source has new columns: {', '.join(new)}")
+    yield from _types(before, now)
+
+
+def _types(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Drifted]:
     for name, kind in now.items():
         if before.get(name, kind) != kind:
             yield Drifted("schema", f"column {name} was of type {before[name]} and is of type {kind}")

@@ -130,6 +130,17 @@ def _values(plan: Plan, reader: Source, batches: Sequence[pa.RecordBatch], last:
         yield Drifted("release", "the release holds other values than were published")
 
 
+def not_compared(plan: Plan, last: Mapping[str, Any] | None) -> list[str]:
+    """Return the columns of a release in a database whose values are not held against what was published.
+
+    Of one that was made inside the database these are the columns that no promise looks at, of others all.
+    """
+    if last is None or not isinstance(plan.sink, LocatedSink) or isinstance(plan.sink, LiveView):
+        return []
+    compared = [name for part in looked_at(plan) for name in part] if ROWS_PRINT in last["record"].get("fingerprints", {}) else []
+    return [name for name in plan.released if name not in compared]
+
+
 def _rows_print(texts: Sequence[str], batches: Sequence[pa.RecordBatch]) -> str | None:
     """Return the fingerprint of rows; None where bounds have a type of their own, whose text is a server's."""
     if not batches or not all(pa.types.is_string(batches[0].schema.field(name).type) for name in texts):
