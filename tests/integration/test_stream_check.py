@@ -174,6 +174,19 @@ def test_a_cluster_of_too_few_people_is_found_by_who_they_are(tmp_path: Path) ->
     assert "k_anonymity" in broken(path)
 
 
+@pytest.mark.parametrize("way", ["windows", "means", "clusters", "everybody"])
+def test_nobody_who_was_counted_as_two_people_is_found(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.engine.stream.people.known_people", lambda subjects: subjects)
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(POLICY | WAYS[way]))
+    told = [json.loads(line(number)) for number in range(400) if number % 90 != 17]
+    whose = (None, "", "a") if way != "everybody" else (None, "", "a", "b")
+    records = [record | {"pid": whose[number % len(whose)]} for number, record in enumerate(told)]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    run_stream(path, Running(once=True))
+    assert broken(path) & {"k_anonymity", "z_anonymity"}
+
+
 def made_up(folder: Path) -> int:
     """Return the place of a made-up row."""
     links = np.fromfile(folder / "state" / "links" / "release.rows", "<i8").reshape(-1, 2)
