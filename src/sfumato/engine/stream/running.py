@@ -24,6 +24,7 @@ from sfumato.core import places
 from sfumato.core.decoded import Decoded
 from sfumato.core.followed_files import Stretch
 from sfumato.engine.plan import AnyPolicy
+from sfumato.engine.stream.depended_on import refuse_changed_files
 from sfumato.engine.stream.endpoint import served
 from sfumato.engine.stream.history import History, told_of
 from sfumato.engine.stream.letters import Letters
@@ -105,6 +106,7 @@ class _Stream:
         resolved = resolve_views(loaded).views
         first = next(iter(resolved.values()))
         self._journal = stack.enter_context(Journal(state_folder(loaded), policy_hash(loaded.policy)))
+        refuse_changed_files(self._journal, resolved)
         self._views: dict[str, _View] = {}
         for name, each in resolved.items():
             session = stream(loaded, name or None, self._journal.secret)
