@@ -87,6 +87,7 @@ class FollowedFiles:
         self._open: dict[str, BinaryIO] = {}
         self._quiet: dict[str, tuple[int, int]] = {}
         self._lost: tuple[str, ...] = ()
+        self._gone: frozenset[str] = frozenset()
 
     @property
     def position(self) -> dict[str, dict[str, Any]]:
@@ -97,6 +98,11 @@ class FollowedFiles:
     def lost(self) -> tuple[str, ...]:
         """Where files were that have gone before they were read to the end that was known."""
         return self._lost
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Of which places nothing can be read again once they are let go of: no name leads to them any more, or they were written anew."""
+        return self._gone
 
     def stretches(self, ended: bool = False) -> Iterator[Stretch]:
         """Yield what there is to read now; where nothing is waited for, ``ended``, ``last`` says what of an unfinished last record counts.
@@ -163,11 +169,13 @@ class FollowedFiles:
         found: dict[str, Path] = {}
         for folder in {Path(self._begun[place].path).parent for place in missing.values()}:
             found |= _beside(folder / "any", set(missing))
-        away = [place for file, place in missing.items() if file not in found and place in self._open]
-        gone = [self._begun[place] for file, place in missing.items() if file not in found and place not in self._open]
+        nowhere = [place for file, place in missing.items() if file not in found]
+        away = [place for place in nowhere if place in self._open]
         # of files that were emptied, or removed and their number given to another, the rest has gone too
-        gone += [self._begun[place] for places in self._places.values() for place in places[:-1]]
+        anew = [place for places in self._places.values() for place in places[:-1]]
+        gone = [self._begun[place] for place in [*nowhere, *anew] if place not in away]
         self._lost = tuple(begun.path for begun in gone if begun.offset < begun.size)
+        self._gone = frozenset([*nowhere, *anew])
         moved = {path: status for path in sorted(found.values()) if (status := _status(path)) is not None}
         return moved, away
 

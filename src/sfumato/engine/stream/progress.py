@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ class StreamProgress:
         self.error: str | None = None
         self.lost = 0
         self.awaited: str | None = None
+        self.needed: Sequence[str] = ()
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
         self._last = time.monotonic()
 
@@ -80,7 +81,8 @@ class StreamProgress:
         told = {"state": self.state, "error": self.error, "process": os.getpid(), "records": self.records}
         lost = {"lost_files": self.lost} if self.lost else {}
         awaited = {"awaited": self.awaited} if self.awaited is not None else {}
-        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost, **awaited}
+        needed = {"needed_files": list(self.needed)} if self.needed else {}
+        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost, **awaited, **needed}
 
     def line(self) -> str:
         """Return one line for a terminal."""

@@ -63,6 +63,11 @@ class Stretches(Protocol):
         """What has gone before it was read to its end."""
         ...
 
+    @property
+    def gone(self) -> frozenset[str]:
+        """The places of which nothing can be read again once this process has ended."""
+        ...
+
     def close(self) -> None:
         """Take nothing more."""
         ...
@@ -123,6 +128,14 @@ class Reading:
     def lost(self) -> tuple[str, ...]:
         """Which files have gone before they were read to the end that was known."""
         return self._stretches.lost
+
+    def is_gone(self, places: Iterable[str]) -> bool:
+        """Return whether something of some places could not be read again by the next process."""
+        return not self._stretches.gone.isdisjoint(places)
+
+    def files(self, places: Iterable[str]) -> list[str]:
+        """Return the paths of the files that some places are, in order; none of a pipe, which is kept."""
+        return [] if self.is_pipe else sorted({self._stretches.name(place) for place in places})
 
     @property
     def awaited(self) -> str | None:

@@ -96,6 +96,11 @@ class Spool:
         """Nothing goes that nobody has read."""
         return ()
 
+    @property
+    def gone(self) -> frozenset[str]:
+        """What was spooled stays as long as somebody may read it again."""
+        return frozenset()
+
     def close(self) -> None:
         """Take nothing more from the pipe."""
         with self._changed:
