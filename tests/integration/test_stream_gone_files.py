@@ -103,9 +103,7 @@ def test_a_file_that_was_read_and_removed_is_not_needed_after_a_kill(tmp_path: P
     assert released(tmp_path) == list(range(100))
 
 
-def test_the_status_names_the_files_that_must_stay(
-    tmp_path: Path, sfumato_command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_status_names_the_files_that_must_stay(tmp_path: Path, sfumato_command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     path, folder = policy(tmp_path, "in/*.jsonl"), tmp_path / "in"
     folder.mkdir()
     for number in range(7):

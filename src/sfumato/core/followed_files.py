@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.core.files import file_errors
+from sfumato.core.unfinished import Unfinished
 from sfumato.errors import DataError
 
 BLOCK = 4 << 20
-_LARGEST_RECORD = 64 << 20
+LARGEST_RECORD = 64 << 20
 _BEGINNING = 4096
 _ENDING = 4096
 _KEPT_OPEN = 64
@@ -88,6 +89,7 @@ class FollowedFiles:
         self._quiet: dict[str, tuple[int, int]] = {}
         self._lost: tuple[str, ...] = ()
         self._gone: frozenset[str] = frozenset()
+        self.unfinished = Unfinished()
 
     @property
     def position(self) -> dict[str, dict[str, Any]]:
@@ -176,6 +178,7 @@ class FollowedFiles:
         gone = [self._begun[place] for place in [*nowhere, *anew] if place not in away]
         self._lost = tuple(begun.path for begun in gone if begun.offset < begun.size)
         self._gone = frozenset([*nowhere, *anew])
+        self.unfinished.forget(place for place in self._gone if place not in away)
         moved = {path: status for path in sorted(found.values()) if (status := _status(path)) is not None}
         return moved, away
 
@@ -250,6 +253,7 @@ class FollowedFiles:
         size = os.fstat(file.fileno()).st_size
         if size != self._begun[place].size:
             self._begun[place] = replace(self._begun[place], size=size)
+        self.unfinished.look(place, self._begun[place].offset, size - self._begun[place].offset)
 
     def _is(self, begun: Begun, file: BinaryIO) -> bool:
         """Return whether a file begins as one that is known; the number of a file that was removed may be given to another."""
@@ -274,12 +278,8 @@ class FollowedFiles:
             whole = self._last(content, _is_quiet(file)) if is_last else self._records(content, False)
             if whole or len(content) < size:
                 break
-            if size >= _LARGEST_RECORD:
-                raise DataError(
-                    f"{begun.path} has a record of more than 64 MiB at byte {begun.offset}",
-                    code="stream-record-large",
-                    hint="look at the end of its lines, and at the quote of the source",
-                )
+            if size >= LARGEST_RECORD:
+                raise too_large(begun.path, begun.offset)
             size *= 2
         if not whole:
             return None
@@ -292,6 +292,15 @@ class FollowedFiles:
 
     def _print(self, beginning: bytes) -> str:
         return hmac.new(self._secret, beginning, hashlib.sha256).hexdigest()[:16]
+
+
+def too_large(name: str, offset: int) -> DataError:
+    """Return the error for a record that has no end."""
+    return DataError(
+        f"{name} has a record of more than 64 MiB at byte {offset}",
+        code="stream-record-large",
+        hint="look at the end of its lines, and at the quote of the source",
+    )
 
 
 def whole_lines(block: bytes, ended: bool) -> int:

@@ -23,6 +23,7 @@ from sfumato.core.followed_files import FollowedFiles, Stretch, whole_lines
 from sfumato.core.formats import is_of
 from sfumato.core.json_blocks import shape_of
 from sfumato.core.json_records import Kind, NotARecordError, Shape, record
+from sfumato.core.unfinished import Unfinished
 from sfumato.engine.stream.arrow_stretches import ArrowStretches
 from sfumato.engine.stream.kept_state import KeptState
 from sfumato.engine.stream.run_journal import Journal
@@ -39,7 +40,9 @@ _KINDS: Mapping[str, Kind] = {"integer": "integer", "decimal": "number"}
 
 
 class Stretches(Protocol):
-    """Bytes of whole records as they come, which can be read again."""
+    """Bytes of whole records as they come, which can be read again; and what of them is no whole record yet."""
+
+    unfinished: Unfinished
 
     @property
     def position(self) -> dict[str, Any]:
@@ -136,6 +139,11 @@ class Reading:
     def files(self, places: Iterable[str]) -> list[str]:
         """Return the paths of the files that some places are, in order; none of a pipe, which is kept."""
         return [] if self.is_pipe else sorted({self._stretches.name(place) for place in places})
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """What waits for the end of its record."""
+        return self._stretches.unfinished
 
     @property
     def awaited(self) -> str | None:

@@ -209,6 +209,7 @@ class _Stream:
             self._show()
             if self._stop.is_set():
                 break
+        self.progress.unfinished = self._reading.unfinished
         self.progress.lost, self.progress.awaited = len(self._reading.lost), None if self._number else self._reading.awaited
         return found
 
