@@ -18,7 +18,7 @@ class _Waiting:
 
 
 class Unfinished:
-    """What waits for the end of its record, by place.
+    """What waits for the end of its record, by place; another thread may ask while it changes.
 
     >>> unfinished = Unfinished()
     >>> unfinished.look("log", 10, 5)
@@ -47,9 +47,9 @@ class Unfinished:
     @property
     def size(self) -> int:
         """How many bytes wait."""
-        return sum(each.size for each in self._waiting.values())
+        return sum(each.size for each in list(self._waiting.values()))
 
     @property
     def seconds(self) -> float:
         """How long the first of them have waited."""
-        return max((time.monotonic() - each.since for each in self._waiting.values()), default=0.0)
+        return max((time.monotonic() - each.since for each in list(self._waiting.values())), default=0.0)

@@ -17,11 +17,17 @@ def known_people(subjects: pa.Array) -> pa.Array:
     >>> known_people(pa.array(["ada", "", "ada"]).dictionary_encode()).to_pylist()
     ['ada', None, 'ada']
     """
-    if pa.types.is_dictionary(subjects.type):
-        return pa.DictionaryArray.from_arrays(subjects.indices, known_people(subjects.dictionary))
-    if not (pa.types.is_string(subjects.type) or pa.types.is_large_string(subjects.type)):
+    is_coded = pa.types.is_dictionary(subjects.type)
+    texts = subjects.dictionary if is_coded else subjects
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
         return subjects
-    return pc.if_else(pc.equal(pc.binary_length(subjects), 0), pa.scalar(None, subjects.type), subjects)
+    empty = pc.equal(pc.binary_length(texts), 0)
+    if not pc.any(empty).as_py():
+        return subjects
+    if not is_coded:
+        return pc.if_else(empty, pa.scalar(None, texts.type), texts)
+    codes = pc.if_else(empty.take(subjects.indices), pa.scalar(None, subjects.indices.type), subjects.indices)
+    return pa.DictionaryArray.from_arrays(codes, texts, ordered=subjects.type.ordered)
 
 
 def known_person(subject: str | None) -> str | None:
