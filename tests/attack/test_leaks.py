@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.errors import PromiseError
+from sfumato.errors import PromiseError, SfumatoError
 
 PEOPLE = {"age": {"role": "quasi_identifier"}, "sex": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
 
@@ -112,6 +112,26 @@ def test_one_person_in_many_rows_counts_once() -> None:
         len({p for p, age in zip(data["person"].to_pylist(), data["age"].to_pylist(), strict=True) if low <= age <= high})
         for low, high in ([int(end) for end in text.strip("[]").split(", ")] for text in set(release.table["age"].to_pylist()))
     )
+
+
+@pytest.mark.parametrize("coded", [False, True], ids=["texts", "codes"])
+def test_a_missing_subject_and_an_empty_one_are_one_person(coded: bool) -> None:
+    whose = pa.array([None, "", "a"])
+    data = pa.table({"person": whose.dictionary_encode() if coded else whose, "age": [10, 20, 30]})
+    asked = {"subject": "person", "columns": {"person": {"role": "identifier"}, "age": {"role": "quasi_identifier"}}}
+
+    with pytest.raises(PromiseError):
+        sfumato.run(asked | {"promises": [{"k_anonymity": {"k": 3}}]}, data=data)
+    assert sfumato.run(asked | {"promises": [{"k_anonymity": {"k": 2}}]}, data=data).record.promises[0].measured == 2
+
+
+def test_the_mean_of_a_missing_subject_and_an_empty_one_is_that_of_one_person() -> None:
+    data = pa.table({"person": pa.array([None, "", None, ""]), "pay": [10, 20, 30, 40]})
+    columns = {"person": {"role": "identifier"}, "pay": {"role": "other", "mask": "microaggregate"}}
+
+    with pytest.raises(SfumatoError) as raised:
+        sfumato.run({"subject": "person", "columns": columns}, data=data)
+    assert raised.value.code == "mask-invalid"
 
 
 def test_a_nearly_unique_column_left_as_other_stops_the_run() -> None:

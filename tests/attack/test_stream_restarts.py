@@ -147,14 +147,17 @@ def spooled(folder: Path) -> bytes:
     return b"".join(found.read_bytes() for found in sorted((folder / "state" / "spool").glob("0*")))
 
 
+@pytest.mark.parametrize("manifest", ["kept", "removed"])
 @pytest.mark.parametrize("sink", ["release.jsonl", "release.parquet"])
-def test_a_state_that_is_older_than_the_release_is_refused_and_the_release_left_as_it_is(tmp_path: Path, sink: str) -> None:
+def test_a_state_that_is_older_than_the_release_is_refused_and_the_release_left_as_it_is(tmp_path: Path, sink: str, manifest: str) -> None:
     path = begun(tmp_path, **EVENTS, sink=sink)
     run_stream(path, Running(once=True))
     shutil.copytree(tmp_path / "state", tmp_path / "older")
     with (tmp_path / "events.jsonl").open("a") as file:
         file.write(lines(600, 1200))
     run_stream(path, Running(once=True))
+    if manifest == "removed":
+        (tmp_path / (f"{sink}.manifest.jsonl" if sink == "release.jsonl" else f"{sink}/manifest.jsonl")).unlink()
     before = files(tmp_path, sink)
     shutil.rmtree(tmp_path / "state")
     (tmp_path / "older").rename(tmp_path / "state")
@@ -164,6 +167,20 @@ def test_a_state_that_is_older_than_the_release_is_refused_and_the_release_left_
 
     assert (refused.value.code, refused.value.status) == ("stream-state-older", 6)
     assert refused.value.hint == "put back the newest state; to begin anew, name another sink, or remove this one with its manifest"
+    assert files(tmp_path, sink) == before
+
+
+@pytest.mark.parametrize("sink", ["release.jsonl", "release.parquet"])
+def test_a_manifest_that_was_removed_is_written_anew(tmp_path: Path, sink: str) -> None:
+    path = begun(tmp_path, **EVENTS, sink=sink)
+    run_stream(path, Running(once=True))
+    manifest = tmp_path / (f"{sink}.manifest.jsonl" if sink == "release.jsonl" else f"{sink}/manifest.jsonl")
+    before, told = files(tmp_path, sink), manifest.read_bytes()
+    manifest.unlink()
+
+    run_stream(path, Running(once=True))
+
+    assert manifest.read_bytes() == told
     assert files(tmp_path, sink) == before
 
 

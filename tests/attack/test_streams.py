@@ -61,6 +61,22 @@ def test_a_flood_of_one_person_makes_no_crowd() -> None:
     assert session.accounts.suppressed == 200
 
 
+@pytest.mark.parametrize("search", [{}, {"algorithm": "microaggregation"}, {"algorithm": {"castle": {"delta": 4}}}], ids=str)
+def test_a_missing_subject_and_an_empty_one_are_one_person(search: dict[str, Any]) -> None:
+    asked = policy({"count": 9}) | search
+    session = sfumato.stream({key: value for key, value in asked.items() if key != "window"} if "castle" in str(search) else asked)
+    records = [record(("a", "", None)[n % 3], 20 + n) for n in range(18)]  # type: ignore[arg-type]
+
+    assert people_of_classes(session, records) == []
+
+
+def test_a_missing_subject_and_an_empty_one_show_an_attribute_as_one_person() -> None:
+    columns = {"person": {"role": "identifier"}, "at": {"role": "identifier", "type": "integer"}, "item": {"role": "sensitive"}}
+    session = sfumato.stream({"subject": "person", "columns": columns, "algorithm": {"z_anonymity": {"z": 3, "time": "at", "path": "item"}}})
+
+    assert session.push([{"person": whose, "at": 1000, "item": "x.y"} for whose in ("a", "", None)]) == []
+
+
 def test_an_accomplice_with_many_records_does_not_isolate_the_victim() -> None:
     session = sfumato.stream(policy({"count": 20}))
     records = [record("accomplice", 60 + n % 2) for n in range(15)] + [record("victim", 61)] + [record(f"p{n}", 20 + n) for n in range(4)]

@@ -76,6 +76,11 @@ POLICIES: dict[str, dict[str, Any]] = {
         "columns": {**OTHERS, **FEW, "seen": {"role": "identifier"}},
         "promises": [{"k_anonymity": {"k": 6}}, {"t_closeness": {"column": "illness", "t": 0.5}}],
     },
+    "people and nobody": {
+        "subject": "note",
+        "columns": {**OTHERS, **FEW, "note": {"role": "identifier"}},
+        "promises": [{"k_anonymity": {"k": 4}}],
+    },
     "stragglers": {
         "columns": {**OTHERS, "age": KINDS["age"], "town": {"role": "quasi_identifier", "missing": ["Köln 🙂"], "hierarchy": {"taxonomy": {"tree":
                     {"all": ["most"], "most": ["Bremen", "bremen", "Bremen ", "Brémen", "O'Brien \"x\" `y`", "", "tab\tline\nback\\slash"]}}}}},

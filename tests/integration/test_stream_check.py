@@ -99,6 +99,22 @@ def test_a_release_as_it_was_written_holds(tmp_path: Path, way: str, sink: str) 
     assert found.rows[""] > 100
 
 
+def test_attributes_that_are_categories_of_others_too_are_made_up_as_the_check_says(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(POLICY | WAYS["events"]))
+    told = [json.loads(line(number)) for number in range(400) if number % 90 != 17]
+    depths = [
+        record | {"item": ".".join(f"{record['item']}.{number % 3}.{number % 2}".split(".")[: 1 + number % 4])} for number, record in enumerate(told)
+    ]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in depths))
+    run_stream(path, Running(once=True))
+
+    found = sfumato.check_stream(path)
+
+    assert found.sentences() == []
+    assert found.views[""].measured["made-up records"] > 20
+
+
 def test_what_is_measured_is_what_the_rows_say(tmp_path: Path) -> None:
     measured = sfumato.check_stream(ran(tmp_path, "windows")).views[""].measured
     assert measured["people of a cluster"] >= 3
@@ -172,6 +188,19 @@ def test_a_cluster_of_too_few_people_is_found_by_who_they_are(tmp_path: Path) ->
         records[number] = json.dumps(told | {"pid": name}).ljust(len(records[number]))
     (tmp_path / "events.jsonl").write_text("".join(f"{text}\n" for text in records))
     assert "k_anonymity" in broken(path)
+
+
+@pytest.mark.parametrize("way", ["windows", "means", "clusters", "everybody"])
+def test_nobody_who_was_counted_as_two_people_is_found(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.engine.stream.people.known_people", lambda subjects: subjects)
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(POLICY | WAYS[way]))
+    told = [json.loads(line(number)) for number in range(400) if number % 90 != 17]
+    whose = (None, "", "a") if way != "everybody" else (None, "", "a", "b")
+    records = [record | {"pid": whose[number % len(whose)]} for number, record in enumerate(told)]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    run_stream(path, Running(once=True))
+    assert broken(path) & {"k_anonymity", "z_anonymity"}
 
 
 def made_up(folder: Path) -> int:

@@ -258,6 +258,39 @@ def test_a_policy_that_was_changed_does_not_take_up_the_old_state(folder: Path) 
     assert refused.value.code == "stream-state-policy"
 
 
+CHANGED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "hierarchy": (
+        {"role": "quasi_identifier", "hierarchy": {"taxonomy": {"path": "read.txt"}}},
+        "*: old, young\nold: flu\nyoung: gout\n",
+        "*: old, young\nold: gout\nyoung: flu\n",
+    ),
+    "mask": ({"role": "other", "mask": {"map_values": {"path": "read.txt"}}}, "flu,a\ngout,b\n", "flu,b\ngout,a\n"),
+}
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_a_file_of_the_policy_that_was_changed_is_refused_before_a_state_was_kept(folder: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    column, before, after = CHANGED[kind]
+    path = written(folder, columns=policy()["columns"] | {"illness": column})
+    (folder / "read.txt").write_text(before)
+    with monkeypatch.context() as killed:
+        killed.setattr(running._Stream, "_end", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(path)
+
+    (folder / "read.txt").write_text(after)
+    for command in (run, sfumato.check_stream):
+        with pytest.raises(SfumatoError) as refused:
+            command(path)
+        assert refused.value.code == "stream-state-policy"
+    (folder / "read.txt").write_text(before)
+    assert run(path)["released"] == 100
+
+
 def test_a_stream_that_follows_takes_what_is_appended(folder: Path) -> None:
     stop = threading.Event()
     thread = threading.Thread(target=run_stream, args=(written(folder), Running(on_stop="flush"), stop))

@@ -5,14 +5,17 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from sfumato.engine.stream import progress, running
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import PolicyError
 from tests.stream_policy import POLICY
@@ -117,3 +120,27 @@ def test_a_line_end_that_comes_later_is_no_record(tmp_path: Path, first: bytes, 
             run_stream(folder / "policy.yaml", Running(once=True))
         found.append(sorted(json.loads(text)["illness"] or "" for text in (folder / "release.jsonl").read_text().splitlines()))
     assert found == [illnesses, illnesses]
+
+
+def test_a_stray_quote_that_holds_back_all_that_follows_is_told(
+    tmp_path: Path, sfumato_command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_UNFINISHED", 0.2)
+    monkeypatch.setattr(running, "_HEARTBEAT", 0.1)
+    path, told, stop = policy(tmp_path, "events.csv"), [], threading.Event()
+    (tmp_path / "events.csv").write_text(CSV + '7,"33,flu\n8,34,gout\n')
+
+    def watch(found: progress.StreamProgress) -> None:
+        told.append(found.line())
+        if "unfinished" in found.as_mapping() and "unfinished" in (tmp_path / "state" / "status.json").read_text():
+            stop.set()
+
+    thread = threading.Timer(60, stop.set)
+    thread.start()
+    made = run_stream(path, Running(), stop, watch)
+    thread.cancel()
+
+    assert re.search(r"  20 bytes wait for the end of a record, for \d s$", told[-1])
+    assert "sfumato_stream_unfinished_bytes 20\n" in made.prometheus()
+    shown = sfumato_command("stream", "status", path).stdout
+    assert re.search(r"source    20 bytes wait for the end of a record, for \d s: look at its last lines, and for a stray quote\n", shown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -20,17 +21,19 @@ from tests.plain_z_anonymity import Output, algorithm_1, algorithm_2, algorithm_
 
 WINDOW = 20
 LEAVES = ["a.b.c", "a.b.d", "a.b.e", "a.f.g", "a.f.h", "i.j.k", "i.j.l", "i.m", "n", "o.p.q.r"]
+# attributes that are categories of others too
+OF_ANY_DEPTH = [*LEAVES, "a", "a.b", "o.p"]
 
 
 @st.composite
-def streams(draw: st.DrawFn, in_order: bool = True, most: int = 120) -> Events:
+def streams(draw: st.DrawFn, in_order: bool = True, most: int = 120, among: Sequence[str] = LEAVES) -> Events:
     number = draw(st.integers(1, most))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     people = draw(st.integers(1, 12))
     # equal times, gaps that empty the window, and times that jump back by less and by more than it
     steps = random.choice([0, 0, 1, 2, 7, 45], number) if in_order else random.choice([0, 1, 2, 9, 45, -1, -8, -25], number)
-    weights = random.dirichlet(np.ones(len(LEAVES)) * draw(st.sampled_from([0.3, 3.0])))
-    leaves = pa.array([LEAVES[place] for place in random.choice(len(LEAVES), number, p=weights)])
+    weights = random.dirichlet(np.ones(len(among)) * draw(st.sampled_from([0.3, 3.0])))
+    leaves = pa.array([among[place] for place in random.choice(len(among), number, p=weights)])
     return Events(np.arange(number), np.cumsum(steps) * SECOND, random.integers(0, people, number), leaves, random.random(number) < 0.1)
 
 
@@ -106,7 +109,7 @@ WAYS = {
 
 @pytest.mark.parametrize("name", WAYS)
 @settings(max_examples=15, deadline=None)
-@given(events=streams(in_order=False), z=st.integers(2, 6), size=st.sampled_from([5, 11]), cut=st.integers(0, 100))
+@given(events=streams(in_order=False, among=OF_ANY_DEPTH), z=st.integers(2, 6), size=st.sampled_from([5, 11]), cut=st.integers(0, 100))
 def test_a_session_goes_on_elsewhere_as_if_nothing_had_happened(name: str, events: Events, z: int, size: int, cut: int) -> None:
     def push(session: EventSession, first: int) -> tuple[object, ...]:
         with derived_chance(bytes(32), f"records from {first}"):
@@ -157,7 +160,7 @@ NAMED = Hierarchy.of_paths("s", [["p", "A"], ["q", "A"], ["r", "B"]], "everythin
 @st.composite
 def shown(draw: st.DrawFn) -> tuple[dict[str, object], Hierarchy | None, Events]:
     """Return settings of an attribute, its ladder, and a stream of it."""
-    events = draw(streams(in_order=draw(st.booleans())))
+    events = draw(streams(in_order=draw(st.booleans()), among=draw(st.sampled_from([LEAVES, OF_ANY_DEPTH]))))
     number, random = len(events), np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     kind = draw(st.sampled_from(["paths", "names", "short", "tree", "named", "cells"]))
     if kind == "cells":

@@ -153,7 +153,7 @@ class Window:
             )  # fmt: skip
             if done < number:
                 needed = int(missing[done])
-                self._make_room(self._levels + 3 + needed)
+                self._make_room(2 * self._levels + 3 + needed)
                 if self._counts[kernel.FAKES] + needed > len(made_up):
                     made_up = np.concatenate([made_up, np.empty(len(made_up) + needed, np.int64)])
         chance.drawn = int(self._counts[kernel.DRAWN])
@@ -253,7 +253,7 @@ class Window:
         paths.number_keys(arrays["paths"], arrays["nodes"], arrays["heights"], self._tables, path_of)
         entries[:, 2] = (path_of[entries[:, 2] >> 24].astype(np.int64) << 24) | (entries[:, 2] & 0xFFFFFF)
         opted_out = arrays["opted_out"]
-        self._pairs = _no_pairs(_power(2 * (self._levels + 2) * len(entries) + 2 * len(opted_out) + 4 * _SMALLEST))
+        self._pairs = _no_pairs(_power(4 * (self._levels + 1) * len(entries) + 2 * len(opted_out) + 4 * _SMALLEST))
         kernel.opt_out(opted_out, self._pairs, self._counts, self._secret)
         kernel.take_up(entries, self._tables, self._pairs, self._ring, self._heap, self._counts, self._secret)
         self._counts[kernel.NEWEST] = newest

@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STALE = 10.0
 _NOBODY_READS = "nobody reads standard output any more, and the stream has ended; the next run goes on from the last commit\n"
+_NAMED = 5
+"""So many files are named at most."""
 
 
 def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None, format: str) -> None:
@@ -71,7 +74,8 @@ def status(policy: Path, format: str) -> None:
     why = f" [{told['error']}]" if told.get("error") else ""
     lines = [f"state     {told['state']}{why}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
     lines += ["policy    changed since: all of this is of the policy before, and stream run refuses the new one"] if "policy" in told else []
-    lines += [*_of_awaited(told.get("awaited")), *_of_lost(told.get("lost_files", 0))]
+    lines += [*_of_awaited(told.get("awaited")), *_of_lost(told.get("lost_files", 0)), *_of_needed(told.get("needed_files", []))]
+    lines += _of_unfinished(told.get("unfinished"))
     lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"], view.get("set_aside", {}))]
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
 
@@ -193,6 +197,19 @@ def _of_awaited(path: str | None) -> list[str]:
 def _of_lost(files: int) -> list[str]:
     """Return what is said of files that went before they were read to their end."""
     return [f"lost      {files:,} {'file' if files == 1 else 'files'} of the source went before the end was read"] if files else []
+
+
+def _of_needed(files: Sequence[str]) -> list[str]:
+    """Return what is said of files that must stay: a process that takes the stream up would read them again."""
+    further = [f"{len(files) - _NAMED:,} more"] if len(files) > _NAMED else []
+    return [f"needed    still, to go on after a crash: {', '.join([*files[:_NAMED], *further])}"] if files else []
+
+
+def _of_unfinished(told: Mapping[str, Any] | None) -> list[str]:
+    """Return what is said of bytes that are no whole record: the stream waits, and nothing else tells why."""
+    from sfumato.engine.stream.progress import words_of_unfinished
+
+    return [f"source    {words_of_unfinished(**told)}: look at its last lines, and for a stray quote"] if told else []
 
 
 def _of_view(name: str, accounts: Any, measured: Any, set_aside: Any) -> list[str]:

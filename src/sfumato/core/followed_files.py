@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.core.files import file_errors
+from sfumato.core.unfinished import Unfinished
 from sfumato.errors import DataError
 
 BLOCK = 4 << 20
-_LARGEST_RECORD = 64 << 20
+LARGEST_RECORD = 64 << 20
 _BEGINNING = 4096
 _ENDING = 4096
 _KEPT_OPEN = 64
@@ -87,6 +88,8 @@ class FollowedFiles:
         self._open: dict[str, BinaryIO] = {}
         self._quiet: dict[str, tuple[int, int]] = {}
         self._lost: tuple[str, ...] = ()
+        self._gone: frozenset[str] = frozenset()
+        self.unfinished = Unfinished()
 
     @property
     def position(self) -> dict[str, dict[str, Any]]:
@@ -97,6 +100,11 @@ class FollowedFiles:
     def lost(self) -> tuple[str, ...]:
         """Where files were that have gone before they were read to the end that was known."""
         return self._lost
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Of which places nothing can be read again once they are let go of: no name leads to them any more, or they were written anew."""
+        return self._gone
 
     def stretches(self, ended: bool = False) -> Iterator[Stretch]:
         """Yield what there is to read now; where nothing is waited for, ``ended``, ``last`` says what of an unfinished last record counts.
@@ -163,11 +171,14 @@ class FollowedFiles:
         found: dict[str, Path] = {}
         for folder in {Path(self._begun[place].path).parent for place in missing.values()}:
             found |= _beside(folder / "any", set(missing))
-        away = [place for file, place in missing.items() if file not in found and place in self._open]
-        gone = [self._begun[place] for file, place in missing.items() if file not in found and place not in self._open]
+        nowhere = [place for file, place in missing.items() if file not in found]
+        away = [place for place in nowhere if place in self._open]
         # of files that were emptied, or removed and their number given to another, the rest has gone too
-        gone += [self._begun[place] for places in self._places.values() for place in places[:-1]]
+        anew = [place for places in self._places.values() for place in places[:-1]]
+        gone = [self._begun[place] for place in [*nowhere, *anew] if place not in away]
         self._lost = tuple(begun.path for begun in gone if begun.offset < begun.size)
+        self._gone = frozenset([*nowhere, *anew])
+        self.unfinished.forget(place for place in self._gone if place not in away)
         moved = {path: status for path in sorted(found.values()) if (status := _status(path)) is not None}
         return moved, away
 
@@ -242,6 +253,7 @@ class FollowedFiles:
         size = os.fstat(file.fileno()).st_size
         if size != self._begun[place].size:
             self._begun[place] = replace(self._begun[place], size=size)
+        self.unfinished.look(place, self._begun[place].offset, size - self._begun[place].offset)
 
     def _is(self, begun: Begun, file: BinaryIO) -> bool:
         """Return whether a file begins as one that is known; the number of a file that was removed may be given to another."""
@@ -266,12 +278,8 @@ class FollowedFiles:
             whole = self._last(content, _is_quiet(file)) if is_last else self._records(content, False)
             if whole or len(content) < size:
                 break
-            if size >= _LARGEST_RECORD:
-                raise DataError(
-                    f"{begun.path} has a record of more than 64 MiB at byte {begun.offset}",
-                    code="stream-record-large",
-                    hint="look at the end of its lines, and at the quote of the source",
-                )
+            if size >= LARGEST_RECORD:
+                raise too_large(begun.path, begun.offset)
             size *= 2
         if not whole:
             return None
@@ -284,6 +292,15 @@ class FollowedFiles:
 
     def _print(self, beginning: bytes) -> str:
         return hmac.new(self._secret, beginning, hashlib.sha256).hexdigest()[:16]
+
+
+def too_large(name: str, offset: int) -> DataError:
+    """Return the error for a record that has no end."""
+    return DataError(
+        f"{name} has a record of more than 64 MiB at byte {offset}",
+        code="stream-record-large",
+        hint="look at the end of its lines, and at the quote of the source",
+    )
 
 
 def whole_lines(block: bytes, ended: bool) -> int:

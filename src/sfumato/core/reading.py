@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.fingerprint import fingerprints
 from sfumato.core.nested_types import is_readable
+from sfumato.core.whose import known_people
 
+SUBJECT = "subject"
+"""The group of the column that says whose rows are, among the fingerprints of a reading."""
 _UNIFY_EVERY = 1 << 20
 
 
@@ -75,7 +78,8 @@ def read(
         for name, builder in builders.items():
             builder.add(batch.column(name))
         for name, columns in printed.items():
-            prints[name].append(fingerprints([batch.column(column) for column in columns], batch.num_rows))
+            found = [batch.column(column) for column in columns]
+            prints[name].append(fingerprints([known_people(each) for each in found] if name == SUBJECT else found, batch.num_rows))
         if beside is not None:
             beside(batch)
         rows += batch.num_rows

@@ -14,7 +14,7 @@ from sfumato.core.html import html_sentence, html_table
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.grouping import group_columns, group_keys
 from sfumato.core.quiet import Quiet
-from sfumato.core.reading import CodedColumn, Reading, read
+from sfumato.core.reading import SUBJECT, CodedColumn, Reading, read
 from sfumato.engine.assessment_words import in_words
 from sfumato.engine.plan import as_source
 from sfumato.errors import DataError, UsageError, suggestion
@@ -97,7 +97,7 @@ def assess(
     names = list(dict.fromkeys([quasi_identifiers] if isinstance(quasi_identifiers, str) else quasi_identifiers))
     _refuse_unknown(source, names if subject is None else [*names, subject])
     progress.stage("reading", source.about())
-    reading = read(source, names, {"subject": [subject]} if subject else {}, progress)
+    reading = read(source, names, {SUBJECT: [subject]} if subject else {}, progress)
     if not reading.rows:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
     table = _Table(reading, names)
@@ -123,7 +123,7 @@ class _Table:
         self._rows = reading.rows
         self._spans = {name: len(reading.columns[name].values) + 1 for name in names}
         self._distinct = {name: int(np.count_nonzero(reading.columns[name].counts())) for name in names}
-        self._people = group_keys(reading.prints["subject"].view(np.int64))[0].astype(np.int64) if "subject" in reading.prints else None
+        self._people = group_keys(reading.prints[SUBJECT].view(np.int64))[0].astype(np.int64) if SUBJECT in reading.prints else None
 
     @property
     def people(self) -> int:

@@ -18,7 +18,7 @@ from sfumato.core.hierarchy import ROOT
 from sfumato.core.interfaces import Dictionary, MaskPlan
 from sfumato.core.mask import WIDE
 from sfumato.core.quiet import Quiet
-from sfumato.core.reading import CodedColumn, read
+from sfumato.core.reading import SUBJECT, CodedColumn, read
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import RunRecord
 from sfumato.core.text_classes import TextClasses
@@ -123,7 +123,7 @@ def _dictionary(column: CodedColumn) -> Dictionary:
 
 def _whose(plan: Plan) -> dict[str, list[str]]:
     subject = plan.resolved.policy.subject
-    return {"subject": [subject]} if subject else {}
+    return {SUBJECT: [subject]} if subject else {}
 
 
 def _written(fitted: Fitted, plan: Plan, class_of: NDArray[np.int32]) -> pa.Table:

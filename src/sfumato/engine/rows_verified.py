@@ -13,6 +13,7 @@ from sfumato.core.classes import Classes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.reading import Reading
 from sfumato.core.text_classes import TextClasses
+from sfumato.core.whose import known_people
 from sfumato.engine.plan import Plan
 from sfumato.engine.singling_out import singling_out
 from sfumato.engine.verify import not_kept, observed, result_of
@@ -49,6 +50,9 @@ class _Occurrences:
         """Return how many distinct values a column has, and how many of them one person alone has."""
         names = [column, *([self._subject] if self._subject is not None else [])]
         rows = pa.Table.from_batches(self._source.batches(names))
+        if self._subject is not None and self._subject != column:
+            whose = [known_people(part) for part in rows.column(self._subject).chunks]
+            rows = rows.set_column(1, self._subject, pa.chunked_array(whose, rows.schema.field(1).type))
         known = rows.filter(rows.column(column).is_valid())
         persons = known.group_by(names).aggregate([]) if self._subject is not None else known
         counts = pc.value_counts(persons.column(column)).field("counts").to_numpy(zero_copy_only=False)

@@ -130,6 +130,7 @@ class People:
         values, codes = cells.columns[str(self._subject)]
         texts = np.array(as_text(values).to_pylist(), object)
         of_value = np.unique(texts, return_inverse=True)[1].astype(np.int64) if len(texts) else np.empty(0, np.int64)
+        of_value[texts == ""] = len(texts)
         people = np.append(of_value, len(texts))[codes]
         published = np.flatnonzero(class_of >= 0)
         sensitive, references = {}, {}

@@ -23,7 +23,7 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ClassPlan, MaskPlan, Progress, Promise, Staged
 from sfumato.core.publication import Publication
 from sfumato.core.quiet import Quiet
-from sfumato.core.reading import CodedColumn, Reading, read
+from sfumato.core.reading import SUBJECT, CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.broken_release import broken, broken_by_mask
@@ -55,7 +55,7 @@ def read_again(parts: Sequence[tuple[Plan, MaskPlan]], further: Sequence[str], r
     progress.stage("re-reading", rows)
     plan = parts[0][0]
     subject = plan.resolved.policy.subject
-    printed = {_kept_group(masks): masks.kept for _, masks in parts} | ({"subject": [subject]} if subject else {})
+    printed = {_kept_group(masks): masks.kept for _, masks in parts} | ({SUBJECT: [subject]} if subject else {})
     coded = dict.fromkeys([name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched, *perturbed_columns(each)]] + [*further])
     printed |= {_original_group(name): [name] for each, _ in parts for name in measured_columns(each)}
     masked = [(each.view, masks) for each, masks in parts]
@@ -141,7 +141,7 @@ def observed(plan: Plan, original: Reading, rows: NDArray[np.int64], ladders: Ma
     people: NDArray[np.int32] | None = None
     if plan.resolved.policy.subject:
         # by sorting: not the way in which people were told apart for the search
-        people = np.unique(original.prints["subject"], return_inverse=True)[1].astype(np.int32)
+        people = np.unique(original.prints[SUBJECT], return_inverse=True)[1].astype(np.int32)
     for name in plan.watched:
         column = original.columns[name]
         encoding = encode_sensitive(plan, name, column.values, ladders)

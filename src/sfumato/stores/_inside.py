@@ -20,6 +20,7 @@ from sfumato.core.memory import most_cells
 from sfumato.core.nested_types import refuse_unreadable
 from sfumato.core.publication import labels_of
 from sfumato.core.recoding import Recoding
+from sfumato.core.whose import known_people
 from sfumato.core.workplace import Workplace
 from sfumato.databases.inside import FIRST, KEY, LAST, PRINT, ROWS, Computed, Computing, Decided, Inside, Layout, labels_of_classes
 from sfumato.databases.located import Located, LocatedSink, PartlySeen, inside_of
@@ -201,7 +202,12 @@ class InsideTable:
     @property
     def _people(self) -> NDArray[np.int32] | None:
         """Whose each cell is, as a number; all that are nobody's are one person's."""
-        return None if self.layout.subject is None else self.cells.columns[self.layout.subject.name][1] + np.int32(1)
+        if self.layout.subject is None:
+            return None
+        values, codes = self.cells.columns[self.layout.subject.name]
+        known = known_people(values).is_valid().to_numpy(zero_copy_only=False)
+        people: NDArray[np.int32] = np.append(np.where(known, np.arange(1, len(values) + 1), 0), 0).astype(np.int32)[codes]
+        return people
 
     def _reference(self, codes: NDArray[np.int32], size: int) -> NDArray[np.int64]:
         """Return how many people have each value, each once for a value; rows where nothing says whose they are."""

@@ -38,7 +38,7 @@ from sfumato.core.kernels.grouping import group_columns, group_keys
 from sfumato.core.mask_effect import Effect, refuse
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.publication import written_labels
-from sfumato.core.reading import Reading, read, repeating, take_text
+from sfumato.core.reading import SUBJECT, Reading, read, repeating, take_text
 from sfumato.core.recoding import Recoding
 from sfumato.core.settings import Settings
 from sfumato.core.text_classes import TextClasses
@@ -59,7 +59,7 @@ class Duckdb(Settings):
         others = [name for name in plan.kept if name not in plan.coded]
         coded = [*plan.coded, *repeating(source, others)]
         spill = Spill(workplace.folder / "spill.arrow", [name for name in others if name not in coded])
-        printed = {"spilled": spill.names} | ({"subject": [plan.subject]} if plan.subject else {})
+        printed = {"spilled": spill.names} | ({SUBJECT: [plan.subject]} if plan.subject else {})
         reading = read(source, coded, printed, progress, spill.add, spill.names)
         spill.close(source.describe())
         return EmbeddedTable(reading, spill)
@@ -164,7 +164,7 @@ class EmbeddedTable:
             known, prints = self.spill.prints(column)
             codes, firsts = group_keys(prints.view(np.int64))
             groups, number = codes.astype(np.int64), len(firsts)
-        if "subject" in self._reading.prints:
+        if SUBJECT in self._reading.prints:
             people = self._subjects()[known]
             _, once = group_columns([groups, people], [max(1, number), int(people.max(initial=0)) + 1])
             groups = groups[once]
@@ -301,7 +301,7 @@ class EmbeddedTable:
         return encoded
 
     def _subjects(self) -> NDArray[np.int32]:
-        people, _ = group_keys(self._reading.prints["subject"].view(np.int64))
+        people, _ = group_keys(self._reading.prints[SUBJECT].view(np.int64))
         return people
 
     def _kept_prints(self, kept: Sequence[str]) -> NDArray[np.uint64]:

@@ -257,6 +257,16 @@ def test_nobody_is_made_up_who_has_opted_out() -> None:
         assert not none.is_fake.any()
 
 
+@pytest.mark.parametrize("finer", ["a.b.c", "a.b.c.d"])
+def test_nobody_is_made_up_who_has_shown_something_finer(finer: str) -> None:
+    # the finer one is published, so that those who show it count for it alone
+    deep, others = [(0, person, finer) for person in range(6)], [(0, 7, "a.q"), (0, 8, "a.r"), (1, 7, "a.b"), (2, 8, "a.b")]
+    for number in range(20):
+        with derived_chance(bytes(32), f"try {number}"):
+            answer = search(3, noise={"diffmax": 1}).start().push(events(*deep, *others))
+        assert not set(answer.shown[answer.is_fake & (answer.places >= 8)].tolist()) & set(range(6))
+
+
 def test_who_shows_a_category_for_the_first_time_is_not_hidden_among_those_who_have_before() -> None:
     given = events(*CROWD, (1, 9, "a.x"))
     assert not search(3, **NOISY).start().push(given).is_fake.any()

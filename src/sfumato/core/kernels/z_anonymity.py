@@ -3,7 +3,8 @@
 ``pairs`` is a table of open addresses: a person, a node, how many records of the person count for it, and how many were made up in the person's
 name. A record that leaves the window takes with it the pairs that no other record holds, then its path, then the path's nodes: nothing is kept of
 what is gone. Records that came after newer ones stand in a heap as well. Node -1 of a person says that nothing may be made up in their name, and
-stays for ever. Where people are made up, node -2 - n counts the records in which a person has shown category n, published or not.
+stays for ever. Where people are made up, node -2 - n counts the records in which a person has shown something beneath n, published or not: a category
+may be somebody else's attribute, and who has shown a finer one has shown it too.
 
 Kept of a record: its time, its person, its path with reach, level and kind; and for each level of its path the record before it that has the same
 node, so that all records of a node can be walked through from the latest on. A late record that is gone before older ones keeps its place, blank:
@@ -53,7 +54,8 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
     most = rows.shape[1] - 2
     begins, places, made_up = fakes
     for place in range(begin, len(times)):
-        room = most + 3 + missing[place]
+        # pairs of its levels, of the categories among them, and of whoever opts out
+        room = 2 * most + 3 + missing[place]
         if 2 * (counts[PAIRS] + room) > len(pairs) or counts[TAIL] - counts[HEAD] + room > len(ring) or counts[WAITING] + room > len(heap):
             return place
         if counts[FAKES] + missing[place] > len(made_up):
@@ -92,7 +94,7 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
                 _close(rows[path, level], tables, pairs, ring, counts, secret)
                 break
         levels[place] = released
-        _in_category(people[place], path, tables, pairs, counts, secret)
+        _in_categories(people[place], path, tables, pairs, counts, secret)
         _keep(time, people[place], path, _reached(released, rows[path, most], ways), released, 0, tables, ring, heap, counts)
     return len(times)
 
@@ -155,7 +157,7 @@ def take_up(entries: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
                 _shown(person, rows[path, level], tables, pairs, counts, secret)
                 if level + 1 < reach:
                     nodes[rows[path, level], OPEN] += 1
-            _in_category(person, path, tables, pairs, counts, secret)
+            _in_categories(person, path, tables, pairs, counts, secret)
         _store(time, person, packed, tables, ring, heap, counts)
 
 
@@ -188,11 +190,12 @@ def _shown(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret:
 
 
 @inner_kernel
-def _in_category(person: Any, path: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
-    """Count a record for the category of its attribute, whatever of it is published; where nobody is made up, nobody asks."""
+def _in_categories(person: Any, path: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
+    """Count a record for all categories of its attribute, whatever of it is published; where nobody is made up, nobody asks."""
     rows = tables[2]
-    if counts[MAKES_UP] and rows[path, rows.shape[1] - 2] > 1:
-        pairs[_pair(person, -2 - rows[path, 1], pairs, counts, secret), 2] += 1
+    if counts[MAKES_UP]:
+        for level in range(1, rows[path, rows.shape[1] - 2]):
+            pairs[_pair(person, -2 - rows[path, level], pairs, counts, secret), 2] += 1
 
 
 @inner_kernel
@@ -379,8 +382,9 @@ def _gone(person: Any, packed: Any, tables: Any, pairs: Any, counts: Any, secret
             _less(person, rows[path, level], 2, tables, pairs, counts, secret)
             if level + 1 < reach:
                 nodes[rows[path, level], OPEN] -= 1
-        if counts[MAKES_UP] and rows[path, rows.shape[1] - 2] > 1:
-            _less(person, -2 - rows[path, 1], 2, tables, pairs, counts, secret)
+        if counts[MAKES_UP]:
+            for level in range(1, rows[path, rows.shape[1] - 2]):
+                _less(person, -2 - rows[path, level], 2, tables, pairs, counts, secret)
 
 
 @inner_kernel
@@ -546,8 +550,10 @@ def _latest(person: Any, path: Any, most: Any, steps: Any, tables: Any, pairs: A
 
 @inner_kernel
 def _may_stand(person: Any, attribute: Any, pairs: Any, secret: Any) -> Any:
-    """Return whether an attribute may be made up for somebody: neither have they shown it, nor did it seem so, nor have they opted out."""
-    return _known(person, attribute, pairs, secret) < 0 and _known(person, NOBODY, pairs, secret) < 0
+    """Return whether an attribute may be made up for somebody: neither have they shown it or a finer one, or seem to, nor opted out."""
+    if _known(person, attribute, pairs, secret) >= 0 or _known(person, -2 - attribute, pairs, secret) >= 0:
+        return False
+    return _known(person, NOBODY, pairs, secret) < 0
 
 
 @inner_kernel

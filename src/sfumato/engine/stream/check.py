@@ -20,6 +20,7 @@ from sfumato.core.files import file_errors
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream.check_events import EventCheck
 from sfumato.engine.stream.check_rows import RowCheck
+from sfumato.engine.stream.depended_on import refuse_changed_files
 from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.kept_state import KeptState, told_status
 from sfumato.engine.stream.letters import NAME as LETTERS
@@ -76,8 +77,10 @@ def check_stream(policy: AnyPolicy) -> StreamCheck:
     state = told_status(folder)["state"]
     kept = KeptState(folder)
     kept.refuse_other_policy(loaded, "check it with the policy that it was run with")
+    every = resolve_views(loaded).views
+    refuse_changed_files(kept, every)
     views, rows = {}, {}
-    for name, resolved in resolve_views(loaded).views.items():
+    for name, resolved in every.items():
         view = _View(resolved, name, kept, finished=state in ("ended", "stopped"))
         view.check()
         views[name], rows[name] = view.findings, view.rows

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.events import LATE, SUPPRESSED
 from sfumato.core.stream import Accounts
+from sfumato.core.whose import known_person
 from sfumato.engine.stream.check_rows import Values
 from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.plan import StreamPlan
@@ -78,7 +79,7 @@ class EventCheck:
                 self._findings.breaks("accounts", "a record that says no time is no dead letter", f"record {number}")
                 continue
             record = {name: texts[place] for name, texts in columns.items()} | {f"made {name}": made[place] for name, made in batch.made.items()}
-            person = record[self._subject]
+            person = known_person(record[self._subject])
             if self._named:
                 self._name(record.get(f"made {self._subject}", person), person)
             labels = self._labels([record[name] for name in plan.event_columns])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.whose import known_person
 from sfumato.engine.stream.check_references import Compared, References
 from sfumato.engine.stream.check_sensitive import Sensitive
 from sfumato.engine.stream.findings import Findings
@@ -134,7 +135,7 @@ class RowCheck:
             self._values.check(row, record, place)
             published.append(Published(number, identity, {name: self._shown(name, row) for name in self._quasi}))
             values = {name: record.get(f"made {name}", record[name]) for name in self._quasi}
-            originals.append(Original(record[self._plan.subject] if self._plan.subject else number, values, self._sensitive.of(record)))
+            originals.append(Original(known_person(record[self._plan.subject]) if self._plan.subject else number, values, self._sensitive.of(record)))
         is_window = self._plan.way == "windows"
         if not self._quasi or (is_window and len(published) < len(rows)):
             return

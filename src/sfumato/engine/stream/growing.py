@@ -21,9 +21,12 @@ _PRIVATE, _SHARED = 0o600, 0o666
 
 
 class GrowingFile:
-    """A file whose first ``length`` bytes count, and which grows. One that others may see is locked, by whatever name somebody else opens it."""
+    """A file whose first ``length`` bytes count, and which grows. One that others may see is locked, by whatever name somebody else opens it.
 
-    def __init__(self, path: Path, length: int, private: bool = False) -> None:
+    ``refuse_longer`` is asked before anything is cut off: it raises where that was released.
+    """
+
+    def __init__(self, path: Path, length: int, private: bool = False, refuse_longer: Callable[[], None] | None = None) -> None:
         self.path, self.length = path, length
         with written_errors(path):
             if private:
@@ -36,8 +39,17 @@ class GrowingFile:
                 os.close(self._file)
                 raise shortened(path)
             if found > length:
+                if refuse_longer is not None:
+                    self._ask(refuse_longer)
                 os.ftruncate(self._file, length)
                 os.fsync(self._file)
+
+    def _ask(self, refuse: Callable[[], None]) -> None:
+        try:
+            refuse()
+        except DataError:
+            os.close(self._file)
+            raise
 
     def _lock(self) -> None:
         try:
@@ -97,14 +109,16 @@ def shortened(path: Path) -> DataError:
 
 
 def refuse_older_state(manifest: Path, committed: int, is_longer: bool) -> None:
-    """Refuse to cut back what a newer state has released: a manifest is never ahead of its state, and nothing else is unless it was planned."""
-    if not manifest.exists():
-        return
+    """Refuse to cut back what a newer state has released: a manifest is never ahead of its state, and nothing else is unless it was planned.
+
+    Where somebody has removed the manifest, the rows themselves still tell.
+    """
     with written_errors(manifest):
-        listed = manifest.read_bytes().count(b"\n")
+        listed = manifest.read_bytes().count(b"\n") if manifest.exists() else 0
     if listed > committed or is_longer:
         raise DataError(
-            f"more has been released than the state knows of: {manifest} lists {listed}, the state {committed}",
+            f"more has been released than the state knows of: {manifest} lists {listed}, the state {committed}"
+            + (", and there are rows beyond that" if is_longer else ""),
             code="stream-state-older",
             hint="put back the newest state; to begin anew, name another sink, or remove this one with its manifest",
         )

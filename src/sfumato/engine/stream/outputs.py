@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -81,10 +82,10 @@ class OneFile:
                 # the hidden name under which runs write before they publish: who holds it writes here alone
                 with written_errors(held):
                     stack.callback(StagedFile(str(held)).abort)
-            is_longer = not planned and path.exists() and path.stat().st_size > length
             for held in _names(path):
-                refuse_older_state(held.with_name(f"{held.name}.{_MANIFEST}"), len(committed), is_longer)
-            self._file = GrowingFile(path, length)
+                refuse_older_state(held.with_name(f"{held.name}.{_MANIFEST}"), len(committed), is_longer=False)
+            longer = None if planned else partial(refuse_older_state, manifest, len(committed), is_longer=True)
+            self._file = GrowingFile(path, length, refuse_longer=longer)
             stack.callback(self._file.close)
             self._manifest = Manifest(manifest, committed)
             stack.callback(self._manifest.close)
@@ -124,7 +125,8 @@ class OneFolder:
             for held in _names(path):
                 with written_errors(held):
                     stack.callback(StagedFolder(str(held)).abort)
-            refuse_older_state(path / _MANIFEST, len(committed), not planned and bool(unlisted(path, committed, ending)))
+            # a commit is one file: of those that were planned no more can lie there
+            refuse_older_state(path / _MANIFEST, len(committed), len(unlisted(path, committed, ending)) > planned)
             self._folder = SegmentFolder(path, committed, ending)
             self._manifest = Manifest(path / _MANIFEST, committed)
             stack.callback(self._manifest.close)

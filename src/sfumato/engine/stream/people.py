@@ -9,12 +9,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.kernels.fingerprint import value_prints
+from sfumato.core.whose import known_people
 
 
 class People:
     """Numbers people. Two whose numbers collide are counted as one, which errs on the safe side; records of nobody are one person's.
 
-    >>> numbers = People(bytes(32)).numbers(pa.array(["ada", "ben", "ada", None, None]))
+    >>> numbers = People(bytes(32)).numbers(pa.array(["ada", "ben", "ada", None, ""]))
     >>> numbers[0] == numbers[2], numbers[3] == numbers[4], len(set(numbers.tolist()))
     (np.True_, np.True_, 3)
     """
@@ -25,7 +26,7 @@ class People:
 
     def numbers(self, subjects: pa.Array) -> NDArray[np.int64]:
         """Return a number for each record, the same for all of one person, whenever they come."""
-        mixed = (value_prints(subjects) ^ self._shift) * self._odd
+        mixed = (value_prints(known_people(subjects)) ^ self._shift) * self._odd
         mixed ^= mixed >> np.uint64(31)
         numbers: NDArray[np.int64] = mixed.view(np.int64)
         return numbers

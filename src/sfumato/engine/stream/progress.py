@@ -9,15 +9,17 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.unfinished import Unfinished
 from sfumato.engine.stream.private_files import written_errors
 
 _RATE_OVER = 10.0
 _HEALTHY = 60.0
+_UNFINISHED = 5.0
 _IN_LINE = {"delay.mean": "delay", "loss": "loss", "z": "z", "p_kanon": "p_kanon"}
 
 
@@ -44,6 +46,8 @@ class StreamProgress:
         self.error: str | None = None
         self.lost = 0
         self.awaited: str | None = None
+        self.needed: Sequence[str] = ()
+        self.unfinished = Unfinished()
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
         self._last = time.monotonic()
 
@@ -80,7 +84,13 @@ class StreamProgress:
         told = {"state": self.state, "error": self.error, "process": os.getpid(), "records": self.records}
         lost = {"lost_files": self.lost} if self.lost else {}
         awaited = {"awaited": self.awaited} if self.awaited is not None else {}
-        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost, **awaited}
+        needed = {"needed_files": list(self.needed)} if self.needed else {}
+        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost, **awaited, **needed, **self._unfinished()}
+
+    def _unfinished(self) -> dict[str, Any]:
+        """Return how much waits for the end of a record, and for how long, where it is longer than somebody takes to write one."""
+        size, seconds = self.unfinished.size, self.unfinished.seconds
+        return {"unfinished": {"bytes": size, "seconds": round(seconds, 1)}} if seconds >= _UNFINISHED else {}
 
     def line(self) -> str:
         """Return one line for a terminal."""
@@ -90,6 +100,7 @@ class StreamProgress:
             told += [f"{name} {view.measured[key]:.4g}" for key, name in _IN_LINE.items() if key in view.measured]
             told += [f"finest {view.measured['shares.0']:.0%}"] if "shares.0" in view.measured else []
             parts.append(f"{name or 'release'}: {', '.join(told)}")
+        parts += [words_of_unfinished(**told) for told in self._unfinished().values()]
         return "  ".join(parts)
 
     def write(self, path: Path) -> None:
@@ -109,7 +120,18 @@ class StreamProgress:
         lines.append("# TYPE sfumato_stream_view_measure gauge")
         for name, view in self.views.items():
             lines += [f"sfumato_stream_view_measure{_labels(view=name, measure=key)} {float(number)!r}" for key, number in view.measured.items()]
+        for name, number in (("bytes", self.unfinished.size), ("seconds", round(self.unfinished.seconds, 1))):
+            lines += [f"# TYPE sfumato_stream_unfinished_{name} gauge", f"sfumato_stream_unfinished_{name} {number}"]
         return "\n".join(lines) + "\n"
+
+
+def words_of_unfinished(bytes: int, seconds: float) -> str:
+    """Return what is said of bytes that are no whole record.
+
+    >>> words_of_unfinished(1200, 7.5)
+    '1,200 bytes wait for the end of a record, for 8 s'
+    """
+    return f"{bytes:,} bytes wait for the end of a record, for {seconds:.0f} s"
 
 
 def _labels(**labels: str) -> str:

@@ -23,6 +23,7 @@ from sfumato.core.followed_files import FollowedFiles, Stretch, whole_lines
 from sfumato.core.formats import is_of
 from sfumato.core.json_blocks import shape_of
 from sfumato.core.json_records import Kind, NotARecordError, Shape, record
+from sfumato.core.unfinished import Unfinished
 from sfumato.engine.stream.arrow_stretches import ArrowStretches
 from sfumato.engine.stream.kept_state import KeptState
 from sfumato.engine.stream.run_journal import Journal
@@ -39,7 +40,9 @@ _KINDS: Mapping[str, Kind] = {"integer": "integer", "decimal": "number"}
 
 
 class Stretches(Protocol):
-    """Bytes of whole records as they come, which can be read again."""
+    """Bytes of whole records as they come, which can be read again; and what of them is no whole record yet."""
+
+    unfinished: Unfinished
 
     @property
     def position(self) -> dict[str, Any]:
@@ -61,6 +64,11 @@ class Stretches(Protocol):
     @property
     def lost(self) -> tuple[str, ...]:
         """What has gone before it was read to its end."""
+        ...
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """The places of which nothing can be read again once this process has ended."""
         ...
 
     def close(self) -> None:
@@ -123,6 +131,19 @@ class Reading:
     def lost(self) -> tuple[str, ...]:
         """Which files have gone before they were read to the end that was known."""
         return self._stretches.lost
+
+    def is_gone(self, places: Iterable[str]) -> bool:
+        """Return whether something of some places could not be read again by the next process."""
+        return not self._stretches.gone.isdisjoint(places)
+
+    def files(self, places: Iterable[str]) -> list[str]:
+        """Return the paths of the files that some places are, in order; none of a pipe, which is kept."""
+        return [] if self.is_pipe else sorted({self._stretches.name(place) for place in places})
+
+    @property
+    def unfinished(self) -> Unfinished:
+        """What waits for the end of its record."""
+        return self._stretches.unfinished
 
     @property
     def awaited(self) -> str | None:

@@ -24,6 +24,7 @@ from sfumato.core import places
 from sfumato.core.decoded import Decoded
 from sfumato.core.followed_files import Stretch
 from sfumato.engine.plan import AnyPolicy
+from sfumato.engine.stream.depended_on import refuse_changed_files
 from sfumato.engine.stream.endpoint import served
 from sfumato.engine.stream.history import History, told_of
 from sfumato.engine.stream.letters import Letters
@@ -48,6 +49,7 @@ _SNAPSHOT_SECONDS = 10.0
 _SNAPSHOT_BYTES = 256 << 20
 # a state that takes long to write down is written down less often
 _SNAPSHOT_SHARE = 20.0
+_SNAPSHOT_SHARE_IN_HASTE = 4.0
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class _Stream:
         resolved = resolve_views(loaded).views
         first = next(iter(resolved.values()))
         self._journal = stack.enter_context(Journal(state_folder(loaded), policy_hash(loaded.policy)))
+        refuse_changed_files(self._journal, resolved)
         self._views: dict[str, _View] = {}
         for name, each in resolved.items():
             session = stream(loaded, name or None, self._journal.secret)
@@ -123,6 +126,8 @@ class _Stream:
         self._number = 0
         self._since, self._history = _Since(), History()
         self._snapshot_at, self._snapshot_cost, self._bytes_since_snapshot = time.monotonic(), 0.0, 0
+        # the places of the source that the next process would have to read again
+        self._needed = {piece.place for piece in self._journal.pieces()}
         self._looked = self._told_at = 0.0
         self.progress = StreamProgress(self._journal.records)
 
@@ -197,15 +202,25 @@ class _Stream:
     def _take(self, ended: bool) -> bool:
         """Take what there is to read; return whether there was anything."""
         found = False
-        for stretch in self._reading.stretches(ended):
+        for stretch in self._stretches(ended):
             found = True
             self._push(stretch)
             self._commit_if_due()
             self._show()
             if self._stop.is_set():
                 break
+        self.progress.unfinished = self._reading.unfinished
         self.progress.lost, self.progress.awaited = len(self._reading.lost), None if self._number else self._reading.awaited
         return found
+
+    def _stretches(self, ended: bool) -> Iterator[Stretch]:
+        """Yield what there is to read; should the source fail, states are kept: what they need of it may not be there the next time."""
+        try:
+            yield from self._reading.stretches(ended)
+        except SfumatoError:
+            with suppress(SfumatoError):
+                self._commit(snapshot=True)
+            raise
 
     def _push(self, stretch: Stretch) -> None:
         decoded = self._reading.decode(stretch)
@@ -225,6 +240,7 @@ class _Stream:
                 self._history.look(name, view.session)
         piece = Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end)
         self._since.pieces.append(piece)
+        self._needed.add(piece.place)
         self._taken.write(piece)
         self._number += decoded.records
 
@@ -253,9 +269,14 @@ class _Stream:
         due = since.bytes >= _COMMIT_BYTES or time.monotonic() - since.began >= self._longest_wait
         if since.has_read and (due or idle):
             self._commit(self._snapshot_due())
+        elif idle and self._needed and self._snapshot_due():
+            # nothing more may come for long, and the files that were read are to be let go of
+            self._commit(snapshot=True)
 
     def _snapshot_due(self) -> bool:
         waited = time.monotonic() - self._snapshot_at
+        if self._reading.is_gone(self._needed) and waited > _SNAPSHOT_SHARE_IN_HASTE * self._snapshot_cost:
+            return True
         return waited > max(_SNAPSHOT_SECONDS, _SNAPSHOT_SHARE * self._snapshot_cost) or self._bytes_since_snapshot > _SNAPSHOT_BYTES
 
     def _commit(self, snapshot: bool) -> None:
@@ -276,6 +297,7 @@ class _Stream:
             view.output.list(segments[name])
         if snapshots is not None:
             self._snapshot_at, self._snapshot_cost, self._bytes_since_snapshot = time.monotonic(), time.monotonic() - began, 0
+            self._needed.clear()
             if self._since.pieces:
                 last = self._since.pieces[-1]
                 self._reading.forget(last.place, last.finish)
@@ -312,6 +334,7 @@ class _Stream:
 
     def _tell(self, measured: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Write down how the stream is doing, with what has come of it where something has."""
+        self.progress.needed = self._reading.files(self._needed)
         if measured is not None:
             told = {
                 name: ViewProgress(view.session.accounts.as_mapping(), _numbers(measured[name]), self._letters.reasons(name))

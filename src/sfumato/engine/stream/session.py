@@ -24,6 +24,7 @@ from sfumato.engine.stream import session_state
 from sfumato.engine.stream.closing import Learnt
 from sfumato.engine.stream.cluster_ledger import Ledger
 from sfumato.engine.stream.cluster_work import ClusterWork
+from sfumato.engine.stream.depended_on import ladders_as_bytes
 from sfumato.engine.stream.event_work import EventWork
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import schema_of, take
@@ -208,8 +209,8 @@ class Session:
     def _fingerprint(self) -> str:
         """Return what tells a policy, with the hierarchies that it has written down, from all others."""
         digest = hashlib.sha256(policy_hash(self._resolved.policy).encode())
-        for name, ladder in sorted(self._resolved.ladders.items()):
-            digest.update(repr((name, ladder.leaves.to_pylist(), [(level.starts.tolist(), level.labels) for level in ladder.levels])).encode())
+        for told in ladders_as_bytes(self._resolved):
+            digest.update(told)
         return digest.hexdigest()
 
     def _mark(self) -> str:

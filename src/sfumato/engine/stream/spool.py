@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from sfumato.core.files import file_errors
-from sfumato.core.followed_files import BLOCK, Records, Stretch
+from sfumato.core.followed_files import BLOCK, LARGEST_RECORD, Records, Stretch, too_large
+from sfumato.core.unfinished import Unfinished
 from sfumato.engine.stream.private_files import written_errors
 from sfumato.errors import DataError
 
@@ -43,6 +44,7 @@ class Spool:
         self._changed = threading.Condition()
         self._stopped = self._closed = False
         self._failed: BaseException | None = None
+        self.unfinished = Unfinished()
         threading.Thread(target=self._copy, daemon=True).start()
 
     @property
@@ -96,6 +98,11 @@ class Spool:
         """Nothing goes that nobody has read."""
         return ()
 
+    @property
+    def gone(self) -> frozenset[str]:
+        """What was spooled stays as long as somebody may read it again."""
+        return frozenset()
+
     def close(self) -> None:
         """Take nothing more from the pipe."""
         with self._changed:
@@ -119,7 +126,11 @@ class Spool:
             whole = self._records(content, is_last)
             if whole or len(content) < size:
                 break
+            # of a pipe that has ended what is left is a record, however long; of this one its end may never come
+            if size >= LARGEST_RECORD and following is None:
+                raise too_large(self.name(str(begin)), self._read - begin)
             size *= 2
+        self.unfinished.look("", self._read, 0 if whole else len(content))
         return Stretch(str(begin), self._read - begin, content[:whole]) if whole else None
 
     def _copy(self) -> None:

@@ -41,6 +41,10 @@ def test_metrics_are_told_in_the_form_of_prometheus() -> None:
         "# TYPE sfumato_stream_view_measure gauge",
         'sfumato_stream_view_measure{view="re\\"s",measure="z"} 20.0',
         'sfumato_stream_view_measure{view="re\\"s",measure="p_kanon"} 0.75',
+        "# TYPE sfumato_stream_unfinished_bytes gauge",
+        "sfumato_stream_unfinished_bytes 0",
+        "# TYPE sfumato_stream_unfinished_seconds gauge",
+        "sfumato_stream_unfinished_seconds 0.0",
     ]
 
 

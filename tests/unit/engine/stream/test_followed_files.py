@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.core import followed_files
+from sfumato.core import followed_files, unfinished
 from sfumato.core.followed_files import FollowedFiles, whole_lines
 from sfumato.errors import DataError
 
@@ -127,13 +127,31 @@ def test_what_was_read_can_be_read_again_and_is_missed_where_it_is_gone(tmp_path
 
 def test_long_records_are_read_whole_and_endless_ones_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed_files, "BLOCK", 4)
-    monkeypatch.setattr(followed_files, "_LARGEST_RECORD", 16)
+    monkeypatch.setattr(followed_files, "LARGEST_RECORD", 16)
     (tmp_path / "a.log").write_bytes(b"123456789\nab\n")
     assert b"".join(read(followed(tmp_path))) == b"123456789\nab\n"
     (tmp_path / "b.log").write_bytes(b"x" * 40)
     with pytest.raises(DataError) as refused:
         read(followed(tmp_path, "b.log"))
     assert refused.value.code == "stream-record-large"
+
+
+def test_what_is_no_whole_record_is_told_with_how_long_it_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(unfinished.time, "monotonic", lambda: now[0])
+    (tmp_path / "a.log").write_bytes(b"1\nha")
+    files = followed(tmp_path, "*.log")
+    read(files)
+    now[0] = 107.0
+    append(tmp_path / "a.log", b"lf")
+    read(files)
+    assert (files.unfinished.size, files.unfinished.seconds) == (4, 7.0)
+    append(tmp_path / "a.log", b"\nno")
+    read(files)
+    assert (files.unfinished.size, files.unfinished.seconds) == (2, 0.0)
+    append(tmp_path / "a.log", b"\n")
+    read(files)
+    assert (files.unfinished.size, files.unfinished.seconds) == (0, 0.0)
 
 
 @pytest.mark.parametrize("name", ["b.log.old", "2024-01-01.log", "a.log.1"])

@@ -72,6 +72,37 @@ def test_records_that_lie_in_two_files_are_whole(tmp_path: Path, monkeypatch: py
     assert made.again("0", 3, 9) == content[3:9]
 
 
+def test_a_record_that_does_not_end_is_refused_and_does_not_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in (("READ", 4), ("BLOCK", 4), ("LARGEST_RECORD", 16), ("MOST_AHEAD", 24)):
+        monkeypatch.setattr(spool, name, size)
+    pipe = Pipe()
+    made = Spool(tmp_path, pipe.out, whole_lines)
+    pipe.into.write(b"1\n" + b"x" * 40)
+    until(lambda: int(made._end) > 24)
+    stretches = made.stretches()
+    assert next(stretches).content == b"1\n"
+
+    with pytest.raises(DataError) as refused:
+        next(stretches)
+
+    assert (refused.value.code, refused.value.message) == ("stream-record-large", "standard input has a record of more than 64 MiB at byte 2")
+    # nobody can mend what is spooled: the rest of a pipe that has ended is one record
+    made.close()
+    pipe.into.close()
+    until(lambda: made.closed)
+    monkeypatch.setattr(spool, "MOST_AHEAD", 1000)
+    again = spooled(tmp_path, b"2\n", made.position)
+    assert [stretch.content[:1] for stretch in again.stretches(ended=True)] == [b"x", b"2"]
+
+
+def test_what_is_no_whole_record_is_told(tmp_path: Path) -> None:
+    made = spooled(tmp_path, b"1\n2\nhalf")
+    list(made.stretches())
+    assert made.unfinished.size == 4
+    list(made.stretches(ended=True))
+    assert made.unfinished.size == 0
+
+
 def test_what_an_earlier_pipe_left_is_read_first_and_does_not_run_into_the_next(tmp_path: Path) -> None:
     first = spooled(tmp_path, b"1\n2\nhalf")
     next(first.stretches())
