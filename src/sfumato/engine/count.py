@@ -19,6 +19,7 @@ from sfumato.core.hierarchy import ROOT, Hierarchy, Level
 from sfumato.core.interfaces import Attached, CountPlan, Dictionary, Encoding
 from sfumato.core.mask_effect import Effect, refuse
 from sfumato.core.publication import ALONG_A_LINE
+from sfumato.engine.alike_values import alike
 from sfumato.engine.as_published import original_of, published_names
 from sfumato.engine.mask_effects import effects_on_counted
 from sfumato.engine.plan import Plan
@@ -35,7 +36,8 @@ class Counted:
     """The ladders, the frequencies over their leaf codes, and the columns that alone may single people out.
 
     ``every_combination`` has all columns of the count, of which the frequencies of a derived view have only its own. ``mask_ladders`` are those that
-    masks look at, ``effects`` what masks did to quasi-identifiers.
+    masks look at, ``effects`` what masks did to quasi-identifiers. ``alike`` says of sensitive columns how many
+    values only their writing tells apart.
     """
 
     hierarchies: Mapping[str, Hierarchy]
@@ -50,6 +52,7 @@ class Counted:
     other_forms: Mapping[str, str]
     mask_ladders: Mapping[str, Hierarchy]
     effects: Mapping[str, Effect]
+    alike: Mapping[str, int]
 
 
 def count(plan: Plan, attached: Attached) -> Counted:
@@ -84,8 +87,10 @@ def count(plan: Plan, attached: Attached) -> Counted:
             hint="complete the hierarchies, or say on_unknown: generalise",
         )
     nearly, forms = _nearly(plan, attached, hierarchies)
-    every = frequencies.combinations
-    return Counted(hierarchies, frequencies, count_plan, every, outside, refused_rows, attached.rows, singling, nearly, forms, mask_ladders, effects)
+    every, told_apart = frequencies.combinations, {name: number for name in plan.watched if (number := alike(attached.dictionary(name).values))}
+    return Counted(
+        hierarchies, frequencies, count_plan, every, outside, refused_rows, attached.rows, singling, nearly, forms, mask_ladders, effects, told_apart
+    )
 
 
 def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]) -> tuple[dict[str, canonical.ValueType], dict[str, str]]:

@@ -242,6 +242,10 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
     for promise in plan.resolved.promises:
         if getattr(promise, "kind", None) == "distinct":
             notes += [f"column {name}: {SAYS_LITTLE}" for name in promise.reads if name in counted.singling_out]
+    notes += [
+        f"column {name}: {number} of its values differ from others only in case, accents or spaces: promises tell them apart, readers may not"
+        for name, number in counted.alike.items()
+    ]
     masked = [name for name in names if name in plan.resolved.masks]
     if masked:
         notes.append(f"what is lost is measured from what the masks made of {', '.join(masked)}: what these took away is not in it")
