@@ -15,6 +15,7 @@ import pytest
 import sfumato
 from sfumato.databases.address import parsed
 from sfumato.databases.masked_table import Draft, MaskedTable
+from sfumato.databases.mysql import MysqlConnection
 from sfumato.errors import PolicyError, SfumatoError, UsageError
 from sfumato.registry import find
 from tests.servers import ask, component
@@ -538,3 +539,22 @@ def test_classes_of_a_table_that_is_masked_in_place_are_refused() -> None:
 def test_database_files_are_not_masked_in_place() -> None:
     with pytest.raises(PolicyError, match="cannot mask tables of database files in place"):
         find("sinks", "sql")(url="duckdb:////tmp/people.duckdb", table="people", in_place=True)
+
+
+def test_rows_are_copied_over_by_their_keys(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = ", ".join(f"({number}, 'name {number}')" for number in range(3000))
+    ask(mariadb_url, "DROP TABLE IF EXISTS many", "CREATE TABLE many (id BIGINT PRIMARY KEY, name VARCHAR(40))", f"INSERT INTO many VALUES {rows}")
+    do, looked = MysqlConnection.do, []
+
+    def explained(self: MysqlConnection, statement: str) -> None:
+        if statement.startswith("UPDATE") and " SET s." in statement:
+            looked.extend(self.facts(f"EXPLAIN {statement}", []))
+        do(self, statement)
+
+    monkeypatch.setattr(MysqlConnection, "do", explained)
+    columns = {"id": {"role": "other", "accept": "warnings"}, "name": {"role": "identifier", "mask": {"constant": {"value": "x"}}}}
+    place = component(mariadb_url, "many")
+    sfumato.run({"source": {"sql": place}, "columns": columns, "sink": {"sql": {**place, "in_place": True}}})
+
+    # the list of keys first, and the row of each in both others by its key
+    assert [(row[2], row[3]) for row in looked] == [("k", "ALL"), ("w", "eq_ref"), ("s", "eq_ref")]
