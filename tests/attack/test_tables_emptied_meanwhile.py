@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from psycopg.errors import LockNotAvailable
@@ -14,7 +15,7 @@ from psycopg.errors import LockNotAvailable
 import sfumato
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_inside import PostgresqlInside
-from sfumato.errors import DataError
+from sfumato.errors import DataError, SfumatoError
 from sfumato.sources.sql import Sql
 from tests.servers import ask, component, connect
 
@@ -198,3 +199,53 @@ def test_runs_that_end_at_once_take_their_turns(url: str, is_there: bool) -> Non
 
     assert done == [ROWS] * 3
     assert ask(url, "SELECT count(*) FROM emptied_release") == [(ROWS,)]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        ["CREATE MATERIALIZED VIEW seen AS SELECT * FROM emptied"],
+        ["CREATE VIEW seen AS SELECT * FROM emptied"],
+        ["CREATE MATERIALIZED VIEW seen_first AS SELECT * FROM emptied", "CREATE VIEW seen AS SELECT * FROM seen_first"],
+    ],
+    ids=["materialised", "view", "view of a materialised one"],
+)
+def test_what_cannot_be_held_is_read_as_it_comes(url: str, made: list[str]) -> None:
+    ask(url, "DROP VIEW IF EXISTS seen" if "CREATE VIEW seen" in made[-1] else "DROP MATERIALIZED VIEW IF EXISTS seen", *made)
+    release: Any = sfumato.run(policy(url, "seen"))
+    kept: Any = sfumato.run({**policy(url, "seen"), "sink": None})
+
+    assert release.record.rows.out == kept.record.rows.out == ROWS
+    ask(url, "DROP VIEW seen" if "CREATE VIEW seen" in made[-1] else "DROP MATERIALIZED VIEW seen", "DROP MATERIALIZED VIEW IF EXISTS seen_first")
+
+
+def test_who_may_read_some_columns_reads_them(url: str) -> None:
+    role = f"clerk_{threading.get_native_id()}"
+    ask(
+        url,
+        f"CREATE ROLE {role} LOGIN PASSWORD 'few'",
+        "ALTER TABLE emptied ADD COLUMN secret text",
+        f"GRANT SELECT (age, ward) ON emptied TO {role}",
+    )
+    parts = urlsplit(url)
+    own = parts._replace(netloc=f"{role}:few@{parts.hostname}:{parts.port}").geturl()
+    try:
+        given = {**policy(own, "emptied"), "sink": None}
+        given["columns"] = {**COLUMNS, "secret": {"role": "identifier"}}
+        with pytest.raises(SfumatoError) as caught:
+            sfumato.run(given)
+        assert caught.value.code == "database-rights"
+    finally:
+        ask(url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+def test_a_table_that_somebody_holds_is_not_waited_for_for_ever(url: str) -> None:
+    sfumato.run(policy(url, "emptied"))
+    ask(url, "CREATE INDEX lowered ON emptied_release (lower(ward))")
+    with closing(connect(url)) as other:
+        other.execute("BEGIN")
+        other.execute("LOCK TABLE emptied_release IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(SfumatoError) as caught:
+            sfumato.run(policy(url, "emptied"))
+
+    assert caught.value.code == "database-locked"

@@ -17,7 +17,7 @@ import pytest
 
 import sfumato
 from sfumato.databases.retained import Retained
-from sfumato.engine.retain import retain, table_of
+from sfumato.engine.retain import retain, way_of
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UsageError
 from sfumato.sources.sql import Sql
 from tests.servers import ask, component, first_schema
@@ -335,6 +335,12 @@ def test_rows_that_another_archive_may_have_are_not_archived_again(visits: Made,
 
     assert caught.value.code == "retention-elsewhere"
     assert (counted(url, "visits"), counted(url, "archive")) == (40, 40)
+    if "127.0.0.1" in policy["source"]["sql"]["url"]:
+        # the same table, by another address
+        source = policy["source"]["sql"]
+        with pytest.raises(DataError) as caught:
+            retain({**policy, "source": {"sql": {**source, "url": source["url"].replace("127.0.0.1", "localhost")}}}, NOW)
+        assert caught.value.code == "retention-elsewhere"
     assert [batch.outcome for batch in retain(policy, NOW).batches] == ["finished"]
     assert retain(other, NOW).batches == []
     assert not left_over(url, policy)
@@ -360,7 +366,7 @@ def test_a_list_of_keys_that_is_gone_stops_everything(visits: Made, url: str, mo
 
 def retained_of(connection: Any, policy: dict[str, Any]) -> Retained:
     source, sink = (Sql(**policy[name]["sql"]) for name in ("source", "sink"))
-    return Retained(connection, source.table_name, "seen", ["id"], table_of(sink.address, sink.table_name))
+    return Retained(connection, source.table_name, "seen", ["id"], way_of(source, sink))
 
 
 def left_over(url: str, policy: dict[str, Any]) -> list[str]:

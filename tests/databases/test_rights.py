@@ -121,7 +121,7 @@ def test_a_table_that_was_made_anew_is_not_the_one_that_was_copied(mariadb_url: 
 
 def test_what_is_not_allowed_is_named(postgresql_url: str, mariadb_url: str) -> None:
     name = f"stranger_{secrets.token_hex(3)}"
-    for url, words in ((postgresql_url, "permission denied for table people"), (mariadb_url, "SELECT on table")):
+    for url, words in ((postgresql_url, "permission denied for table"), (mariadb_url, "no SELECT on a table")):
         stored(url, TABLE, "people")
         parts = urlsplit(url)
         is_postgresql = url.startswith("postgresql")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -162,7 +163,10 @@ class CellPaths:
             height, width = size / _DEGREE, 360.0 / columns
             edges = (row * height - 90, np.minimum((row + 1) * height - 90, 90)), (column * width - 180, (column + 1) * width - 180)
             for axis, (low, high) in enumerate(edges):
-                texts[axis, at] = [interval_text(_written(one), _written(other)) for one, other in zip(low.tolist(), high.tolist(), strict=True)]
+                texts[axis, at] = [
+                    interval_text(_written(one, math.floor), _written(other, math.ceil))
+                    for one, other in zip(low.tolist(), high.tolist(), strict=True)
+                ]
         return [pa.array(axis, pa.string()) for axis in texts]
 
 
@@ -180,6 +184,11 @@ def _cell(
     return row, column, columns
 
 
-def _written(edge: float) -> str:
+def _written(edge: float, outwards: Callable[[float], int]) -> str:
+    """Return an edge with few digits, rounded so that what is written covers the whole cell; what computing adds to its last ones is no part of it.
+
+    >>> _written(45.446738, math.floor), _written(45.446738, math.ceil), _written(-1e-12, math.floor)
+    ('45.44673', '45.44674', '0.00000')
+    """
     # adding zero makes no difference but to the sign of zero
-    return f"{round(edge, _DIGITS) + 0.0:.{_DIGITS}f}"
+    return f"{outwards(round(edge * 10**_DIGITS, 4)) / 10**_DIGITS + 0.0:.{_DIGITS}f}"

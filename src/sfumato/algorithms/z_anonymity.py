@@ -151,6 +151,14 @@ class ZAnonymity(Settings):
         return tuple(name for name in (self.path, self.taxonomy, self.latitude, self.longitude) if name is not None)
 
     @property
+    def fewest_true(self) -> int | None:
+        """How many people at least have shown what is published beside those who are made up; None where nobody is, or as in the original."""
+        if self.noise is None or self.original:
+            return None
+        least, diffmax = self.z if self.tuning is None else min(self.z, self.tuning.z_min), self.noise.diffmax
+        return least - (diffmax if isinstance(diffmax, int) else int(diffmax * least))
+
+    @property
     def counts_rest(self) -> bool:
         """Whether people whose finer values are published count for a category."""
         return self.count == "rest" and not self.original

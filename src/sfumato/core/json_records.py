@@ -147,10 +147,20 @@ class Shape:
             if kind is not None:
                 known.add(kind)
 
-    def kinds(self, separator: str) -> dict[str, Kind]:
-        """Return one kind a field: that of all its values, and text where they differ. A null in place of an object is no field."""
+    def kinds(self, separator: str, stray_lists: bool = False) -> dict[str, Kind]:
+        """Return one kind a field: that of all its values, and text where they differ. A null in place of an object is no field.
+
+        Where some values are lists and others are not the field is one of lists; with ``stray_lists`` it is one of the others.
+
+        >>> shape = Shape({})
+        >>> shape.add({"town": "Ulm"})
+        >>> shape.add({"town": ["Ulm"]})
+        >>> shape.kinds("."), shape.kinds(".", stray_lists=True)
+        ({'town': 'list'}, {'town': 'text'})
+        """
         objects = objects_of(self._kinds, separator)
-        return {path: _joint(kinds) for path, kinds in self._kinds.items() if kinds or path not in objects}
+        found = {path: kinds for path, kinds in self._kinds.items() if kinds or path not in objects}
+        return {path: _joint((kinds - {"list"} if stray_lists else None) or kinds) for path, kinds in found.items()}
 
 
 def objects_of(paths: Iterable[str], separator: str) -> set[str]:

@@ -20,7 +20,8 @@ SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_
     sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, default_storage_engine = 'InnoDB',
     foreign_key_checks = 1, unique_checks = 1, div_precision_increment = 4, lc_time_names = 'en_US' /*M!100005 , default_regex_flags = '' */
 """
-_DENIED = re.compile(r"([A-Z][A-Z ,]{2,80}) command denied to user .{1,200} for (table [^\n\"]{1,160})")
+_DENIED = re.compile("(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|INDEX|CREATE VIEW|SHOW VIEW)[A-Z, ]{0,60} command denied")
+_ON_DATABASE = "1044"
 _FAILURES = {
     "1045": REFUSED,
     "1698": REFUSED,
@@ -62,9 +63,9 @@ def mysql_errors(server: str) -> Iterator[None]:
         code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
         full = code == _DISK_FULL or (code in _OF_A_FILE and _NO_ROOM.search(str(error)))
         failure = FULL if full else of_code(code, _FAILURES)
-        # names of what is there, and never a value
+        # of what kind it is, and no name: a function of somebody's may say anything
         denied = _DENIED.search(str(error)) if failure is NO_RIGHT else None
-        detail = f"error {code}{f': {denied[1]} on {denied[2]}' if denied else ''}"
+        detail = f"error {code}{f', no {denied[1]} on a table' if denied else ''}{', on a database' if code == _ON_DATABASE else ''}"
         raise failure.error(server, detail if code else "") from None
 
 

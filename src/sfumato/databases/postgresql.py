@@ -29,7 +29,7 @@ from sfumato.databases.postgresql_session import stated, while_reading, working_
 from sfumato.databases.postgresql_types import bytewise, called, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.private_names import is_copy
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import SfumatoError, UsageError
+from sfumato.errors import UsageError
 
 # what a session that has lost its process holds is free in a moment
 _TRIES, _PAUSE = 25, 0.2
@@ -94,14 +94,8 @@ class PostgresqlConnection(PostgresqlCatalogue):
         one transaction would have no rows. What cannot be held, such as a foreign table, is read as it comes.
         """
         for table in tables:
-            self.do("SAVEPOINT held")
-            try:
+            if self.can_be_held(table):
                 self.do(f"LOCK TABLE {quoted(self.placed(table))} IN ACCESS SHARE MODE")
-            except SfumatoError as error:
-                if error.code == "database-locked":
-                    raise
-                self.do("ROLLBACK TO SAVEPOINT held")
-            self.do("RELEASE SAVEPOINT held")
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns by one statement, which sees the table in one state."""
@@ -196,17 +190,18 @@ class PostgresqlConnection(PostgresqlCatalogue):
         self.do(f"SELECT pg_advisory_xact_lock({_work(f'publish {target}')})")
         self.refuse_used(table)
         names, old = self._names_of(staged), self._find(target)
+        # before anything is asked of what hangs on it
+        state = None if old is None else state_of(self.facts, old[0])
         statements = replacing(self.facts, staged, table, target, old, names)
         if old is not None:
-            self._hold_alone(target, old)
+            self._hold_alone(target, old, state)
         for statement in statements:
             self.do(statement)
         for statement in granting_again(self.facts, old[0], target, names) if old is not None else ():
             self.do(statement)
 
-    def _hold_alone(self, table: TableName, found: tuple[int, str, str]) -> None:
+    def _hold_alone(self, table: TableName, found: tuple[int, str, str], state: str | None) -> None:
         """Wait until nobody reads a table any more; refuse where it has changed since it was looked at."""
-        state = state_of(self.facts, found[0])
         self.do(f"LOCK TABLE {quoted(table)} IN ACCESS EXCLUSIVE MODE")
         if self._find(table) != found or state_of(self.facts, found[0]) != state:
             raise CHANGED.error(self._address.shown)

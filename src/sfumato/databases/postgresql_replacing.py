@@ -51,7 +51,8 @@ WHERE i.indrelid = %s AND a.attnum > 0 AND (a.attnum = ANY(i.indkey::int2[]) OR 
 # indexes that stand for a constraint come with it
 _INDEXES = """
 SELECT coalesce('ALTER TABLE {table} ADD CONSTRAINT ' || quote_ident(c.conname) || ' ' || pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid))
-FROM pg_index i LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.contype IN ('p', 'u') WHERE i.indrelid = %s
+FROM pg_index i LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.contype IN ('p', 'u', 'x')
+WHERE i.indrelid = %s
 """
 _NEVER_MISSING = "SELECT attname FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND attnotnull AND NOT attisdropped"
 # whatever hangs on it, without asking for anything that would wait for who has locked the table

@@ -52,7 +52,7 @@ _FIXED = {
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
 }
-_DENIED = re.compile(r"(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence) [^\n]{1,80}")
+_DENIED = re.compile("(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence)")
 _FAILURES = {
     "3F000": NO_SCHEMA,
     "08": GONE,
@@ -83,7 +83,7 @@ def catalogue_session(address: Address, password: str | None) -> tuple[Any, list
         session = psycopg.connect(_uri(address, password), autocommit=True)
         try:
             path = [schema for (schema,) in session.execute(_PATH).fetchall() if schema not in ("pg_catalog", "information_schema")]
-            for name, value in _FIXED.items():
+            for name, value in (_FIXED | {"lock_timeout": _LOCK}).items():
                 session.execute(f"SET {name} = {', '.join(repr(part) for part in value.split(','))}")
         except BaseException:
             session.close()
@@ -158,9 +158,9 @@ def postgresql_errors(server: str) -> Iterator[None]:
     except (psycopg.Error, adbc_driver_manager.Error) as error:
         code = error.sqlstate
         failure = of_code(code, _FAILURES) if code else _without_code(error)
-        # names of what is there, and never a value
+        # of what kind it is, and no name: a function of somebody's may say anything
         denied = _DENIED.search(str(error)) if failure is NO_RIGHT else None
-        detail = f"SQLSTATE {code}{f': {denied[0]}' if denied else ''}"
+        detail = f"SQLSTATE {code}{f', {denied[0]}' if denied else ''}"
         raise failure.error(server, detail if code else "") from None
 
 

@@ -122,9 +122,10 @@ class Retained:
         others = [table for table in lists if not table.name.startswith(f"{self._beginning}{_told(self._archive)}")]
         if others:
             raise DataError(
-                f"a run that archived rows of {self._table} elsewhere has not come to its end, and they may be in that archive already",
+                f"a run that archives rows of {self._table} elsewhere, or by another address, has not ended: they may be archived already",
                 code="retention-elsewhere",
-                hint=f"run retain with the sink that it had; or drop {others[0]}, if that archive has none of the rows whose keys it holds",
+                hint="run retain with the source and the sink that it had; or drop its list, a table retained_... among what runs keep for "
+                "themselves, if none of the rows whose keys it holds is archived",
             )
         for table in lists:
             if table.name not in kept:

@@ -88,9 +88,13 @@ def retain(policy: AnyPolicy, now: datetime | None = None, progress: Progress | 
 
 def _retained(connection: Connection, plan: Plan, retention: Retention) -> Retained:
     source: Any = plan.source
-    sink: Any = plan.sink
-    archive = table_of(sink.address, sink.table_name)
-    return Retained(connection, source.table_name, retention.column, retention.key, archive, retention.cascade == "accept", retention.chunk)
+    way = way_of(source, plan.sink)
+    return Retained(connection, source.table_name, retention.column, retention.key, way, retention.cascade == "accept", retention.chunk)
+
+
+def way_of(source: Any, sink: Any) -> str:
+    """Return what tells the way from a table to an archive from others, as a policy writes both addresses."""
+    return f"{table_of(source.address, source.table_name)}\0{table_of(sink.address, sink.table_name)}"
 
 
 def table_of(address: Address, table: TableName) -> str:

@@ -82,7 +82,8 @@ def _edges(latitude: float, longitude: float, size: float) -> Iterator[str]:
 
 
 def _interval(low: float, high: float) -> str:
-    return f"[{round(low, 5) + 0.0:.5f}, {round(high, 5) + 0.0:.5f}]"
+    south, north = math.floor(round(low * 100_000, 4)) / 100_000, math.ceil(round(high * 100_000, 4)) / 100_000
+    return f"[{south + 0.0:.5f}, {north + 0.0:.5f}]"
 
 
 class _Ladder:

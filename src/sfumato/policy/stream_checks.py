@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _OF_TIMES = ("timestamp", "date", "integer", "decimal")
 _WINDOW = "window: {count: 1000}, or {time: 10m, column: ..., lateness: 1m}"
 _LEFT_OUT = "leave it out"
+_FEWEST_TRUE = 2
 _LONGEST = 36_525 * 86_400_000_000
 
 
@@ -69,7 +70,24 @@ class StreamChecks:
 
     def mistakes(self) -> list[Mistake]:
         """Return them all."""
-        return [*self._window(), *self._of_time(), *self._people(), *self._needs_a_window(), *self._beside(), *self._columns(), *self._search()]
+        return [
+            *self._window(),
+            *self._of_time(),
+            *self._people(),
+            *self._needs_a_window(),
+            *self._beside(),
+            *self._columns(),
+            *self._search(),
+            *self._noise(),
+        ]
+
+    def _noise(self) -> Iterator[Mistake]:
+        """Yield noise that would leave one true person alone among those who are made up: who knows the others would know that one."""
+        true = getattr(self.algorithm, "fewest_true", None)
+        if true is not None and true < _FEWEST_TRUE:
+            words = "lets all but one be made up of those who seem to have shown something, or more than there must be"
+            hint = f"a diffmax that leaves {_FEWEST_TRUE} of the least z at least (z_min, with tuning)"
+            yield self._wrong(("algorithm",), words, "policy-value", hint)
 
     def _wrong(self, path: Place, message: str, code: str, hint: str | None) -> Mistake:
         return Mistake(key_text(path), message, code, hint, self.lines.at(path))

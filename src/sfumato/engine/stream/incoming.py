@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from sfumato.core.nested_values import as_json
 from sfumato.engine.frames import as_table
 from sfumato.engine.stream.dead_letters import Unfit
 from sfumato.errors import DataError, UsageError
-from sfumato.policy.model import Policy
+from sfumato.policy.model import Column, Policy
 
 _Failure = (pa.ArrowException, TypeError, ValueError, OverflowError)
 _DECLARED: dict[ValueType, pa.DataType] = {"integer": pa.int64(), "decimal": pa.float64()}
@@ -66,17 +68,28 @@ def schema_of(taken: Taken, policy: Policy) -> pa.Schema:
     Where records name their own columns it has all columns of the policy, and one that nobody has named yet is of the type that the policy says.
     """
     if not taken.loose:
-        return pa.schema([described(pa.field(name, column.type)) for name, column in taken.columns.items()])
+        return pa.schema([described(pa.field(name, _declared(column.type, policy.columns.get(name)))) for name, column in taken.columns.items()])
     fields = []
     for name, column in policy.columns.items():
         found = taken.columns.get(name)
         declared = _DECLARED.get(column.type or "text", pa.string())
-        kind = found.type if found is not None and not pa.types.is_null(found.type) else declared
+        kind = _declared(found.type, column) if found is not None and not pa.types.is_null(found.type) else declared
         if name in taken.mixed and not column.missing and column.on_unknown == "error" and name not in policy.formats:
             # what is of the type that the policy says is right, and the others are to be set aside
             kind = declared
         fields.append(described(pa.field(name, kind)))
     return pa.schema(fields)
+
+
+def _declared(kind: pa.DataType, column: Column | None) -> pa.DataType:
+    """Return the type of a column of numbers as the policy says it: that the first ones are whole says nothing of those that follow."""
+    if column is None or column.type is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return kind
+    if column.type == "decimal":
+        return pa.float64() if pa.types.is_integer(kind) else kind
+    if column.type == "integer":
+        return pa.int64() if pa.types.is_floating(kind) else kind
+    return pa.string() if column.type == "text" else kind
 
 
 def fitted(taken: Taken, schema: pa.Schema, policy: Policy, unfit: Unfit) -> dict[str, pa.Array]:
@@ -176,8 +189,9 @@ def _of_values(values: list[Any], one: pa.Field | None) -> tuple[pa.Array, NDArr
         wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
         return pa.array(texts, pa.string()), wrong
     try:
-        # a schema that is known decides, so that 1 is text where texts are
-        made = pa.array(values, one.type if one is not None and not pa.types.is_string(one.type) else None)
+        # a schema that is known decides, so that 1 is text where texts are; but it would make whole numbers of fractions
+        decides = one is not None and not pa.types.is_string(one.type) and not (pa.types.is_integer(one.type) and any(map(_is_broken, values)))
+        made = pa.array(values, one.type if one is not None and decides else None)
         if not (pa.types.is_nested(made.type) and one is None):
             return _plain(made), nobody
         return made, nobody
@@ -185,6 +199,11 @@ def _of_values(values: list[Any], one: pa.Field | None) -> tuple[pa.Array, NDArr
         texts = [_text(value) for value in values]
         wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
         return pa.array(texts, pa.string()), wrong
+
+
+def _is_broken(value: Any) -> bool:
+    """Return whether a value is a number that need not be whole."""
+    return isinstance(value, Real | Decimal) and not isinstance(value, Integral)
 
 
 def _document(value: Any) -> str | None:

@@ -208,6 +208,7 @@ class _JsonRecords:
     def __init__(self, settings: Any, policy: Policy, journal: Journal | KeptState) -> None:
         self._separator, self._policy, self._journal = settings.separator, policy, journal
         self._given: Mapping[str, Kind] = getattr(settings, "fields", {})
+        self._reads_lists = getattr(settings, "lists", "refuse") == "text"
         self._kinds: dict[str, Kind] | None = journal.told("kinds")
 
     def whole(self, block: bytes, ended: bool) -> int:
@@ -242,7 +243,8 @@ class _JsonRecords:
                     shape.add(record(line, self._separator))
                 except (NotARecordError, UnicodeDecodeError):
                     continue
-            found = dict(shape.kinds(self._separator))
+            # one list among values that are none is a mistake, and must not make lists of all of them
+            found = dict(shape.kinds(self._separator, stray_lists=not self._reads_lists))
         kinds = {}
         for name, column in self._policy.columns.items():
             declared = _KINDS.get(column.type or "") or ("text" if column.type is not None else None)
