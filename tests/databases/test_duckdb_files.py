@@ -365,7 +365,7 @@ def test_a_source_is_not_written_to_and_others_may_read_it_meanwhile(path: Path,
 
 def test_nobody_writes_to_a_source_while_it_is_read(path: Path) -> None:
     with DuckdbConnection(parsed(f"duckdb:///{path}")) as reading, DuckdbConnection(parsed(f"duckdb:///{path}")) as writing:
-        reading.one_state()
+        reading.one_state([])
         with pytest.raises(SfumatoError) as caught:
             writing.do("DELETE FROM people")
         assert caught.value.code == "database-locked"

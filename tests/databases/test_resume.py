@@ -26,7 +26,7 @@ from sfumato.databases.connection import connected
 from sfumato.databases.table import TableName
 from sfumato.errors import UsageError
 from tests.databases.test_inside import TABLE, policy, stored
-from tests.servers import ask, component, connect
+from tests.servers import ask, component, connect, staging
 
 # the process ends when the copy or the release is there, as if somebody had killed it
 KILLED = """
@@ -114,12 +114,12 @@ def test_a_run_does_not_wait_for_others_who_stage(mariadb_url: str) -> None:
             cursor.execute(f"DROP TABLE {staging(mariadb_url)}.{others}")
 
     with ThreadPoolExecutor() as pool, connected(parsed(component(mariadb_url, "people")["url"]), urlsplit(mariadb_url).password) as connection:
-        staging = pool.submit(stage)
+        doing = pool.submit(stage)
         begun.wait(20)
         time.sleep(0.5)
         connection.do("SET lock_wait_timeout = 1")
         connection.private_name(mine, TableName("people"))
-        assert not staging.done()
+        assert not doing.done()
 
 
 def test_a_run_of_other_columns_takes_up_nothing(server: tuple[str, str]) -> None:

@@ -112,8 +112,9 @@ class MysqlInPlace:
         """Rename the table and the drafts by one statement."""
         del grants
         self._connection.rename([(drafts.table, lasting.table), *zip(drafts.private, lasting.private, strict=True)])
-        # a server that knows nothing of new tables takes them for empty, and looks through all of one for each row of another
-        self._connection.do(f"ANALYZE NO_WRITE_TO_BINLOG TABLE {quoted(lasting.keys)}, {quoted(lasting.rows)}")
+        # a server that has not looked at tables lately takes them for empty, and looks through all of one for each row of another
+        tables = (lasting.keys, lasting.rows, lasting.table)
+        self._connection.do(f"ANALYZE NO_WRITE_TO_BINLOG TABLE {', '.join(map(quoted, tables))}")
 
     def update(self, places: Places, made: Sequence[str], touched: Sequence[str], key: Sequence[str], chosen: str) -> None:
         """Join the rows with their keys and with what they become; what the server would touch gets the value that it has."""

@@ -62,7 +62,7 @@ def cell_labels(place: Sequence[float], sizes: Sequence[float]) -> list[Label]:
     """Return the edges of the cells in which a latitude and a longitude lie, the smallest cell first.
 
     >>> cell_labels((45.07, 7.69), [10.0])
-    [('[44.98808, 45.07802]', '[7.63791, 7.76521]')]
+    [('[44.98808, 45.07802]', '[7.63790, 7.76521]')]
     """
     latitude, longitude = place
     if not (abs(latitude) <= 90 and abs(longitude) <= 180):

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _OF_TIMES = ("timestamp", "date", "integer", "decimal")
 _WINDOW = "window: {count: 1000}, or {time: 10m, column: ..., lateness: 1m}"
 _LEFT_OUT = "leave it out"
-_FEWEST_TRUE = 2
 _LONGEST = 36_525 * 86_400_000_000
 
 
@@ -82,11 +81,11 @@ class StreamChecks:
         ]
 
     def _noise(self) -> Iterator[Mistake]:
-        """Yield noise that would leave one true person alone among those who are made up: who knows the others would know that one."""
+        """Yield noise by which all who seem to have shown something could be made up."""
         true = getattr(self.algorithm, "fewest_true", None)
-        if true is not None and true < _FEWEST_TRUE:
-            words = "lets all but one be made up of those who seem to have shown something, or more than there must be"
-            hint = f"a diffmax that leaves {_FEWEST_TRUE} of the least z at least (z_min, with tuning)"
+        if true is not None and true < 1:
+            words = "lets as many people be made up as must seem to have shown something, or more"
+            hint = "a diffmax below the least z, which is z_min with tuning"
             yield self._wrong(("algorithm",), words, "policy-value", hint)
 
     def _wrong(self, path: Place, message: str, code: str, hint: str | None) -> Mistake:
