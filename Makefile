@@ -12,8 +12,10 @@ demo: $(VENV)/.core
 demo-stream: $(VENV)/.core
 	@$(BIN)/python examples/demo_stream.py
 
+# The order of the tests and what they draw, so that a failure can be made again; another: make test SEED=7
+SEED ?= 1
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -p randomly --randomly-seed=$(SEED)
 
 test-fast: $(VENV)/.dev
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow"

@@ -194,10 +194,12 @@ def test_no_message_record_or_status_holds_a_planted_value(
         assert CANARY not in record.read_text()
 
 
-def test_private_folders_and_files_are_private(tmp_path: Path, write_policy: Callable[..., Path]) -> None:
+def test_private_folders_and_files_are_private(tmp_path: Path, write_policy: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    # an installation of its own: what other tests have killed may lie in the common one
+    home = tmp_path / "home"
+    monkeypatch.setenv("SFUMATO_HOME", str(home))
     path = write_policy({"source": "data.csv", **policy(), "sink": "release.csv"}, "age,sex,illness\n" + "30,f,a\n31,m,b\n" * 10)
     sfumato.run(path)
-    home = Path(os.environ["SFUMATO_HOME"])
     runs = list((home / "runs").iterdir())
     assert runs
     for place in [home, home / "runs", home / "work", *runs]:
