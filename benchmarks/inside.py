@@ -53,13 +53,15 @@ def main() -> None:
     arguments.add_argument("--rows", type=int, default=10_000_000)
     arguments.add_argument("--times", type=int, default=2)
     arguments.add_argument("--servers", nargs="+", default=["postgresql", "mariadb"])
+    arguments.add_argument("--url", help="a server of your own instead, with its password; its processes are found by --pid")
+    arguments.add_argument("--pid", type=int, default=0)
     given = arguments.parse_args()
     print("| server | rows | bare copy, s (processor) | release, s (processor) | times (processor) | our process, MB | load | stages |")
     print("|---|---|---|---|---|---|---|---|")
     ourselves = Process.of(os.getpid())
-    for name in given.servers:
-        server = start(SERVERS[name], user=ourselves)
-        url, worked = server.url, partial(_worked, server.process.pid)
+    for name in [urlsplit(given.url).scheme] if given.url else given.servers:
+        url, process = (given.url, given.pid) if given.url else _started(name, ourselves)
+        worked = partial(_worked, process)
         _load(url, given.rows)
         for _ in range(given.times):
             before = _timed(partial(_bare, url), worked)
@@ -77,6 +79,12 @@ def main() -> None:
         _ask(url, "DROP TABLE benchmark_people")
     if ourselves is not None:
         leave(ourselves)
+
+
+def _started(name: str, user: Process | None) -> tuple[str, int]:
+    """Start a server of the tests, and return where and which process it is."""
+    server = start(SERVERS[name], user=user)
+    return server.url, server.process.pid
 
 
 def _load(url: str, rows: int) -> None:

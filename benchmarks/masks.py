@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,7 @@ from sfumato.registry import find
 
 KEYS = Keys({"main": (Key("k1", bytes(range(32))),)})
 PASSES = 3
+TOKENS, AT_ONCE = 10_000_000, 500_000
 
 
 def columns(rows: int) -> dict[str, pa.Array]:
@@ -83,6 +85,19 @@ def main() -> None:
         with patch.object(_polars_hash, "is_there", (lambda: False) if name == PLAIN else _polars_hash.is_there):
             best = _best(operation, settings, given[column])
         print(f"| {name} | {rows / best / 1e6:.2f} | {goal if goal is not None else '–'} |", flush=True)
+    print(f"| tokenise, {TOKENS:,} values into a new vault | {TOKENS / seconds(_all_tokens) / 1e6:.2f} | – |")
+
+
+def _all_tokens() -> None:
+    """Give ten million values a token each; raise where two of them are the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        mask = find("masking", "tokenise")(vault=f"{folder}/large.vault", namespace="large")
+        made = []
+        for start in range(0, TOKENS, AT_ONCE):
+            values = pa.array(np.arange(start, start + AT_ONCE)).cast(pa.string())
+            made.append(mask.apply(pa.RecordBatch.from_arrays([values], names=["value"]), MaskContext("value")).cast(pa.int64()).to_numpy())
+    if len(np.unique(np.concatenate(made))) < TOKENS:
+        raise SystemExit("two values have one token")
 
 
 def _best(operation: str, settings: dict[str, Any], values: pa.Array) -> float:

@@ -52,15 +52,16 @@ def test_pseudonyms_of_two_domains_that_name_each_other_are_made_from_what_was_t
 
 
 @pytest.mark.slow
-def test_ten_million_values_get_ten_million_tokens(tmp_path: Path) -> None:
+def test_a_million_values_get_a_million_tokens(tmp_path: Path) -> None:
+    # ten millions take ten times as long: make benchmark-masks
     mask = Tokenise(vault=str(tmp_path / "large.vault"), namespace="large")
     made = []
-    for start in range(0, 10_000_000, 500_000):
-        values = pa.array(np.arange(start, start + 500_000)).cast(pa.string())
+    for start in range(0, 1_000_000, 250_000):
+        values = pa.array(np.arange(start, start + 250_000)).cast(pa.string())
         made.append(mask.apply(pa.RecordBatch.from_arrays([values], names=["v"]), MaskContext("v")).cast(pa.int64()).to_numpy())
 
     tokens = np.concatenate(made)
-    assert len(np.unique(tokens)) == 10_000_000
+    assert len(np.unique(tokens)) == 1_000_000
     # a value that is known gets the token that it has
     again = mask.apply(pa.RecordBatch.from_arrays([pa.array(["7"])], names=["v"]), MaskContext("v"))
     assert again.to_pylist() == [str(tokens[7])]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -50,7 +51,7 @@ class Layout:
     subject: TableColumn | None = None
     numbered: bool = False
 
-    @property
+    @cached_property
     def copied(self) -> list[TableColumn]:
         """The columns that are copied as they are."""
         return list(dict.fromkeys([*self.kept, *self.read, *([self.subject] if self.subject is not None else [])]))

@@ -60,13 +60,14 @@ def first_rows_notes(plans: Sequence[Plan]) -> dict[str, list[str]]:
 
 def _unsaid(plan: Plan) -> list[str]:
     """Return the identifiers of which one may say whose rows they are, where the policy does not."""
-    return [name for name in plan.resolved.columns("identifier") if name in _plain(plan)] if plan.resolved.policy.subject is None else []
+    plain = _plain(plan)
+    return [name for name in plan.resolved.columns("identifier") if name in plain] if plan.resolved.policy.subject is None else []
 
 
 def _shown(plan: Plan) -> list[str]:
     """Return the columns that are published as they are, and of which nobody has said that this is known."""
-    columns = plan.resolved.policy.columns
-    return [name for name in plan.kept if name in _plain(plan) and columns[name].role == "other" and "warnings" not in columns[name].accept]
+    columns, plain = plan.resolved.policy.columns, _plain(plan)
+    return [name for name in plan.kept if name in plain and columns[name].role == "other" and "warnings" not in columns[name].accept]
 
 
 def _plain(plan: Plan) -> set[str]:
@@ -96,10 +97,11 @@ class _Looked:
         except DataError:
             # what is removed may be of a kind that cannot be read
             self._table = _beginning(source, shown)
+        self._names = set(self._table.column_names)
 
     def are_several(self, name: str) -> bool:
         """Return whether many rows share their value with another row, and there are many values: few of them are kinds of people."""
-        if name not in self._table.column_names:
+        if name not in self._names:
             return False
         values = self._table.column(name).drop_null()
         counts = values.value_counts().field("counts")

@@ -111,7 +111,8 @@ class Plan:
 
     def shown_as(self, column: str) -> tuple[str, ...]:
         """Return what a published column is called in the release: two names where its bounds are published."""
-        return published_names(column, self.resolved.policy.columns[column].publish if column in self.quasi_identifiers else None)
+        found = self.resolved.policy.columns.get(column)
+        return published_names(column, found.publish if found is not None and found.role == "quasi_identifier" else None)
 
     @property
     def released(self) -> list[str]:
