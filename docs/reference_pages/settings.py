@@ -20,11 +20,11 @@ from sfumato.policy.model import Component, Policy, Table, View
 # what stands between a key and those below it: the name of a column, of a view, of a key
 _NAMES = {"columns": "<column>", "views": "<view>", "tables": "<table>", "keys": "<key>", "formats": "<column>"}
 _SECTIONS = {
-    "views": "views",
-    "tables": "several-tables",
-    "keys": "mask",
-    "formats": "formats",
-    "retention": "retention",
+    "views": "policy.md#views",
+    "tables": "databases.md#several-tables",
+    "keys": "policy.md#mask",
+    "formats": "policy.md#formats",
+    "retention": "databases.md#retention",
 }
 # keys of views and tables that are those of another key
 _ELSEWHERE = {
@@ -87,7 +87,7 @@ def setting_page(setting: Setting) -> str:
     """Return the page of a key."""
     meaning = setting.field.description or ""
     facts = [
-        f"- Written at `{setting.written}`; the whole language is in [policy.md](../../policy.md#{_section(setting.path)}).",
+        f"- Written at `{setting.written}`; the whole language is in [{_page(setting.path)}](../../{_section(setting.path)}).",
         f"- Allowed: {allowed(setting.owner, setting.path, _inner(setting))}.{_REFUSED.get(setting.path, '')}",
         f"- Default: {_default(setting)}.",
     ]
@@ -114,14 +114,18 @@ def _default(setting: Setting) -> str:
     return "as in the policy" if setting.owner in (View, Table) and setting.path[1] in Policy.model_fields.keys() - {"sink"} else "none"
 
 
+def _page(path: tuple[str, ...]) -> str:
+    return _section(path).partition("#")[0]
+
+
 def _section(path: tuple[str, ...]) -> str:
     if path[0] in _SECTIONS:
         return _SECTIONS[path[0]]
     if path[0] != "columns" or len(path) == 1:
-        return "keys-of-a-policy"
+        return "policy.md#keys-of-a-policy"
     if path[1] in _BESIDE_MASKS:
-        return "mask"
-    return path[1] if path[1] in _OF_COLUMNS else "keys-of-a-column"
+        return "policy.md#mask"
+    return f"policy.md#{path[1] if path[1] in _OF_COLUMNS else 'keys-of-a-column'}"
 
 
 def _example(path: tuple[str, ...]) -> str:

@@ -216,7 +216,7 @@ def test_typed_bounds_have_the_type_of_their_column(server: str, request: pytest
         sfumato.run(asked, PEOPLE)
         release: Any = sfumato.run({**asked, "sink": None}, PEOPLE)
 
-        assert types(url, "bounds") == {f"{name}_from": kind, f"{name}_to": kind, "illness": "text" if server == "postgresql" else "longtext"}
+        assert types(url, "bounds") == {f"{name}_from": kind, f"{name}_to": kind, "illness": "text" if server == "postgresql" else "varchar"}
         within = f"SELECT count(*) FROM bounds WHERE {name}_from <= {name}_to"
         assert ask(url, within) == [(ROWS - release.table[f"{name}_from"].null_count,)]
 

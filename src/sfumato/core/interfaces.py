@@ -301,7 +301,7 @@ class MaskPlan:
 
     ``publications`` has one entry a quasi-identifier, in the order of the recoding's columns; ``masks`` and ``kept`` go by column name.
     ``order`` is the order of the published columns, ``context`` what masks may need. ``nested`` are the types of the columns of text in JSON that
-    are written as lists, structures or maps.
+    are written as lists, structures or maps, ``told`` is what sources say of kept columns beside their types.
     """
 
     publications: Sequence[Publication]
@@ -310,6 +310,7 @@ class MaskPlan:
     order: Sequence[str]
     contexts: Mapping[str, MaskContext] = field(default_factory=dict)
     nested: Mapping[str, pa.DataType] = field(default_factory=dict)
+    told: Mapping[str, Mapping[bytes, bytes]] = field(default_factory=dict)
 
     @property
     def wide(self) -> list[str]:

@@ -26,7 +26,8 @@ from sfumato.databases.failures import busy
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_replacing import indexing, is_replaced
 from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
-from sfumato.databases.mysql_types import called, column_of, made_kind, quoted, quoted_name, selected, text_of, typed
+from sfumato.databases.mysql_types import LONGEST_ROW, called, column_of, is_time, longest, made_kind, quoted, quoted_name, selected, text_of, typed
+from sfumato.databases.own_types import own_type
 from sfumato.databases.private_names import is_copy, is_staged, staging_of
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, suggestion
@@ -34,6 +35,7 @@ from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError
 _ROWS = 1 << 16
 _LAST_OF_NAMES = 0xFFFF
 _PATIENCE = 5
+_SHORT = 255
 _COLUMNS = """
 SELECT column_name, column_type, data_type, numeric_precision, numeric_scale FROM information_schema.columns
 WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position
@@ -60,6 +62,7 @@ class MysqlConnection:
 
     def __init__(self, address: Address, password: str | None) -> None:
         self._address = address
+        self._long: dict[TableName, list[str]] = {}
         self._workplace: Workplace | None = None
         self._file: Path | None = None
         self._staged: list[TableName] = []
@@ -175,13 +178,23 @@ class MysqlConnection:
 
     def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
         """Return how the columns of a table that was made from a schema are read."""
-        return [TableColumn(field.name, called(field), made_kind(field)) for field in schema]
+        own = self._own_types(schema)
+        types = [own.get(field.name) or called(field) for field in schema]
+        return [TableColumn(field.name, kind, made_kind(field), as_text=is_time(kind)) for field, kind in zip(schema, types, strict=True)]
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table in the database for what is staged."""
-        columns = ", ".join(f"{quoted_name(field.name)} {called(field)}" for field in schema)
+        own = self._own_types(schema)
+        self._long[table] = [field.name for field in schema if field.name not in own and called(field) == "longtext"]
+        # a timestamp of which nothing is said would never be missing
+        columns = ", ".join(f"{quoted_name(field.name)} {own.get(field.name) or called(field)} NULL" for field in schema)
         self.reserve(table, schema.names)
         self.do(f"CREATE TABLE {quoted(table)} ({columns}) DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+
+    def _own_types(self, schema: pa.Schema) -> dict[str, str]:
+        """Return the types that columns have in the tables that they come from; texts without a length where all would be longer than a row."""
+        found = {field.name: own for field in schema if (own := own_type(field, "mysql", self._address)) is not None}
+        return found if longest(found.values()) <= LONGEST_ROW else {name: own for name, own in found.items() if "char" not in own}
 
     @cached_property
     def unlogged(self) -> str:
@@ -345,8 +358,19 @@ class MysqlConnection:
             self._file = None
 
     def without(self, table: TableName, column: str) -> None:
-        """Take a column away from a table."""
-        self.do(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted_name(column)}")
+        """Take a column away from a table; texts that are short get a length, for without one nobody could make an index of them."""
+        changes = [f"MODIFY {quoted_name(name)} varchar({_SHORT}) NULL" for name in self._short_texts(table)]
+        self.do(f"ALTER TABLE {quoted(table)} {', '.join([f'DROP COLUMN {quoted_name(column)}', *changes])}")
+
+    def _short_texts(self, table: TableName) -> list[str]:
+        """Return the columns of texts without a length that are all short, as long as a row has room for all of them."""
+        room = LONGEST_ROW - longest(column.called for column in self.columns(table))
+        long = self._long.pop(table, [])[: max(0, room) // longest([f"varchar({_SHORT})"])]
+        if not long:
+            return []
+        asked = ", ".join(f"max(char_length({quoted_name(name)}))" for name in long)
+        (found,) = self.select(f"SELECT {asked} FROM {quoted(table)}", [TableColumn(name, "bigint", pa.int64()) for name in long])
+        return [name for name, longest_of in zip(long, found.columns, strict=True) if (longest_of[0].as_py() or 0) <= _SHORT]
 
     def publish(self, staged: TableName, table: TableName) -> None:
         """Rename the staged table to its place, and what was there out of it, in one step; indexes are made before, grants go by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -28,6 +28,8 @@ _WORDS = {
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set", "json", "uuid", "inet4", "inet6"), pa.string()),
 }
 _DIGITS = 38
+_BYTES, LONGEST_ROW = 4, 60_000
+"""The bytes of a character, and those of the texts of a row, of which a server takes 65,535."""
 
 
 def quoted_name(name: str) -> str:
@@ -72,6 +74,20 @@ def is_short(column: TableColumn, characters: int) -> bool:
     """Say whether a column holds texts that have no more than so many characters."""
     found = re.fullmatch(r"(?:var)?char\((\d+)\)", column.called)
     return found is not None and int(found[1]) <= characters
+
+
+def is_time(called: str) -> bool:
+    """Say whether a type is that of times, which may be longer than a day and are read as text."""
+    return re.fullmatch(r"time(\(\d\))?", called) is not None
+
+
+def longest(types: Iterable[str]) -> int:
+    """Return the bytes that values of some types take at most of a row, beside those that every other type takes.
+
+    >>> longest(["varchar(40)", "int(11)"])
+    162
+    """
+    return sum(_BYTES * int(found[1]) + 2 for called in types if (found := re.fullmatch(r"(?:var)?char\((\d+)\)", called)) is not None)
 
 
 def selected(column: TableColumn, name: str | None = None) -> str:

@@ -20,13 +20,14 @@ import pyarrow as pa
 from sfumato.databases.address import Address
 from sfumato.databases.failures import CHANGED, busy
 from sfumato.databases.left_copy import Mark
+from sfumato.databases.own_types import own_type
 from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
 from sfumato.databases.postgresql_meanwhile import Meanwhile
 from sfumato.databases.postgresql_order import keeps_order
 from sfumato.databases.postgresql_replacing import granting_again, refuse_taken, refuse_used, replacing, state_of
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_session import stated, while_reading, working_session
-from sfumato.databases.postgresql_types import bytewise, called, plain, quoted, quoted_name, range_of, selected, typed
+from sfumato.databases.postgresql_types import bytewise, called, is_written, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.private_names import is_copy
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UsageError
@@ -57,7 +58,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def __init__(self, address: Address, password: str | None) -> None:
         super().__init__(address, password)
         self._password = password
-        self._ranges: dict[TableName, dict[str, str]] = {}
+        self._awaited: dict[TableName, dict[str, str]] = {}
 
     def __enter__(self) -> PostgresqlConnection:
         """Begin."""
@@ -132,17 +133,28 @@ class PostgresqlConnection(PostgresqlCatalogue):
         """Return how the columns of a table that was made from a schema are read: decimals by their text."""
         kinds = [plain(pa.nulls(0, field.type)).type for field in schema]
         return [
-            TableColumn(field.name, "", kind, as_text=pa.types.is_decimal(kind) or range_of(field) is not None)
+            # ranges are read as they were written, which has the digits that their column has
+            TableColumn(field.name, self._own_type(field) or "", kind, as_text=pa.types.is_decimal(kind) or self._written(field) is not None)
             for field, kind in zip(schema, kinds, strict=True)
         ]
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table, which nobody sees before it is committed."""
-        columns = ", ".join(f"{quoted_name(field.name)} {called(field)}" for field in schema)
+        written = {field.name: self._written(field) for field in schema}
+        made = {field.name: called(field) if written[field.name] is not None else self._own_type(field) or called(field) for field in schema}
+        columns = ", ".join(f"{quoted_name(name)} {kind}" for name, kind in made.items())
         self.do(f"CREATE TABLE {quoted(table)} ({columns})")
-        ranges = {field.name: kind for field in schema if (kind := range_of(field)) is not None}
-        if ranges:
-            self._ranges[table] = ranges
+        self._awaited[table] = {name: kind for name, kind in written.items() if kind is not None}
+
+    def _written(self, field: pa.Field) -> str | None:
+        """Return the type of a column whose values come as text in place of their own form; None where they do not."""
+        own = self._own_type(field)
+        return range_of(field) or (own if own is not None and is_written(field, own) else None)
+
+    def _own_type(self, field: pa.Field) -> str | None:
+        """Return the type that a column has in the table that it comes from, where this user may have it too."""
+        own = own_type(field, "postgresql", self._address)
+        return own if own is not None and self.may_use(own) else None
 
     def load(self, table: TableName, batch: pa.RecordBatch) -> None:
         """Copy further rows into a table."""
@@ -166,10 +178,10 @@ class PostgresqlConnection(PostgresqlCatalogue):
         return quoted(table)
 
     def loaded(self, table: TableName) -> None:
-        """Make ranges of the texts that came for them; all else is there as soon as it has come."""
-        ranges = self._ranges.pop(table, {})
-        if ranges:
-            changes = (f"ALTER COLUMN {quoted_name(name)} TYPE {kind} USING {quoted_name(name)}::{kind}" for name, kind in ranges.items())
+        """Make ranges, and values of types that only servers have, of the texts that came for them; all else is there as soon as it has come."""
+        awaited = self._awaited.pop(table, {})
+        if awaited:
+            changes = (f"ALTER COLUMN {quoted_name(name)} TYPE {kind} USING {quoted_name(name)}::{kind}" for name, kind in awaited.items())
             self.do(f"ALTER TABLE {quoted(table)} {', '.join(changes)}")
 
     def without(self, table: TableName, column: str) -> None:

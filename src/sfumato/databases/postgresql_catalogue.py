@@ -22,6 +22,10 @@ WITH RECURSIVE held AS (
 SELECT held.attname, held.called, t.typname, t.typtype, held.modifier
 FROM held JOIN pg_type t ON t.oid = held.kind WHERE t.typtype <> 'd' ORDER BY held.attnum
 """
+_USABLE = """
+SELECT 1 FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+WHERE format_type(t.oid, NULL) = %s AND has_type_privilege(t.oid, 'USAGE') AND has_schema_privilege(n.oid, 'USAGE')
+"""
 _FIND = """
 SELECT c.oid, c.relkind, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname = ANY(%s::name[]) ORDER BY array_position(%s::name[], n.nspname) LIMIT 1
@@ -98,6 +102,10 @@ class PostgresqlCatalogue:
         """Return the columns of a table or a view, those of a domain as what they are made of."""
         found, _, _ = self._found(table)
         return [column_of(*row) for row in self._rows(_COLUMNS, [found])]
+
+    def may_use(self, kind: str) -> bool:
+        """Say whether the user may make columns of a type, which has its schema before its name where somebody has made it."""
+        return "." not in kind or bool(self._rows(_USABLE, [kind]))
 
     def identity(self, table: TableName) -> str | None:
         """Return when the server was started and on which of its files the table is."""

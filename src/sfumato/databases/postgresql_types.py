@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -40,6 +41,7 @@ _SAME_TEXT = {
     # the text of an address alone would end in /32
     "inet": "abbrev({0})",
 }
+_TEXTS = re.compile(r"text|name|character(?: varying)?(?:\(\d+\))?")
 _DIGITS = 38
 _DAY = 86_400_000_000
 # from 1970 on, the first day of the year 1 and that of the year 10000
@@ -133,6 +135,12 @@ def range_of(field: pa.Field) -> str | None:
     """Return what PostgreSQL calls the type of a column of ranges, which come as text; None where it is no such column."""
     found = (field.metadata or {}).get(RANGE_TYPE)
     return found.decode() if found is not None else None
+
+
+def is_written(field: pa.Field, own: str) -> bool:
+    """Say whether values of a type of the server come to it as text, which is not the form that it has for them."""
+    kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind)) and _TEXTS.fullmatch(own) is None
 
 
 def called(field: pa.Field) -> str:

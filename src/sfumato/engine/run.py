@@ -340,7 +340,14 @@ def _mask_plan(plan: Plan, counted: Counted) -> MaskPlan:
         order=plan.published,
         contexts={name: plan.context(name, counted.mask_ladders.get(name)) for name in plan.masked},
         nested=nested_in_release(plan),
+        told=_told(plan),
     )
+
+
+def _told(plan: Plan) -> dict[str, Mapping[bytes, bytes]]:
+    """Return what the source says of columns that leave as they came; those of a form of their own are written anew."""
+    told = {name: plan.schema.field(name).metadata for name in plan.kept if name not in plan.resolved.policy.formats}
+    return {name: metadata for name, metadata in told.items() if metadata}
 
 
 def _reader(staged: Staged, published: Published) -> Source:

@@ -19,6 +19,7 @@ from sfumato.databases.address import Address, AddressText, parsed
 from sfumato.databases.connection import Connection, connected
 from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.own_types import described
 from sfumato.databases.password import Password
 from sfumato.databases.private_names import refuse_private
 from sfumato.databases.table import TableColumn, TableName
@@ -53,7 +54,7 @@ class Sql(Settings):
 
     def describe(self) -> pa.Schema:
         """Return the columns and their types, as the server's catalogue has them."""
-        return pa.schema([column.field for column in self._described()])
+        return pa.schema([described(column, self.address) for column in self._described()])
 
     def identity(self) -> str | None:
         """Return which table it is, whatever it is called."""

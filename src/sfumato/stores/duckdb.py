@@ -399,7 +399,7 @@ def _schema(attached: EmbeddedTable, masks: MaskPlan) -> pa.Schema:
         elif name in masks.masks:
             fields.append(pa.field(name, masks.masks[name].output_type(attached.type_of(name))))
         else:
-            fields.append(pa.field(name, attached.kept_type(name)))
+            fields.append(pa.field(name, attached.kept_type(name), metadata=masks.told.get(name)))
     return pa.schema(fields)
 
 
