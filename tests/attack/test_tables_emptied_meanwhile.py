@@ -65,7 +65,7 @@ def policy(url: str, source: str, **more: Any) -> dict[str, Any]:
 def url(postgresql_url: str) -> str:
     ask(
         postgresql_url,
-        "DROP TABLE IF EXISTS emptied_release, emptied_other, emptied, parted",
+        "DROP TABLE IF EXISTS emptied_release, emptied_other, emptied, parted CASCADE",
         f"CREATE TABLE emptied AS {FILLED.replace('n % 7', 'n % 7 AS age').replace('% 3', '% 3 AS ward')}",
         "CREATE TABLE parted (age int, ward text) PARTITION BY LIST (ward)",
         "CREATE TABLE parted_0 PARTITION OF parted FOR VALUES IN ('w0')",
@@ -122,6 +122,54 @@ def test_a_table_that_is_emptied_and_filled_again_has_all_its_rows(
         release: Any = sfumato.run(given)
 
     assert release.record.rows.out == ROWS
+
+
+@pytest.mark.parametrize("kind", [PostgresqlInside, Sql], ids=["inside", "here"])
+def test_a_view_has_all_rows_of_a_table_beside_one_that_cannot_be_locked(url: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(
+        url,
+        "DROP MATERIALIZED VIEW IF EXISTS steady CASCADE",
+        "CREATE MATERIALIZED VIEW steady AS SELECT DISTINCT age, 'seen' AS mark FROM emptied",
+        "CREATE VIEW both_of AS SELECT age, ward FROM emptied JOIN steady USING (age)",
+    )
+    given = policy(url, "both_of")
+    if kind is Sql:
+        given["columns"] = {"age": {"role": "quasi_identifier"}, "ward": {"role": "other", "mask": {"shuffle": {}}}}
+    with emptied(url, "emptied", kind, monkeypatch):
+        release: Any = sfumato.run(given)
+
+    assert release.record.rows.out == ROWS
+
+
+def test_a_table_that_is_made_anew_while_it_is_waited_for_has_all_its_rows(url: str) -> None:
+    with closing(connect(url)) as other:
+        other.execute("BEGIN")
+        other.execute("LOCK TABLE emptied IN ACCESS EXCLUSIVE MODE")
+        with meanwhile(url, lambda: sfumato.run(policy(url, "emptied"))) as done:
+            for statement in ("ALTER TABLE emptied RENAME TO emptied_before", "CREATE TABLE emptied AS SELECT * FROM emptied_before"):
+                other.execute(statement)
+            other.execute("DROP TABLE emptied_before")
+            other.execute("COMMIT")
+
+    assert getattr(getattr(done[0], "record", None), "rows", None) is not None, done
+    assert done[0].record.rows.out == ROWS
+
+
+def test_who_may_read_every_column_by_itself_has_a_release_inside(url: str) -> None:
+    role = f"reader_{threading.get_native_id()}"
+    parts = urlsplit(url)
+    ask(
+        url,
+        f"CREATE ROLE {role} LOGIN PASSWORD '{parts.password}'",
+        f"GRANT SELECT (age, ward) ON emptied TO {role}",
+        f"GRANT CREATE, USAGE ON SCHEMA public TO {role}",
+    )
+    own = parts._replace(netloc=f"{role}:{parts.password}@{parts.hostname}:{parts.port}").geturl()
+    try:
+        release: Any = sfumato.run(policy(own, "emptied"))
+        assert release.record.rows.out == ROWS
+    finally:
+        ask(url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
 
 
 def test_all_tables_of_a_policy_are_seen_in_one_state(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

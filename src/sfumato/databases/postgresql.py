@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import CHANGED, busy
+from sfumato.databases.failures import CHANGED, LOCKED, busy
 from sfumato.databases.left_copy import Mark
 from sfumato.databases.own_types import own_type
 from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
@@ -34,6 +34,12 @@ from sfumato.errors import UsageError
 
 # what a session that has lost its process holds is free in a moment
 _TRIES, _PAUSE = 25, 0.2
+# what is held and was not there, or not in this file of the server's, in the state that is seen
+_REWRITTEN = """
+SELECT count(*) FROM pg_locks l LEFT JOIN pg_class c ON c.oid = l.relation
+WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+AND (c.oid IS NULL OR (c.relfilenode <> 0 AND c.relfilenode <> pg_relation_filenode(c.oid)))
+"""
 # a role that others have may be theirs too, and so may its tables: only what is the user's own was made by a run of the user
 # cells are there before the copy that they are of, and where their run died between the two they are there alone
 _LEFT = """
@@ -83,20 +89,31 @@ class PostgresqlConnection(PostgresqlCatalogue):
         self.do("SET row_security = on")
         self.commit()
 
-    def one_state(self, tables: Sequence[TableName]) -> None:
-        """Begin a transaction that sees the database as it is when its first statement begins that reads something."""
-        self.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        self.hold(tables)
+    def one_state(self, tables: Sequence[TableName], writing: bool = False) -> None:
+        """Begin a transaction that sees the database in one state, in which nobody has emptied or rewritten tables since.
+
+        A state is that of the moment in which the first statement begins, and tables are held when it ends: where somebody was in between, a later
+        state is seen.
+        """
+        for _ in range(_TRIES):
+            self.do(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ{'' if writing else ' READ ONLY'}")
+            self.hold(tables)
+            (batch,) = self.select(_REWRITTEN, [TableColumn("n", "bigint", pa.int64())])
+            if not batch.column(0)[0].as_py():
+                return
+            self.undo()
+        raise LOCKED.error(self._address.shown)
 
     def hold(self, tables: Sequence[TableName]) -> None:
         """Let nobody empty or rewrite tables while they are read; before anything is read of them.
 
         Who empties a table does so in all states of it, also in one that somebody began to see before: a table that is emptied and filled again in
-        one transaction would have no rows. What cannot be held, such as a foreign table, is read as it comes.
+        one transaction would have no rows. Whoever asks for a plan holds all that it would read until the end of the transaction: views cannot be
+        locked where one table beneath them cannot, or may be read in part only.
         """
         for table in tables:
-            if self.can_be_held(table):
-                self.do(f"LOCK TABLE {quoted(self.placed(table))} IN ACCESS SHARE MODE")
+            if columns := self.readable(table):
+                self._planned(f"EXPLAIN SELECT {', '.join(map(quoted_name, columns))} FROM {quoted(self.placed(table))}")
 
     def read(self, table: TableName, columns: Sequence[TableColumn], order: str | None = None, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """Read some columns by one statement, which sees the table in one state."""
@@ -347,11 +364,15 @@ class PostgresqlConnection(PostgresqlCatalogue):
 
     def leaves_order(self, statement: str, table: TableName, memory: int) -> bool:
         """Say whether the server would hand the rows of a table on in their order, with so much memory for what it joins to them."""
+        return keeps_order(json.loads(self._planned(f"EXPLAIN (FORMAT JSON) {statement}"))[0]["Plan"], table.name, memory)
+
+    def _planned(self, statement: str) -> str:
+        """Return the first line of a plan."""
         with self._errors(), stated(self._connection) as cursor:
             # a plan cannot be read by COPY, by which the driver reads all else
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
-            cursor.execute(f"EXPLAIN (FORMAT JSON) {statement}")
-            return keeps_order(json.loads(cursor.fetchone()[0])[0]["Plan"], table.name, memory)
+            cursor.execute(statement)
+            return str(cursor.fetchone()[0])
 
     def do(self, statement: str) -> None:
         """Let the server do something."""

@@ -64,17 +64,9 @@ _BYTEWISE = """
 SELECT a.attname::text FROM pg_attribute a JOIN pg_collation c ON c.oid = a.attcollation
 WHERE a.attrelid = %s AND a.atttypid IN ('text'::regtype, 'varchar'::regtype) AND c.collisdeterministic
 """
-# relations beneath a view that its owner, or for views of another kind the user, may not read as a whole, or that are not such as can be locked
-_UNLOCKED = """
-WITH RECURSIVE beneath AS (
-    SELECT %s::oid AS view, NULL::oid AS read
-    UNION SELECT r.ev_class, d.refobjid FROM beneath b JOIN pg_rewrite r ON r.ev_class = coalesce(b.read, b.view)
-        JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
-            AND d.refobjid <> r.ev_class
-)
-SELECT FROM beneath b JOIN pg_class c ON c.oid = b.read JOIN pg_class v ON v.oid = b.view
-WHERE c.relkind NOT IN ('r', 'p', 'v') OR NOT (has_table_privilege(v.relowner, c.oid, 'SELECT') AND (has_table_privilege(c.oid, 'SELECT')
-    OR NOT coalesce('security_invoker=true' = ANY(v.reloptions) OR 'security_invoker=on' = ANY(v.reloptions), false)))
+_READABLE = """
+SELECT attname::text FROM pg_attribute
+WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped AND has_column_privilege(attrelid, attnum, 'SELECT')
 """
 _ON_DELETE: Mapping[str, OnDelete] = {"a": "held", "r": "refused", "c": "deleted", "n": "emptied", "d": "emptied"}
 _ACTING = """
@@ -120,9 +112,13 @@ class PostgresqlCatalogue:
         return tuple(name for (name,) in self._rows(_PRIMARY_KEY, [self._found(table)[0]]))
 
     def has_places(self, table: TableName) -> bool:
-        """Return whether every row of a table has a place of its own: those of a view have none, and those of parts are places in them."""
+        """Return whether every row of a table has a place of its own: those of a view have none, and those of parts are places in them.
+
+        Who may read only some columns may not read places.
+        """
         found, kind, _ = self._found(table)
-        return kind in ("r", "m") and not self._rows("SELECT FROM pg_inherits WHERE inhparent = %s", [found])
+        parted = "SELECT WHERE EXISTS (SELECT FROM pg_inherits WHERE inhparent = %s) OR NOT has_table_privilege(%s::oid, 'SELECT')"
+        return kind in ("r", "m") and not self._rows(parted, [found, found])
 
     def reads_alike(self, table: TableName) -> bool:
         """Return whether one transaction reads the same rows twice: a view may hang on chance or the clock, a foreign table on another server.
@@ -131,18 +127,10 @@ class PostgresqlCatalogue:
         """
         return not self._rows(_UNSTEADY, [self._found(table)[0]])
 
-    def can_be_held(self, table: TableName) -> bool:
-        """Return whether this user can keep others from emptying a table: it is one, or a view, and all of it may be read.
-
-        What is not there yet for this session is one that the other has just made.
-        """
+    def readable(self, table: TableName) -> list[str]:
+        """Return the columns that the user may read; none of a table that is not there for this session, because another has just made it."""
         found = self._find(table)
-        query = "SELECT has_table_privilege(%s::oid, 'SELECT')"
-        return found is None or (found[1] in ("r", "p", "v") and bool(self._rows(query, [found[0]])[0][0]) and self._may_lock(found))
-
-    def _may_lock(self, found: tuple[int, str, str]) -> bool:
-        """Return whether a view could be locked: that locks the tables that it reads too, as far as whoever owns it may read them."""
-        return found[1] != "v" or not self._rows(_UNLOCKED, [found[0]])
+        return [] if found is None else [name for (name,) in self._rows(_READABLE, [found[0]])]
 
     def bytewise(self, table: TableName) -> set[str]:
         """Return the columns of texts that are equal where their bytes are and nowhere else, as they stand."""

@@ -83,8 +83,7 @@ class PostgresqlInside:
             if left != self._source:
                 self._connection.remove_left(left)
         self._connection.claim(self._rows.name)
-        self._connection.do("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        self._connection.hold([self._source])
+        self._connection.one_state([self._source], writing=True)
         first, mark = self._read_once(), Mark(self._seed, self._missing, self._is_mixed)
         counts = self._counting(mark)
         # what is not committed, and what is temporary, is seen in this session alone

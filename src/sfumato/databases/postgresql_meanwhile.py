@@ -22,7 +22,8 @@ class Meanwhile:
         self._server = address.shown
         with suppress(Exception):
             self._session, _ = catalogue_session(address, password)
-            for statement in ("BEGIN ISOLATION LEVEL REPEATABLE READ", f"SET TRANSACTION SNAPSHOT '{snapshot}'", "SET LOCAL lock_timeout = '10s'"):
+            # a short time: whoever waits for the other session's lock stands before this one, for which the other waits
+            for statement in ("BEGIN ISOLATION LEVEL REPEATABLE READ", f"SET TRANSACTION SNAPSHOT '{snapshot}'", "SET LOCAL lock_timeout = '1s'"):
                 self._session.execute(statement)
             self._session.pgconn.send_query("; ".join(statements).encode())
             return
