@@ -74,7 +74,12 @@ def status(policy: Path, format: str) -> None:
     why = f" [{told['error']}]" if told.get("error") else ""
     lines = [f"state     {told['state']}{why}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
     lines += ["policy    changed since: all of this is of the policy before, and stream run refuses the new one"] if "policy" in told else []
-    lines += [*_of_awaited(told.get("awaited")), *_of_lost(told.get("lost_files", 0)), *_of_needed(told.get("needed_files", []))]
+    lines += [
+        *_of_awaited(told.get("awaited")),
+        *_of_absent(told.get("absent_columns", [])),
+        *_of_lost(told.get("lost_files", 0)),
+        *_of_needed(told.get("needed_files", [])),
+    ]
     lines += _of_unfinished(told.get("unfinished"))
     lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"], view.get("set_aside", {}))]
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
@@ -192,6 +197,11 @@ def _summary(progress: StreamProgress) -> list[str]:
 
 def _of_awaited(path: str | None) -> list[str]:
     return [f"source    no file yet: {path}"] if path is not None else []
+
+
+def _of_absent(columns: Sequence[str]) -> list[str]:
+    """Return what is said of columns that no record has named so far."""
+    return [f"columns   no record so far has: {', '.join(columns)}"] if columns else []
 
 
 def _of_lost(files: int) -> list[str]:

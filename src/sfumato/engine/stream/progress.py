@@ -46,6 +46,7 @@ class StreamProgress:
         self.error: str | None = None
         self.lost = 0
         self.awaited: str | None = None
+        self.absent: Sequence[str] = ()
         self.needed: Sequence[str] = ()
         self.unfinished = Unfinished()
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
@@ -84,8 +85,9 @@ class StreamProgress:
         told = {"state": self.state, "error": self.error, "process": os.getpid(), "records": self.records}
         lost = {"lost_files": self.lost} if self.lost else {}
         awaited = {"awaited": self.awaited} if self.awaited is not None else {}
+        absent = {"absent_columns": list(self.absent)} if self.absent else {}
         needed = {"needed_files": list(self.needed)} if self.needed else {}
-        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost, **awaited, **needed, **self._unfinished()}
+        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost, **awaited, **absent, **needed, **self._unfinished()}
 
     def _unfinished(self) -> dict[str, Any]:
         """Return how much waits for the end of a record, and for how long, where it is longer than somebody takes to write one."""

@@ -163,6 +163,8 @@ class _Stream:
                     self._tell()
                 self._show()
                 self._reading.wait(_POLL)
+            if ended:
+                self._reading.refuse_absent()
             self._end(self._running.on_stop if self._stop.is_set() and not ended else self._running.at_end)
         return self.progress
 
@@ -209,7 +211,7 @@ class _Stream:
             self._show()
             if self._stop.is_set():
                 break
-        self.progress.unfinished = self._reading.unfinished
+        self.progress.unfinished, self.progress.absent = self._reading.unfinished, self._reading.absent
         self.progress.lost, self.progress.awaited = len(self._reading.lost), None if self._number else self._reading.awaited
         return found
 
