@@ -160,6 +160,17 @@ def test_a_pipe_is_read_to_its_end(folder: Path) -> None:
     assert "60 released" in ended.stderr
 
 
+def test_every_process_writes_the_header_of_delimited_text_to_standard_output(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path = written(folder, sink="-")
+    first = sfumato_command("stream", "run", str(path), "--once")
+    with (folder / "events.jsonl").open("a") as file:
+        file.writelines(map(line, range(100, 200)))
+    second = sfumato_command("stream", "run", str(path), "--once")
+
+    assert [ran.stdout.splitlines()[0] for ran in (first, second)] == ["age,illness"] * 2
+    assert [len(ran.stdout.splitlines()) for ran in (first, second)] == [101] * 2
+
+
 @pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_fault_and_is_told_of(folder: Path) -> None:
     (folder / "events.jsonl").write_text("".join(map(line, range(20_000))))
