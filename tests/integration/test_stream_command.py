@@ -422,6 +422,34 @@ def test_a_stream_that_is_taken_up_again_says_so_while_nothing_comes(folder: Pat
     assert "release: held 0, " in shown
 
 
+def test_status_says_that_kernels_are_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch, sfumato_command: Callable[..., Any]) -> None:
+    monkeypatch.setattr(running, "is_stream_warm", lambda _: False)
+    path, stop, seen = written(folder, source="later.jsonl"), threading.Event(), []
+
+    def watch(_: StreamProgress) -> None:
+        seen.append(sfumato_command("stream", "status", str(path)).stdout)
+        stop.set()
+
+    run_stream(path, Running(), stop, watch)
+
+    assert seen[0].splitlines()[1] == "health    waiting: kernels are compiled for this machine, which happens once"
+    assert "health" not in sfumato_command("stream", "status", str(path)).stdout
+
+
+def test_status_says_that_nothing_was_heard_of_a_process(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path, stop, seen = written(folder, source="later.jsonl"), threading.Event(), []
+    status = folder / "state" / "status.json"
+
+    def watch(_: StreamProgress) -> None:
+        status.write_text(json.dumps({**json.loads(status.read_text()), "at": time.time() - 75}))
+        seen.append(sfumato_command("stream", "status", str(path)).stdout)
+        stop.set()
+
+    run_stream(path, Running(), stop, watch)
+
+    assert seen[0].splitlines()[1].startswith("health    stalled: nothing was heard of the process, for 7")
+
+
 def test_the_line_in_the_terminal_is_written_where_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(shown, "isatty", lambda: True)
