@@ -482,6 +482,19 @@ def test_a_column_that_singles_people_out_is_refused_with_the_first_release() ->
     check(session)
 
 
+@pytest.mark.parametrize(("towns", "later"), [(2, ["new"] * 20), (30, ["*"] * 20)])
+def test_a_category_that_comes_later_joins_a_flat_ladder_and_not_groups(towns: int, later: list[str]) -> None:
+    given = policy({"count": 60}, k=3, columns={"person": {"role": "identifier"}, "town": {"role": "quasi_identifier"}})
+    session = sfumato.stream(given)
+    session.push([{"person": f"p{number}", "town": f"town {chr(97 + number % towns)}"} for number in range(60)])
+
+    come = ["new"] * 20 + ["town a"] * 40
+    (release,) = session.push([{"person": f"p{number}", "town": town} for number, town in enumerate(come)])
+
+    found = zip(release.batch.column("town").to_pylist(), release.numbers.tolist(), strict=True)
+    assert [town for town, number in found if number < 60 + 20] == later
+
+
 def test_a_refusal_names_the_view_and_where_it_says_so() -> None:
     columns = COLUMNS | {"number": {"role": "identifier"}}
     views = {"doctor": {"columns": {"number": {"role": "other"}}}, "nurse": {}}
