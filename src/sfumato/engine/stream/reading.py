@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -77,10 +77,16 @@ class Stretches(Protocol):
 
 
 class Reading:
-    """The source of a stream; what was read once can be read ``again`` beside the process that reads on."""
+    """The source of a stream; what was read once can be read ``again`` beside the process that reads on.
 
-    def __init__(self, resolved: Resolved, journal: Journal | KeptState, pipe: IO[bytes] | None = None, again: bool = False) -> None:
+    What the stream itself has ``released`` is no source, whatever links lead to it.
+    """
+
+    def __init__(
+        self, resolved: Resolved, journal: Journal | KeptState, pipe: IO[bytes] | None = None, again: bool = False, released: Sequence[str] = ()
+    ) -> None:
         source: Any = resolved.source
+        self._own = [str(journal.folder), *released]
         self._policy, self._journal = resolved.policy, journal
         settings = source
         is_pipe = source is not None and source.component_name() == "standard_input"
@@ -200,9 +206,10 @@ class Reading:
         if not is_several(path):
             return [Path(path)] if Path(path).exists() or not self._journal.position else []
         found = [Path(file) for file in files_now(path, lambda name: is_of(name, self._format))]
-        # what the stream keeps for itself is no source, wherever it lies
-        own = os.path.realpath(self._journal.folder)
-        return [file for file in found if not Path(os.path.realpath(file)).is_relative_to(own)]
+        # what the stream keeps for itself, or has released, is no source, wherever it lies
+        own = [Path(os.path.realpath(place)) for place in self._own]
+        numbers = {_file_number(place) for place in own} - {None}
+        return [file for file in found if not _is_within(file, own) and (not numbers or _file_number(file) not in numbers)]
 
     def _format_of_records(self) -> Any:
         if self._format == "json_lines":
@@ -210,6 +217,21 @@ class Reading:
         if self._format == "delimited":
             return _DelimitedRecords(self._settings, self._policy, lambda: self._stretches)
         return ArrowStretches(lambda *place: self._stretches.again(*place))
+
+
+def _is_within(file: Path, places: Sequence[Path]) -> bool:
+    """Return whether a file is one of some places, or in one, under its true name."""
+    real = Path(os.path.realpath(file))
+    return any(real.is_relative_to(place) for place in places)
+
+
+def _file_number(path: Path) -> tuple[int, int] | None:
+    """Return what a file is known by under all of its names; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 class _JsonRecords:

@@ -39,6 +39,7 @@ from sfumato.engine.warm import is_stream_warm
 from sfumato.errors import SfumatoError
 from sfumato.policy.identity import identity_of, policy_hash
 from sfumato.policy.load import Loaded, load
+from sfumato.policy.own_files import MANIFEST
 from sfumato.policy.views import resolve_views
 from sfumato.policy.windows import StreamSettings
 
@@ -122,7 +123,8 @@ class _Stream:
         stack.callback(self._letters.close)
         self._taken = TakenLog(self._journal.folder, self._journal)
         stack.callback(self._taken.close)
-        self._reading = Reading(first, self._journal, pipe)
+        released = [place for each in resolved.values() if each.sink is not None for place in each.sink.places()]
+        self._reading = Reading(first, self._journal, pipe, released=[name for place in released for name in (place, f"{place}.{MANIFEST}")])
         stack.callback(self._reading.close)
         settings = loaded.policy.stream or StreamSettings()
         self._batch, self._longest_wait = settings.batch, settings.longest_wait
