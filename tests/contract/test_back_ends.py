@@ -244,6 +244,22 @@ def test_what_cannot_be_kept_leaves_the_old_release_and_nothing_else(back_end: C
     assert shown(pa.Table.from_batches(source.batches(source.describe().names))) == before
 
 
+def test_values_of_a_missing_subject_and_of_an_empty_one_are_those_of_one_person(back_end: Callable[[str], dict[str, Any]]) -> None:
+    whose, seen = [None, "", None, "", None, "", "a", "b"], ["x", "x", "y", "y", "z", "z", "o", "o"]
+    table = pa.table({"note": pa.array(whose, pa.string()), "age": pa.array([30] * 8, pa.int32()), "seen": pa.array(seen)})
+    writer = made("sinks", back_end("nobody")).open(table.schema)
+    writer.write(table.to_batches()[0])
+    writer.finish()
+    writer.publish()
+    columns = {"note": {"role": "identifier"}, "age": {"role": "quasi_identifier"}, "seen": {"role": "other"}}
+    policy = {"subject": "note", "columns": columns, "promises": [{"k_anonymity": {"k": 2}}]}
+
+    with pytest.raises(PromiseError) as caught:
+        sfumato.run({**policy, "source": back_end("nobody"), "sink": back_end("release4")})
+
+    assert caught.value.code == "singling-out"
+
+
 def test_a_table_without_rows_is_published_empty_where_nothing_is_promised(back_end: Callable[[str], dict[str, Any]]) -> None:
     writer = made("sinks", back_end("empty")).open(TABLE.schema)
     writer.finish()

@@ -94,6 +94,10 @@ def resident(process: int) -> int:
     return int(told.split("VmRSS:")[1].split()[0])
 
 
+def told_of(folder: Path) -> str:
+    return subprocess.run([*COMMAND[:-2], "status", COMMAND[-1]], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
 @pytest.mark.slow
 def test_a_reader_who_stops_reading_is_waited_for_and_a_signal_still_ends_it(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").write_text(lines(0, 60_000))
@@ -108,6 +112,7 @@ def test_a_reader_who_stops_reading_is_waited_for_and_a_signal_still_ends_it(tmp
     assert process.poll() is None
     assert records_told(tmp_path) == before[1]
     assert resident(process.pid) < before[0] + 8_000
+    wait_until(lambda: "health    waiting: nobody reads standard output, for " in told_of(tmp_path))
 
     process.send_signal(signal.SIGTERM)
     wait_until(lambda: process.poll() is not None)

@@ -160,6 +160,17 @@ def test_a_pipe_is_read_to_its_end(folder: Path) -> None:
     assert "60 released" in ended.stderr
 
 
+def test_every_process_writes_the_header_of_delimited_text_to_standard_output(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path = written(folder, sink="-")
+    first = sfumato_command("stream", "run", str(path), "--once")
+    with (folder / "events.jsonl").open("a") as file:
+        file.writelines(map(line, range(100, 200)))
+    second = sfumato_command("stream", "run", str(path), "--once")
+
+    assert [ran.stdout.splitlines()[0] for ran in (first, second)] == ["age,illness"] * 2
+    assert [len(ran.stdout.splitlines()) for ran in (first, second)] == [101] * 2
+
+
 @pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_fault_and_is_told_of(folder: Path) -> None:
     (folder / "events.jsonl").write_text("".join(map(line, range(20_000))))
@@ -411,6 +422,34 @@ def test_a_stream_that_is_taken_up_again_says_so_while_nothing_comes(folder: Pat
     assert "release: held 0, " in shown
 
 
+def test_status_says_that_kernels_are_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch, sfumato_command: Callable[..., Any]) -> None:
+    monkeypatch.setattr(running, "is_stream_warm", lambda _: False)
+    path, stop, seen = written(folder, source="later.jsonl"), threading.Event(), []
+
+    def watch(_: StreamProgress) -> None:
+        seen.append(sfumato_command("stream", "status", str(path)).stdout)
+        stop.set()
+
+    run_stream(path, Running(), stop, watch)
+
+    assert seen[0].splitlines()[1] == "health    waiting: kernels are compiled for this machine, which happens once"
+    assert "health" not in sfumato_command("stream", "status", str(path)).stdout
+
+
+def test_status_says_that_nothing_was_heard_of_a_process(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    path, stop, seen = written(folder, source="later.jsonl"), threading.Event(), []
+    status = folder / "state" / "status.json"
+
+    def watch(_: StreamProgress) -> None:
+        status.write_text(json.dumps({**json.loads(status.read_text()), "at": time.time() - 75}))
+        seen.append(sfumato_command("stream", "status", str(path)).stdout)
+        stop.set()
+
+    run_stream(path, Running(), stop, watch)
+
+    assert seen[0].splitlines()[1].startswith("health    stalled: nothing was heard of the process, for 7")
+
+
 def test_the_line_in_the_terminal_is_written_where_something_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(shown, "isatty", lambda: True)
@@ -483,7 +522,7 @@ def test_records_that_do_not_fit_are_counted_by_reason_and_never_quoted(folder: 
         file.write(line(100, age="canary") + line(101, canary="x") + line(102, canary="x") + "{canary\n")
     path = written(folder)
     ran = sfumato_command("stream", "run", str(path), "--once")
-    reasons = "set aside since it was started: 2 json-field-unnamed, 1 json-type, 1 json-line\n"
+    reasons = "set aside since it was started: 2 json-field-unnamed, 1 json-type age, 1 json-line\n"
 
     assert reasons in ran.stdout
     assert reasons in sfumato_command("stream", "status", str(path)).stdout
@@ -493,7 +532,12 @@ def test_records_that_do_not_fit_are_counted_by_reason_and_never_quoted(folder: 
 @pytest.mark.parametrize(
     ("source", "first", "later", "reasons"),
     [
-        ("events.jsonl", '{"number": 1, "share": 0.5, "text": "a"}', ['{"number": "34"}', '{"number": 1.0}', '{"share": "0.5"}'], {"json-type": 3}),
+        (
+            "events.jsonl",
+            '{"number": 1, "share": 0.5, "text": "a"}',
+            ['{"number": "34"}', '{"number": 1.0}', '{"share": "0.5"}'],
+            {"json-type number": 2, "json-type share": 1},
+        ),
         ("events.jsonl", '{"number": 1, "share": 0.5, "text": "a"}', ['{"share": 2}', '{"text": 34}', '{"text": true}'], {}),
         ("events.csv", "number,share,text\n1,0.5,a", ["34,2,7", "x,2,7"], {"value-type number": 1}),
     ],

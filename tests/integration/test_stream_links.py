@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sfumato.engine.stream.check import check_stream
+from sfumato.engine.stream.progress import StreamProgress
 from sfumato.engine.stream.running import Running, run_stream
 
 
@@ -63,3 +65,20 @@ def test_another_name_of_a_file_that_was_read_adds_no_records(policy: Path, name
         with other.open("a") as file:
             file.write(lines(4))
         assert released(policy) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("linked", [Path.hardlink_to, Path.symlink_to])
+def test_a_link_to_the_release_that_appears_later_is_no_source(policy: Path, linked: Callable[[Path, Path], None]) -> None:
+    link, stop, seen = policy.parent / "in" / "link.jsonl", threading.Event(), []
+
+    def watch(progress: StreamProgress) -> None:
+        if progress.records and not link.is_symlink() and not link.exists():
+            linked(link, policy.with_name("release.jsonl"))
+        elif progress.records:
+            seen.append(progress.records)
+        if len(seen) == 3:
+            stop.set()
+
+    run_stream(policy, Running(), stop, watch)
+
+    assert set(seen) == {2}

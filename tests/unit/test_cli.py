@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -192,6 +193,14 @@ def test_nothing_is_generated_in_a_format_that_its_ending_does_not_say(name: str
     assert ended.returncode == 2
     assert f"{name} has an ending in whose format nothing is generated [generate-ending]" in ended.stderr
     assert not (tmp_path / name).exists()
+
+
+def test_more_rows_than_can_be_generated_are_refused(tmp_path: Path, sfumato_command: Callable[..., Any]) -> None:
+    ended = sfumato_command("generate", "shop", "--rows", "10000000000000000000", "-o", tmp_path / "x.csv")
+
+    assert ended.returncode == 2
+    assert "'--rows': Input should be less than or equal to 1000000000000" in ended.stderr
+    assert not (tmp_path / "x.csv").exists()
 
 
 def test_a_file_is_generated_over_only_where_that_is_meant(tmp_path: Path, sfumato_command: Command) -> None:

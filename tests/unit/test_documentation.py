@@ -15,6 +15,7 @@ from typing import get_args
 import pytest
 
 import sfumato
+from sfumato.core.keys import new_key
 from sfumato.core.record import RunRecord
 from sfumato.errors import PolicyError
 from sfumato.policy.load import load
@@ -85,7 +86,10 @@ EVENTS = [block for block in WHOLE if "z_anonymity:" in block.text]
 @pytest.mark.parametrize("block", EVENTS, ids=lambda block: block.page)
 def test_a_policy_of_events_lets_out_what_enough_people_show(block: Block, folder: Path) -> None:
     (folder / "policy.yaml").write_text(block.text, encoding="utf-8")
-    shown = {"item": "electronics.audio.headphone", "town": "Rome", "lat": 41.9, "lon": 12.5, "refuses": "no"}
+    (folder / "pseudonyms.key").write_text(new_key() + "\n", encoding="utf-8")
+    (folder / "pseudonyms.key").chmod(0o600)
+    path = "electronics.audio.headphone"
+    shown = {"item": path, "product": path, "town": "Rome", "lat": 41.9, "lon": 12.5, "refuses": "no"}
     known = load(folder / "policy.yaml").policy.columns
     records = [{"user": f"u{number}", "at": f"2026-03-01T12:00:{number:02d}Z"} | shown for number in range(50)]
 

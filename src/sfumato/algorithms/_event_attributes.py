@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.algorithms._event_window import Window
+from sfumato.core.globe import on_the_globe
 from sfumato.core.hierarchy import ROOT, Hierarchy, interval_text
 from sfumato.core.kernels.event_paths import cut_texts
 from sfumato.core.kernels.pieces import MARGIN, gather
@@ -145,7 +146,7 @@ class CellPaths:
     def numbered(self, window: Window, read: NDArray[np.float64], first: int, end: int) -> NDArray[np.int32]:
         """Return the path of each place."""
         places = read[first:end]
-        inside = (np.abs(places[:, 0]) <= 90) & (np.abs(places[:, 1]) <= 180)
+        inside = on_the_globe({"latitude": places[:, 0], "longitude": places[:, 1]})
         latitude, longitude = (np.where(inside, axis, 0.0) for axis in places.T)
         codes = np.empty((len(places), self.levels), np.int64)
         for level, size in enumerate(self._sizes):

@@ -173,7 +173,7 @@ def generate(
     kind: Annotated[
         str, typer.Argument(help="what to generate: hospital, census, shop, domains or positions", autocompletion=completions.generators)
     ],
-    rows: Annotated[int, typer.Option(help="how many rows", min=1)] = 1000,
+    rows: Annotated[int, typer.Option(help="how many rows", min=1, max=10**12)] = 1000,
     endless: Annotated[bool, typer.Option("--endless", help="rows without end, until it is stopped")] = False,
     rate: Annotated[float | None, typer.Option(help="so many rows leave a second, 1,000,000 at most; all at once where it is not given")] = None,
     times: Annotated[bool, typer.Option("--times", help="a stream: people come again, and a column `at` says when; some always are")] = False,

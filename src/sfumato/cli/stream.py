@@ -53,6 +53,7 @@ def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None
 
 def status(policy: Path, format: str) -> None:
     """Say how a stream goes, whether it runs or not."""
+    from sfumato.engine.stream.health import STALLED_AFTER, Health, held_up
     from sfumato.engine.stream.kept_state import KeptState, told_status
     from sfumato.engine.stream.run_journal import is_running
     from sfumato.engine.stream.running import state_folder
@@ -67,14 +68,25 @@ def status(policy: Path, format: str) -> None:
     told["folder"], told["seconds_ago"] = str(folder), round(time.time() - told.pop("at"), 1)
     if told["state"] == "running" and not is_running(folder):
         told["state"] = "interrupted"
+    if told["state"] != "running":
+        told.pop("health", None)
+    elif told["seconds_ago"] >= STALLED_AFTER:
+        told["health"] = held_up("nothing was heard of the process", told["seconds_ago"]).as_mapping()
     if format == "json":
         answers().write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
         return
     ago = f", {told['seconds_ago']:.0f} s ago" if told["seconds_ago"] > _STALE else ""
     why = f" [{told['error']}]" if told.get("error") else ""
-    lines = [f"state     {told['state']}{why}{ago}", f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
+    lines = [f"state     {told['state']}{why}{ago}"]
+    lines += [f"health    {Health(**told['health']).words()}"] if "health" in told else []
+    lines += [f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
     lines += ["policy    changed since: all of this is of the policy before, and stream run refuses the new one"] if "policy" in told else []
-    lines += [*_of_awaited(told.get("awaited")), *_of_lost(told.get("lost_files", 0)), *_of_needed(told.get("needed_files", []))]
+    lines += [
+        *_of_awaited(told.get("awaited")),
+        *_of_absent(told.get("absent_columns", [])),
+        *_of_lost(told.get("lost_files", 0)),
+        *_of_needed(told.get("needed_files", [])),
+    ]
     lines += _of_unfinished(told.get("unfinished"))
     lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"], view.get("set_aside", {}))]
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
@@ -192,6 +204,11 @@ def _summary(progress: StreamProgress) -> list[str]:
 
 def _of_awaited(path: str | None) -> list[str]:
     return [f"source    no file yet: {path}"] if path is not None else []
+
+
+def _of_absent(columns: Sequence[str]) -> list[str]:
+    """Return what is said of columns that no record has named so far."""
+    return [f"columns   no record so far has: {', '.join(columns)}"] if columns else []
 
 
 def _of_lost(files: int) -> list[str]:

@@ -11,21 +11,25 @@ from numpy.typing import NDArray
 
 
 class UnreadableError(Exception):
-    """A record that cannot be read, with the code of what is wrong; it never leaves the reader."""
+    """A record that cannot be read, with the code of what is wrong and the column that is to blame where one is; it never leaves the reader."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, column: str | None = None) -> None:
         super().__init__(code)
-        self.code = code
+        self.code, self.column = code, column
 
 
 @dataclass(frozen=True)
 class Poison:
-    """A record that could not be read: its place among the records of its block, why, and where its bytes are. Never a value."""
+    """A record that could not be read: its place among the records of its block, why, and where its bytes are. Never a value.
+
+    ``column`` is the column that is to blame where one is, as the policy calls it; never a name that it does not know.
+    """
 
     place: int
     code: str
     start: int
     length: int
+    column: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,16 +21,16 @@ def encode(hierarchy: Hierarchy, values: pa.Array, missing: Sequence[str] = ()) 
     >>> encode(colours, pa.array(["blue", "?", "green"]), missing=["?"]).codes.tolist()
     [1, 2, 3]
     """
-    is_missing = _is_missing(values, missing)
+    missed = is_missing(values, missing)
     # what is missing must not decide with how many digits the others are written
-    typed = typed_values(pc.if_else(is_missing, pa.scalar(None, values.type), values), hierarchy.kind)
+    typed = typed_values(pc.if_else(missed, pa.scalar(None, values.type), values), hierarchy.kind)
     found = pc.index_in(*_alike(typed, hierarchy))
     codes = pc.fill_null(found, hierarchy.outside).to_numpy(zero_copy_only=False).astype(np.int32)
-    codes[is_missing.to_numpy(zero_copy_only=False)] = hierarchy.missing
+    codes[missed.to_numpy(zero_copy_only=False)] = hierarchy.missing
     return Encoding(hierarchy.column, codes, null_code=hierarchy.missing, size=hierarchy.size + 2)
 
 
-def _is_missing(values: pa.Array, missing: Sequence[str]) -> pa.Array:
+def is_missing(values: pa.Array, missing: Sequence[str]) -> pa.Array:
     """Return which values are missing: those that some texts stand for, and those that a mask has removed."""
     return pc.or_(values.is_null(), pc.is_in(canonical.as_text(values), value_set=pa.array(list(missing), pa.string())))
 
@@ -60,8 +60,8 @@ def not_of_type(values: pa.Array, kind: canonical.ValueType, missing: Sequence[s
     >>> not_of_type(pa.array(["1", "?", "x"]), "integer", ["?"]).tolist()
     [False, False, True]
     """
-    is_missing = _is_missing(values, missing)
-    found: NDArray[np.bool_] = pc.and_not(typed_values(values, kind).is_null(), is_missing).to_numpy(zero_copy_only=False)
+    missed = is_missing(values, missing)
+    found: NDArray[np.bool_] = pc.and_not(typed_values(values, kind).is_null(), missed).to_numpy(zero_copy_only=False)
     return found
 
 
@@ -69,7 +69,7 @@ def distinct_typed(
     values: pa.Array, counts: NDArray[np.int64], kind: canonical.ValueType, missing: Sequence[str]
 ) -> tuple[pa.Array, NDArray[np.int64], int]:
     """Return the distinct typed values in order, how many rows have each, and how many rows are neither of the type nor missing."""
-    present = pc.invert(_is_missing(values, missing))
+    present = pc.invert(is_missing(values, missing))
     typed = typed_values(values.filter(present), kind)
     rows = counts[present.to_numpy(zero_copy_only=False)]
     known = typed.is_valid().to_numpy(zero_copy_only=False)

@@ -20,6 +20,7 @@ from sfumato.core.decoded import Decoded, Poison, UnreadableError
 from sfumato.core.json_records import Kind, NotARecordError, arrow_type, column, objects_of, record
 from sfumato.core.kernels import json_scan as kernel
 from sfumato.core.kernels.pieces import MARGIN, gather
+from sfumato.core.meant_name import meant
 
 Unnamed = Literal["refuse", "remove"]
 """What becomes of a record that has fields which nobody named: it is poison, or these fields are left out."""
@@ -223,7 +224,7 @@ def _one_by_one(
             good.append(_fields(block[start : start + length], kinds, objects, separator, unnamed))
             places.append(place)
         except UnreadableError as error:
-            poison.append(Poison(place, error.code, start, length))
+            poison.append(Poison(place, error.code, start, length, error.column))
     wanted = [(place, name, kind) for place, (name, kind) in enumerate(kinds.items()) if kind is not None]
     if not wanted:
         rows = pa.record_batch([pa.nulls(len(good))], names=[""]).select([])
@@ -242,11 +243,12 @@ def _fields(line: bytes, kinds: Mapping[str, Kind | None], objects: set[str], se
     except NotARecordError:
         raise UnreadableError(code="json-line") from None
     # a null in the place of an object is no field
-    others = any(name not in kinds and not (value is None and name in objects) for name, value in fields.items())
+    others = [name for name, value in fields.items() if name not in kinds and not (value is None and name in objects)]
     if others and unnamed == "refuse":
-        raise UnreadableError(code="json-field-unnamed")
-    if not all(_fits(fields.get(name), kind) for name, kind in kinds.items()):
-        raise UnreadableError(code="json-type")
+        raise UnreadableError(code="json-field-unnamed", column=meant(tuple(name for name in kinds if name not in fields), tuple(others)))
+    wrong = next((name for name, kind in kinds.items() if not _fits(fields.get(name), kind)), None)
+    if wrong is not None:
+        raise UnreadableError(code="json-type", column=wrong)
     return fields
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from sfumato.databases.duckdb_connection import DuckdbConnection, refuse_names
-from sfumato.databases.duckdb_types import bytewise, called, is_text, quoted_name, readable, selected
+from sfumato.databases.duckdb_types import bytewise, called, is_text, known_person, quoted_name, readable, selected
 from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, grouped_by, limited, listed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UnreachableError
@@ -80,7 +80,7 @@ class DuckdbInside:
     def occurrences(self, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column."""
         subject = self._layout.subject
-        person = "0" if subject is None else self._hash([(subject, self._kept[subject.name])])
+        person = "0" if subject is None else self._hash([(subject, known_person(subject, self._kept[subject.name]))])
         people = "count(*)" if subject is None else "CASE WHEN min(p) = max(p) THEN 1 ELSE 2 END"
         return self._occurring(self._private(self._rows), column, self._kept[column.name], person, people)
 

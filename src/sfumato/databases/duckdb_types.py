@@ -74,6 +74,11 @@ def bytewise(column: TableColumn, name: str) -> str:
     return f"encode({shown})" if is_text(column) else shown
 
 
+def known_person(column: TableColumn, name: str) -> str:
+    """Return whose a row is, by ``core.whose``: an empty text is nobody, as a missing one is."""
+    return f"NULLIF({selected(column, name)}, '')" if is_text(column) else name
+
+
 def readable(column: TableColumn, name: str) -> str:
     """Return as it is read what was bytewise."""
     return f"decode({name})" if is_text(column) else name

@@ -124,7 +124,9 @@ class MysqlInside:
         subject = self._layout.subject
         if subject is None:
             return "COUNT(*)"
-        person = self._digest([self._part(subject, self._kept[subject.name])])
+        whose = self._part(subject, self._kept[subject.name])
+        # an empty text is nobody, as a missing one is (``core.whose``); to the server one of spaces may be equal to it
+        person = self._digest([whose if is_whole(subject) else f"IF(LENGTH({whose}) = 0, NULL, {whose})"])
         return f"IF(MIN({person}) = MAX({person}), 1, 2)"
 
     def _occurring(self, table: TableName, column: TableColumn, name: str, people: str = "COUNT(*)") -> tuple[int, int]:

@@ -19,7 +19,7 @@ from sfumato.databases.left_copy import BEGINNING, Mark, beginning_of, new_name
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_hash import chained
 from sfumato.databases.postgresql_rights import kept_private
-from sfumato.databases.postgresql_types import bytewise, called, quoted, quoted_name
+from sfumato.databases.postgresql_types import bytewise, called, known_person, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName, numbered
 
 _MEMORY, _SORTED = 128 << 20, 32 << 20
@@ -198,7 +198,7 @@ class PostgresqlInside:
         subject = self._layout.subject
         if subject is None:
             return "count(*)"
-        person = self._hash([(subject, self._kept[subject.name])])
+        person = self._hash([(subject, known_person(subject, self._kept[subject.name]))], read=True)
         return f"CASE WHEN min({person}) = max({person}) THEN 1 ELSE 2 END"
 
     def _occurring(self, table: TableName, column: TableColumn, name: str, people: str = "count(*)") -> tuple[int, int]:

@@ -88,6 +88,11 @@ def bytewise(column: TableColumn, name: str) -> str:
     return f'{shown}::text COLLATE "C"' if is_text(column) else shown
 
 
+def known_person(column: TableColumn, name: str) -> str:
+    """Return whose a row is, bytewise and by ``core.whose``: an empty text is nobody, as a missing one is."""
+    return f"NULLIF({bytewise(column, name)}, '')" if is_text(column) else bytewise(column, name)
+
+
 def is_text(column: TableColumn) -> bool:
     """Return whether a column is read as text."""
     return column.as_text or column.kind == pa.string()

@@ -318,7 +318,11 @@ class SparkInside:
         from pyspark.sql import functions
 
         subject = self._layout.subject
-        return functions.lit(0) if subject is None else fingerprint(self._seed, [self._short[subject.name]])
+        if subject is None:
+            return functions.lit(0)
+        whose = functions.col(self._short[subject.name])
+        # an empty text is nobody, as a missing one is (``core.whose``)
+        return fingerprint(self._seed, [functions.when(whose != "", whose) if subject.kind == pa.string() else whose])
 
     def _counted_values(self) -> dict[str, tuple[int, int]]:
         from pyspark.sql import functions

@@ -8,11 +8,12 @@ from typing import Any
 from sfumato.databases.inside import PRINT, ROWS
 
 
-def fingerprint(seed: int, names: Sequence[str]) -> Any:
-    """Return a hash of some columns. Spark leaves missing values out of one, so each is told before its value."""
+def fingerprint(seed: int, columns: Sequence[Any]) -> Any:
+    """Return a hash of some columns, by their names or as expressions. Spark leaves missing values out of one, so each is told before its value."""
     from pyspark.sql import functions
 
-    parts = [part for name in names for part in (functions.col(name).isNull(), functions.col(name))]
+    found = [functions.col(each) if isinstance(each, str) else each for each in columns]
+    parts = [part for each in found for part in (each.isNull(), each)]
     return functions.xxhash64(functions.lit(seed), *parts)
 
 

@@ -69,6 +69,17 @@ def compare_columns(resolved: Resolved, source: Source, schema: pa.Schema) -> No
     raise DataError("; ".join(parts), code="columns-differ", hint="; ".join(hints))
 
 
+def refuse_absent(absent: Collection[str], others: Collection[str], records: int) -> None:
+    """Refuse columns that the first records of a stream do not name, ``others`` being fields that they have and the policy does not."""
+    meant = _meant(absent, others, _otherwise_written(absent, others))
+    rare = f"source: {{json_lines: {{path: ..., fields: {{{yaml_text(next(iter(absent)))}: text}}}}}}, if it is rare"
+    raise DataError(
+        f"the policy names columns that none of the first {number_of(records, 'record')} has: {', '.join(absent)}",
+        code="columns-differ",
+        hint="; ".join([*meant, rare]),
+    )
+
+
 def _otherwise_written(absent: Collection[str], unnamed: Collection[str]) -> dict[str, str]:
     """Return for names of the policy those of the source that differ from them only in capitals, or in spaces around them."""
     plain = {name.strip().casefold(): name for name in unnamed}

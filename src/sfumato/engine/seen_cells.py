@@ -19,6 +19,7 @@ from sfumato.core.examined import Cells
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.kernels.fingerprint import fingerprints
 from sfumato.core.publication import Publication
+from sfumato.core.whose import known_people
 from sfumato.engine.plan import Plan
 from sfumato.engine.sensitive import encode_sensitive
 from sfumato.engine.verify import reference_of
@@ -128,9 +129,9 @@ class People:
         ((cells, class_of),) = self._cells
         # by sorting texts: not the way in which people were told apart for the search
         values, codes = cells.columns[str(self._subject)]
-        texts = np.array(as_text(values).to_pylist(), object)
-        of_value = np.unique(texts, return_inverse=True)[1].astype(np.int64) if len(texts) else np.empty(0, np.int64)
-        of_value[texts == ""] = len(texts)
+        texts = as_text(values)
+        of_value = np.unique(np.array(texts.to_pylist(), object), return_inverse=True)[1] if len(texts) else np.empty(0, np.int64)
+        of_value = np.where(known_people(texts).is_valid(), of_value, len(texts)).astype(np.int64)
         people = np.append(of_value, len(texts))[codes]
         published = np.flatnonzero(class_of >= 0)
         sensitive, references = {}, {}

@@ -38,15 +38,25 @@ def compile_meanwhile(loaded: Loaded) -> None:
         _begin([needed])
 
 
+def is_stream_warm(loaded: Loaded) -> bool:
+    """Return whether what the searches of a stream need has been compiled before."""
+    return not _needed_by_stream(loaded)
+
+
 def compile_stream_meanwhile(loaded: Loaded) -> bool:
     """Begin to compile what the searches of a stream need; return whether anything must be."""
-    policy = loaded.policy
-    searches = [policy.algorithm, *(view.algorithm for view in policy.views.values() if view.algorithm is not None)]
-    names = {search.name for search in searches} & set(_STREAMED) if _generalises(loaded) else {search.name for search in searches} & {"z_anonymity"}
-    missing = sorted(_STREAMED[name] for name in names if not is_compiled(_STREAMED[name]))
+    missing = _needed_by_stream(loaded)
     if missing:
         _begin(missing)
     return bool(missing)
+
+
+def _needed_by_stream(loaded: Loaded) -> list[str]:
+    """Return what the searches of a stream need and was not compiled before."""
+    policy = loaded.policy
+    searches = [policy.algorithm, *(view.algorithm for view in policy.views.values() if view.algorithm is not None)]
+    names = {search.name for search in searches} & set(_STREAMED) if _generalises(loaded) else {search.name for search in searches} & {"z_anonymity"}
+    return sorted(_STREAMED[name] for name in names if not is_compiled(_STREAMED[name]))
 
 
 def _begin(kernels: Sequence[str]) -> None:

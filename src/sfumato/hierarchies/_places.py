@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.globe import on_the_globe
+
 _PLACE = r"^\(?(?P<latitude>[+-]?[0-9]{1,2}(?:\.[0-9]+)?) ?[,; ] ?(?P<longitude>[+-]?[0-9]{1,3}(?:\.[0-9]+)?)\)?$"
 _NUMBER = r"^[+-]?[0-9]{1,3}(?:\.[0-9]+)?$"
-FURTHEST = {"latitude": 90.0, "longitude": 180.0}
 
 
 def are_places(texts: pa.Array) -> bool:
@@ -33,9 +32,3 @@ def _numbers(texts: pa.Array) -> NDArray[np.float64]:
     plain = pc.replace_substring_regex(texts, r"^\+", "")
     numbers: NDArray[np.float64] = pc.cast(plain, pa.float64()).to_numpy(zero_copy_only=False)
     return numbers
-
-
-def on_the_globe(axes: Mapping[str, NDArray[np.float64]]) -> NDArray[np.bool_]:
-    """Return which coordinates there are; what is no number is nowhere."""
-    inside: NDArray[np.bool_] = np.all([abs(axis) <= FURTHEST[name] for name, axis in axes.items()], axis=0)
-    return inside

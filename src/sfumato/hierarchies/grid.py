@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from sfumato.core import canonical
+from sfumato.core.globe import FURTHEST, on_the_globe
 from sfumato.core.hierarchy import Hierarchy, Level
 from sfumato.core.settings import Settings
-from sfumato.hierarchies._places import FURTHEST, coordinates, on_the_globe
+from sfumato.hierarchies._places import coordinates
 from sfumato.hierarchies._tree import tree, wrong_type
 
 _NEAR = 1e-6

@@ -53,9 +53,14 @@ class Aggregate(GroupedMask):
     dominance: Annotated[float, Field(gt=0, le=1, description="the largest part of a sum or mean that one person may make up")] = 0.5
     minimum: Annotated[float | None, Field(description="the smallest number that min and max may tell")] = None
     maximum: Annotated[float | None, Field(description="the largest number that min and max may tell")] = None
-    decimals: Annotated[int | None, Field(ge=0, le=15, description="how many decimals are kept; as many as the column has where it is not given")] = (
-        None
-    )
+    decimals: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=15,
+            description="how many decimals are kept; none: as many as the column has, and all digits of floats, as in JSON",
+        ),
+    ] = None
     plain: Annotated[bool, Field(description="whether plain aggregates are told, whoever they show")] = False
 
     @model_validator(mode="after")

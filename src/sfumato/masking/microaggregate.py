@@ -41,9 +41,14 @@ class Microaggregate(GroupedMask):
     ] = "mean"
     dominance: Annotated[float, Field(gt=0, le=1, description="the largest part of what is told of a group that one person may make up")] = 0.5
     within: Annotated[list[str], Field(description="the columns in which rows must be alike to be grouped; all rows where there are none")] = []
-    decimals: Annotated[int | None, Field(ge=0, le=15, description="how many decimals are kept; as many as the column has where it is not given")] = (
-        None
-    )
+    decimals: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=15,
+            description="how many decimals are kept; none: as many as the column has, and all digits of floats, as in JSON",
+        ),
+    ] = None
 
     @property
     def card(self) -> Card:

@@ -102,6 +102,8 @@ def _promises(given: Any) -> str:
 def _file(key: str, given: str) -> str:
     if key == "source" and not PurePath(given).suffix:
         return f"source: {yaml_text(given + '/')} where it is a folder, else source: {{delimited: {{path: {yaml_text(given)}}}}}"
+    if given.endswith("/"):
+        return f"{key}: {yaml_text(given + 'release.csv')}"
     if PurePath(given).suffix.lower() in (".gz", ".bz2", ".xz", ".zst"):
         return f"{key}: {{delimited: {{path: {yaml_text(given)}}}}}, or a name that says the format too, as in data.csv.gz"
     plain = given.removesuffix(PurePath(given).suffix)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 
@@ -20,7 +22,7 @@ _ROWS = 1 << 18
 
 
 class Arrow(TableFiles):
-    """An Arrow IPC file or stream, or several of one table.
+    """An Arrow IPC file or stream, or several of one table; streams that follow each other in one file are one, if they have the same schema.
 
     Cost: one pass over the whole file, whatever columns are asked for, one of its batches at a time.
     """
@@ -54,7 +56,18 @@ class Arrow(TableFiles):
                         yield reader.schema, (reader.get_batch(number) for number in range(reader.num_record_batches))
                 else:
                     with pa.ipc.open_stream(handle) as stream:
-                        yield stream.schema, iter(stream)
+                        yield stream.schema, self._streams(handle, stream)
+
+    def _streams(self, handle: BinaryIO, first: pa.RecordBatchStreamReader) -> Iterator[pa.RecordBatch]:
+        """Read a stream and those that a writer that was started again has appended to it: they would be lost without a word."""
+        yield from first
+        while handle.read(1):
+            handle.seek(-1, os.SEEK_CUR)
+            with pa.ipc.open_stream(handle) as further:
+                if not further.schema.equals(first.schema):
+                    words = f"{self.path} holds a further stream of Arrow with another schema than the first"
+                    raise DataError(words, code="arrow-schema-changed", hint="let each schema have a file of its own")
+                yield from further
 
     def _schema(self, schema: pa.Schema) -> pa.Schema:
         return plain_schema(schema, self.path)

@@ -11,6 +11,7 @@ import pytest
 import sfumato
 from sfumato.core.stream import Clusters
 from sfumato.engine.stream import scales
+from sfumato.engine.stream.dead_letters import DeadLetter
 from sfumato.errors import DataError, PromiseError
 
 SECRET = bytes(range(32))
@@ -195,6 +196,16 @@ def test_categories_may_be_those_of_a_taxonomy_of_the_policy() -> None:
     assert pushed.suppressed.tolist() == [0, 1, 3]
 
 
+def test_a_category_that_the_taxonomy_does_not_know_is_a_dead_letter() -> None:
+    ladder = {"taxonomy": {"tree": {"all": ["food", "tools"]}}}
+    given = with_search({"item": {"role": "sensitive", "type": "text", "hierarchy": ladder}}, taxonomy="item")
+
+    pushed = sfumato.stream(given).push([event("ada", "foood", 0), event("ben", None, 0)])
+
+    assert pushed.dead == [DeadLetter(0, "value-outside-hierarchy", "item")]
+    assert pushed.suppressed.tolist() == [1]
+
+
 def test_places_leave_as_cells_of_a_map() -> None:
     place = {"role": "sensitive", "type": "decimal"}
     given = with_search(latitude="north", longitude="east", cells=[1, 10])
@@ -206,6 +217,19 @@ def test_places_leave_as_cells_of_a_map() -> None:
     low, high = (float(edge) for edge in row["north"].strip("[]").split(", "))
     assert low <= 45.07 <= high
     assert high - low < 0.01
+
+
+@pytest.mark.parametrize(("north", "east", "column"), [(90.5, 7.68, "north"), (45.07, -180.1, "east"), (float("nan"), 7.68, "north")])
+def test_a_place_that_is_nowhere_is_a_dead_letter_and_one_that_is_missing_shows_nothing(north: float, east: float, column: str) -> None:
+    place = {"role": "sensitive", "type": "decimal", "missing": ["-999"]}
+    given = with_search(latitude="north", longitude="east", cells=[1, 10])
+    given["columns"] = {name: column for name, column in given["columns"].items() if name != "item"} | {"north": place, "east": place}
+    places = [(45.07, 7.68), (north, east), (None, 7.68), (-999.0, 7.68)]
+
+    pushed = sfumato.stream(given).push([{"user": "ada", "at": 0, "north": one, "east": other} for one, other in places])
+
+    assert pushed.dead == [DeadLetter(1, "place-impossible", column)]
+    assert pushed.suppressed.tolist() == [0, 2, 3]
 
 
 @pytest.mark.parametrize("written", [b"u0\nu4\nu6\n", b"\xef\xbb\xbfu0\r\nu4\r\nu6"], ids=["plain", "with a mark of its encoding"])

@@ -482,6 +482,40 @@ def test_a_column_that_singles_people_out_is_refused_with_the_first_release() ->
     check(session)
 
 
+@pytest.mark.parametrize(("towns", "later"), [(2, ["new"] * 20), (30, ["*"] * 20)])
+def test_a_category_that_comes_later_joins_a_flat_ladder_and_not_groups(towns: int, later: list[str]) -> None:
+    given = policy({"count": 60}, k=3, columns={"person": {"role": "identifier"}, "town": {"role": "quasi_identifier"}})
+    session = sfumato.stream(given)
+    session.push([{"person": f"p{number}", "town": f"town {chr(97 + number % towns)}"} for number in range(60)])
+
+    come = ["new"] * 20 + ["town a"] * 40
+    (release,) = session.push([{"person": f"p{number}", "town": town} for number, town in enumerate(come)])
+
+    found = zip(release.batch.column("town").to_pylist(), release.numbers.tolist(), strict=True)
+    assert [town for town, number in found if number < 60 + 20] == later
+
+
+def test_a_refusal_names_the_view_and_where_it_says_so() -> None:
+    columns = COLUMNS | {"number": {"role": "identifier"}}
+    views = {"doctor": {"columns": {"number": {"role": "other"}}}, "nurse": {}}
+    session = sfumato.stream(policy(columns=columns, views=views), view="doctor")
+
+    with pytest.raises(PromiseError) as caught:
+        session.push([record | {"number": place} for place, record in enumerate(records([20, 21, 40, 41]))])
+
+    assert caught.value.message == ("view doctor: most of the 4 values of column number that would be published occur once: it singles people out")
+    assert caught.value.hint == "give it the role identifier or quasi_identifier, mask it, or say accept: singling_out in views.doctor.columns.number"
+
+
+def test_a_record_that_stops_the_stream_of_a_view_names_the_view() -> None:
+    session = sfumato.stream(policy(stream={"on_unfit": "error"}, views={"nurse": {}}), view="nurse")
+
+    with pytest.raises(DataError) as caught:
+        session.push([records([20])[0], records([20])[0] | {"age": "old"}])
+
+    assert caught.value.message == "view nurse: 1 of the records do not fit, the first is record 1: value-type in column age"
+
+
 def test_a_push_that_raises_leaves_the_state_as_it_was() -> None:
     columns = COLUMNS | {"number": {"role": "other"}}
     session = sfumato.stream(policy(columns=columns), secret=SECRET)

@@ -160,3 +160,21 @@ def test_delays_are_counted_in_records_however_the_stream_is_cut(window: dict[st
 
     assert delays[0] == delays[1] == delays[2]
     assert 0 < delays[0]["mean"] < delays[0]["longest"] < 60
+
+
+@pytest.mark.parametrize(
+    "window", [{"time": "1h", "column": "at"}, {"time": "10s", "column": "at", "lateness": "30s"}, {"session": "5m", "column": "at"}]
+)
+def test_no_more_is_held_than_may_be_wherever_batches_end(window: dict[str, Any]) -> None:
+    columns = {"person": {"role": "identifier"}, "at": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "integer"}}
+    policy = {"subject": "person", "columns": columns, "promises": [{"k_anonymity": {"k": 2}}], "window": {**window, "most": 30}}
+    records = [{"person": f"p{number % 20}", "at": 1_700_000_000 + number // 2, "age": 20 + number * 7 % 50} for number in range(200)]
+    found = []
+    for size in (1, 13, 200):
+        session, released = sfumato.stream(policy), []
+        for start in range(0, 200, size):
+            released += [sorted(map(str, release.batch.to_pylist())) for release in session.push(records[start : start + size])]
+        found.append((released, session.accounts, session.measured()["delay"]))
+
+    assert found[0] == found[1] == found[2]
+    assert found[0][1].held <= 30

@@ -72,3 +72,7 @@ def test_it_reads_the_column_of_the_subject_and_needs_its_key() -> None:
     mask = DateShift(by="pid", key="main", days=3)
     assert tuple(mask.reads) == ("pid",)
     assert tuple(mask.keys) == ("main",)
+
+
+def test_an_empty_subject_is_nobody_as_a_missing_one_is() -> None:
+    assert masked(["2020-01-31"] * 3, ["", None, "a"])[:2] == [None, None]

@@ -30,6 +30,7 @@ SLIPS = [
     ("source: data.csv", 'source: {path: data.csv, delimiter: ";"}', 'source: {delimited: {path: data.csv, delimiter: ";"}}'),
     ("source: data.csv", "source: {path: data.parquet}", "source: {parquet: {path: data.parquet}}"),
     ("sink: release.csv", "sink: release.ods", "sink: release.csv"),
+    ("sink: release.csv", "sink: out/micro/", 'sink: "out/micro/release.csv"'),
     ("role: quasi_identifier}", "role: quasi_identifier, level: 1}", "level: {minimum: 1}"),
     ("suppression_limit: 0", "suppression_limit: 5", "suppression_limit: 0.05"),
     ("suppression_limit: 0", "suppression_limit: 2.5%", "suppression_limit: 0.025"),

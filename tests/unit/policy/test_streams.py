@@ -122,6 +122,34 @@ def test_a_plan_of_a_stream_says_when_what_leaves(tmp_path: Path) -> None:
     assert plan.settings["window"]["most"] == 100_000
 
 
+MANY = "where the first ones were so many that they are grouped"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "further", "told"),
+    [
+        (
+            "mondrian",
+            {},
+            "a category that comes later joins it, or is published as everything where the first ones were so many that they are grouped",
+        ),
+        (
+            "castle",
+            {},
+            "a category that comes later joins it, or is left out with its record where the first ones were so many that they are grouped",
+        ),
+        ("mondrian", {"on_unknown": "suppress"}, "a row with a value outside it is left out"),
+        ("mondrian", {"type": "integer"}, "a value outside it is a dead letter"),
+    ],
+)
+def test_a_plan_of_a_stream_says_what_becomes_of_categories_that_come_later(algorithm: str, further: dict[str, str], told: str) -> None:
+    columns = {"person": {"role": "identifier"}, "town": {"role": "quasi_identifier", **further}}
+    search = {"algorithm": {"castle": {"delta": 50}}} if algorithm == "castle" else {"window": {"count": 10}}
+    plan = sfumato.plan({"subject": "person", "columns": columns, "promises": [{"k_anonymity": {"k": 2}}], **search})
+
+    assert [step.partition("; ")[2] for step in plan.steps if step.startswith("Generalise")] == [f"{told}."]
+
+
 def test_a_quasi_identifier_beside_a_search_over_events_gets_one_hint(tmp_path: Path) -> None:
     text = Z.replace("role: sensitive", "role: quasi_identifier") + "algorithm: {z_anonymity: {z: 5, time: at, path: item}}\n"
     (tmp_path / "policy.yaml").write_text(text)

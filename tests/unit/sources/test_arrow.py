@@ -66,3 +66,30 @@ def test_a_day_that_is_no_whole_one_is_refused_without_saying_it() -> None:
         "the table holds values in the column day that its type date64[ms] does not allow [column-type]\n"
         "  try: write it anew in its type, or as text; days as date32"
     )
+
+
+def test_a_stream_that_was_appended_to_another_is_read_on(tmp_path: Path) -> None:
+    path = written(tmp_path / "data.arrow", stream=True)
+    path.write_bytes(path.read_bytes() * 3)
+
+    assert pa.Table.from_batches(Arrow(path=str(path)).batches(["age"])).column("age").to_pylist() == [1, 2, None] * 3
+
+
+def test_a_stream_of_another_schema_behind_the_first_is_refused(tmp_path: Path) -> None:
+    path, other = written(tmp_path / "data.arrow", stream=True), pa.BufferOutputStream()
+    with pa.ipc.new_stream(other, pa.schema([("age", pa.string())])):
+        pass
+    path.write_bytes(path.read_bytes() + other.getvalue().to_pybytes())
+
+    with pytest.raises(DataError) as caught:
+        list(Arrow(path=str(path)).batches(["age"]))
+    assert caught.value.code == "arrow-schema-changed"
+
+
+def test_what_is_no_arrow_behind_a_stream_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "data.arrow", stream=True)
+    path.write_bytes(path.read_bytes() + b"more")
+
+    with pytest.raises(DataError) as caught:
+        list(Arrow(path=str(path)).batches(["age"]))
+    assert caught.value.code == "arrow-damaged"

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 class DeadLetter:
     """A record that was set aside: its number, why as the code of an error, and the column that is to blame where one is.
 
-    ``content`` is what is known of the record, for its keeper alone; it is never shown.
+    That is a column of the policy: what another is called may be data itself. ``content`` is what is known of the record, for its
+    keeper alone; it is never shown.
     """
 
     number: int
@@ -54,10 +55,9 @@ class Unfit:
 
 
 def counted(letters: Sequence[DeadLetter]) -> dict[str, int]:
-    """Return how many records were set aside for each reason; what a column is called that the policy does not know may be data itself.
+    """Return how many records were set aside for each reason.
 
-    >>> counted([DeadLetter(3, "value-type", "age"), DeadLetter(5, "value-type", "age"), DeadLetter(6, "columns-differ", "Ada")])
+    >>> counted([DeadLetter(3, "value-type", "age"), DeadLetter(5, "value-type", "age"), DeadLetter(6, "columns-differ")])
     {'value-type age': 2, 'columns-differ': 1}
     """
-    known = (letter.column if letter.code != "columns-differ" else None for letter in letters)
-    return dict(Counter(f"{letter.code} {column}" if column else letter.code for letter, column in zip(letters, known, strict=True)))
+    return dict(Counter(f"{letter.code} {letter.column}" if letter.column else letter.code for letter in letters))

@@ -54,7 +54,8 @@ def _server(host: str, port: int, progress: StreamProgress) -> ThreadingHTTPServ
             if path == "/metrics":
                 self._answer(200, "text/plain; version=0.0.4; charset=utf-8", progress.prometheus())
             elif path == "/health":
-                self._answer(200 if progress.healthy else 503, "text/plain; charset=utf-8", "ok\n" if progress.healthy else "stalled\n")
+                health = progress.health
+                self._answer(503 if health.is_stalled else 200, "text/plain; charset=utf-8", f"{health.words()}\n")
             else:
                 self._answer(404, "text/plain; charset=utf-8", "there are /metrics and /health\n")
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.encoding import encode
+from sfumato.core.encoding import encode, is_missing
 from sfumato.core.events import LATE, SUPPRESSED, EventDecisions, Events
+from sfumato.core.globe import on_the_globe
 from sfumato.core.number_columns import numbers_of
 from sfumato.engine.broken_release import broken
 from sfumato.engine.stream.dead_letters import Unfit
@@ -40,6 +41,20 @@ class EventWork(Work):
         if listed is not None:
             started.opt_out(self._people.numbers(listed))
         return started
+
+    def _set_aside(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:
+        """Set records aside whose place is nowhere on the globe, or whose category the taxonomy does not know; a missing one only shows nothing."""
+        search: Any = self._plan.resolved.algorithm
+        if getattr(search, "taxonomy", None) is not None:
+            outside = self._leaves(columns[search.taxonomy]) == self._plan.resolved.ladders[search.taxonomy].outside
+            unfit.add(outside, "value-outside-hierarchy", search.taxonomy)
+        if getattr(search, "latitude", None) is None:
+            return
+        for name, axis in ((search.latitude, "latitude"), (search.longitude, "longitude")):
+            nowhere = ~on_the_globe({axis: numbers_of(columns[name])})
+            if nowhere.any():
+                is_given = ~is_missing(columns[name], self._plan.resolved.policy.columns[name].missing).to_numpy(zero_copy_only=False)
+                unfit.add(nowhere & is_given, "place-impossible", name)
 
     def _look_at_letters(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:
         """Take it from records that are set aside, too, who wants nothing made up; what stands there and cannot be read is a yes."""
@@ -76,13 +91,19 @@ class EventWork(Work):
         if len(columns) > 1:
             attributes = np.stack([numbers_of(column) for column in columns], axis=1)
         elif getattr(search, "taxonomy", None) is not None:
-            ladder, coded = self._plan.resolved.ladders[search.taxonomy], columns[0].dictionary_encode()
-            codes = encode(ladder, coded.dictionary, self._plan.resolved.policy.columns[search.taxonomy].missing).codes
-            attributes = np.append(codes, ladder.missing)[pc.fill_null(coded.indices, len(codes)).to_numpy(zero_copy_only=False)]
+            attributes = self._leaves(columns[0])
         else:
             attributes = columns[0].cast(pa.string())
         opted_out = None if self._plan.opted_out is None else _wanted(rows.came(self._plan.opted_out))
         return Events(rows.numbers, rows.times, rows.people, attributes, opted_out)
+
+    def _leaves(self, values: pa.Array) -> NDArray[np.int32]:
+        """Return where values stand in the taxonomy."""
+        search: Any = self._plan.resolved.algorithm
+        ladder, coded = self._plan.resolved.ladders[search.taxonomy], values.dictionary_encode()
+        codes = encode(ladder, coded.dictionary, self._plan.resolved.policy.columns[search.taxonomy].missing).codes
+        found: NDArray[np.int32] = np.append(codes, ladder.missing)[pc.fill_null(coded.indices, len(codes)).to_numpy(zero_copy_only=False)]
+        return found
 
     def _names(self, rows: Rows) -> Names:
         """Return under which name each person is published, of those lately seen and these; the latest where it is another every time."""

@@ -25,7 +25,7 @@ def explain_stream(resolved: Resolved, view: str) -> list[str]:
     removed = [name for name in policy.columns if name not in plan.published]
     steps += [f"Remove {listed(removed)}."] if removed else []
     steps += [masked_step(plan, name) for name in plan.masked]
-    steps += [generalised_step(plan, name).replace("stops the run", "is a dead letter") for name in plan.quasi_identifiers]
+    steps += [_generalised_step(stream, name) for name in plan.quasi_identifiers]
     kept = [name for name in plan.kept if name not in stream.event_columns]
     steps += [f"Keep {listed(kept)} as {'it is' if len(kept) == 1 else 'they are'}."] if kept else []
     steps += [f"Count people, not records: {policy.subject} says whose a record is."] if policy.subject else []
@@ -52,6 +52,16 @@ def _plan(resolved: Resolved, view: str) -> Plan:
     nowhere: Any = None
     source = resolved.source or find("sources", "memory")(table=schema.empty_table())
     return Plan(resolved, source, resolved.sink or find("sinks", "memory")(), nowhere, schema, view)
+
+
+def _generalised_step(stream: StreamPlan, name: str) -> str:
+    """Return how a quasi-identifier is generalised, and what becomes of a value that its ladder does not know."""
+    told, column = generalised_step(stream.plan, name), stream.resolved.policy.columns[name]
+    if column.hierarchy is not None or column.type not in (None, "text") or "on_unknown" in column.model_fields_set:
+        return told.replace("stops the run", "is a dead letter")
+    grouped = "is published as everything" if stream.way == "windows" else "is left out with its record"
+    later = f"a category that comes later joins it, or {grouped} where the first ones were so many that they are grouped"
+    return f"{told.partition(';')[0]}; {later}."
 
 
 def _place(component: Component | None) -> str:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.column_types import refuse_same_names
+from sfumato.core.meant_name import meant
 from sfumato.core.nested_types import described, nested_type
 from sfumato.core.nested_values import as_json
 from sfumato.engine.frames import as_table
@@ -37,14 +38,15 @@ _TEXTS = (pa.large_string(), pa.string_view())
 class Taken:
     """Columns as they were given, all of the same number of rows; ``loose`` where each record names its own columns.
 
-    ``unreadable`` are, by column, rows whose value has no place in the column, ``strange`` the rows that name a column nobody knows.
+    ``unreadable`` are, by column, rows whose value has no place in the column, ``strange`` the rows that name a column nobody knows, by the
+    column of the policy that was probably meant.
     """
 
     columns: Mapping[str, pa.Array]
     rows: int
     loose: bool = False
     unreadable: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)
-    strange: NDArray[np.bool_] | None = None
+    strange: Mapping[str | None, NDArray[np.bool_]] = field(default_factory=dict)
     mixed: frozenset[str] = frozenset()
     """The columns whose values are of several types."""
 
@@ -94,13 +96,15 @@ def _declared(kind: pa.DataType, column: Column | None) -> pa.DataType:
 
 def fitted(taken: Taken, schema: pa.Schema, policy: Policy, unfit: Unfit) -> dict[str, pa.Array]:
     """Return the columns in the types of the schema; set records aside that do not fit."""
-    if taken.strange is not None and policy.unnamed == "refuse":
-        unfit.add(taken.strange, "columns-differ")
+    if policy.unnamed == "refuse":
+        for name, rows in taken.strange.items():
+            unfit.add(rows, "columns-differ", name)
     if not taken.loose:
         differs = {*taken.columns} ^ {*schema.names} if policy.unnamed == "refuse" else {*schema.names} - {*taken.columns}
         if differs:
             # nobody can tell which records are right
-            unfit.add(np.ones(taken.rows, bool), "columns-differ", sorted(differs)[0] if len(differs) == 1 else None)
+            absent = tuple(name for name in policy.columns if name in differs and name not in taken.columns)
+            unfit.add(np.ones(taken.rows, bool), "columns-differ", meant(absent, tuple(name for name in taken.columns if name not in schema.names)))
     for name, rows in taken.unreadable.items():
         unfit.add(rows, "value-type", name)
     found = {}
@@ -167,7 +171,7 @@ def _plain(values: Any) -> pa.Array:
 
 def _of_mappings(records: Sequence[Mapping[str, Any]], policy: Policy, schema: pa.Schema | None) -> Taken:
     known = list(policy.columns)
-    strange = np.array([bool(record.keys() - policy.columns.keys()) for record in records], bool)
+    strange = _strange(records, policy.columns)
     columns, unreadable, mixed = {}, {}, set()
     for name in known:
         values = [record.get(name) for record in records]
@@ -179,6 +183,17 @@ def _of_mappings(records: Sequence[Mapping[str, Any]], policy: Policy, schema: p
         if wrong.any():
             unreadable[name] = wrong
     return Taken(columns, len(records), True, unreadable, strange, frozenset(mixed))
+
+
+def _strange(records: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> dict[str | None, NDArray[np.bool_]]:
+    """Return which records name a column nobody knows, by the column that was probably meant."""
+    found: dict[str | None, NDArray[np.bool_]] = {}
+    for place, record in enumerate(records):
+        others = tuple(str(name) for name in record if name not in known)
+        if others:
+            absent = tuple(name for name in known if name not in record)
+            found.setdefault(meant(absent, others), np.zeros(len(records), bool))[place] = True
+    return found
 
 
 def _of_values(values: list[Any], one: pa.Field | None) -> tuple[pa.Array, NDArray[np.bool_]]:

@@ -31,15 +31,16 @@ class Letters:
 
     def poison(self, decoded: Decoded, content: bytes, first: int) -> None:
         """Write down records of a stretch that could not be read."""
-        lines = [
+        lines: list[dict[str, object]] = [
             {
                 "record": first + each.place,
                 "code": each.code,
+                "column": each.column,
                 "content": content[each.start : each.start + each.length].decode("utf-8", "backslashreplace"),
             }
             for each in decoded.poison
         ]
-        self._unread.update(each.code for each in decoded.poison)
+        self._unread.update(f"{each.code} {each.column}" if each.column else each.code for each in decoded.poison)
         self._write(lines)
 
     def unfit(self, view: str, dead: Sequence[DeadLetter], decoded: Decoded | None, first: int) -> None:

@@ -54,8 +54,11 @@ class Written(Protocol):
         ...
 
 
-def written(resolved: Resolved, view: str, journal: Journal, stop: threading.Event) -> Written:
-    """Return where the releases of a view are written, cut back to what was committed; ``stop`` ends waiting for a reader who does not read."""
+def written(resolved: Resolved, view: str, journal: Journal, stop: threading.Event, unread: Callable[[], None]) -> Written:
+    """Return where the releases of a view are written, cut back to what was committed.
+
+    ``unread`` is called again and again while a reader does not read, and ``stop`` ends waiting for one.
+    """
     sink: Any = resolved.sink
     name = sink.component_name() if sink is not None else ""
     committed, planned = journal.segments(view), journal.planned is not None
@@ -66,7 +69,7 @@ def written(resolved: Resolved, view: str, journal: Journal, stop: threading.Eve
     if name in ("arrow", "parquet"):
         return OneFolder(Path(sink.path), committed, planned, f".{name}", _WRITERS[name])
     if name == "standard_output":
-        return StandardOutput(bool(committed), sink.encoded, stop)
+        return StandardOutput(sink.encoded, stop, unread)
     words = "a stream needs a sink" if sink is None else f"a stream cannot be written to {name}"
     raise _refused(resolved, words, "release.jsonl, release.csv, a folder release.arrow or release.parquet, or - for standard output")
 
@@ -159,12 +162,13 @@ class OneFolder:
 class StandardOutput:
     """Standard output: rows leave when they are written; after a crash those since the last commit leave again.
 
-    A reader who does not read is waited for: nothing further is taken from the source meanwhile.
+    A reader who does not read is waited for: nothing further is taken from the source meanwhile. A header leaves once a process, with its first rows:
+    whoever reads from one that takes a stream up has not seen that of the one before.
     """
 
-    def __init__(self, begun: bool, encode: Callable[[pa.RecordBatch, bool], bytes], stop: threading.Event) -> None:
+    def __init__(self, encode: Callable[[pa.RecordBatch, bool], bytes], stop: threading.Event, unread: Callable[[], None]) -> None:
         refuse_closed_output()
-        self._begun, self._encode, self._stop, self._rows = begun, encode, stop, 0
+        self._begun, self._encode, self._stop, self._unread, self._rows = False, encode, stop, unread, 0
         # so much a pipe that is ready takes without letting anybody wait
         self._piece = select.PIPE_BUF if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode) else 1 << 20
 
@@ -186,6 +190,7 @@ class StandardOutput:
                     code="output-unread",
                     hint="run again: what has left since the last commit leaves once more, and nothing is lost",
                 )
+            self._unread()
             # whoever reads slowly has a little time still
             asked = self._stop.is_set()
 

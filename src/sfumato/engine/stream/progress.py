@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.unfinished import Unfinished
+from sfumato.engine.stream.health import STALLED_AFTER, Health, held_up
 from sfumato.engine.stream.private_files import written_errors
 
 _RATE_OVER = 10.0
-_HEALTHY = 60.0
 _UNFINISHED = 5.0
 _IN_LINE = {"delay.mean": "delay", "loss": "loss", "z": "z", "p_kanon": "p_kanon"}
 
@@ -46,15 +46,20 @@ class StreamProgress:
         self.error: str | None = None
         self.lost = 0
         self.awaited: str | None = None
+        self.absent: Sequence[str] = ()
         self.needed: Sequence[str] = ()
         self.unfinished = Unfinished()
+        self.compiles = False
+        self._held_up: tuple[str, float] | None = None
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
-        self._last = time.monotonic()
+        self._last = self._came = time.monotonic()
 
     def add(self, records: int, views: Mapping[str, ViewProgress]) -> None:
         """Take note of a further commit."""
         now = time.monotonic()
-        self.records, self._last = records, now
+        self._came = now if records > self.records else self._came
+        self.records = records
+        self.goes_on()
         self.views.update(views)
         self._times.append((now, records))
         while len(self._times) > 2 and now - self._times[1][0] > _RATE_OVER:
@@ -62,9 +67,17 @@ class StreamProgress:
 
     def waiting(self) -> None:
         """Take note that nothing came: the stream is well, and waits."""
-        self._last = time.monotonic()
+        self.goes_on()
         if self._last - self._times[-1][0] > _RATE_OVER:
             self._times = deque([(self._last, self.records)])
+
+    def goes_on(self) -> None:
+        """Take note that the stream is not held up."""
+        self._last, self._held_up = time.monotonic(), None
+
+    def held_up(self, reason: str) -> None:
+        """Take note that the stream cannot go on, for a reason that may pass."""
+        self._held_up = self._held_up or (reason, time.monotonic())
 
     @property
     def rate(self) -> float:
@@ -74,18 +87,34 @@ class StreamProgress:
         return (after - before) / seconds if seconds > 0 else 0.0
 
     @property
-    def healthy(self) -> bool:
-        """Whether the stream went on, or waited, within the last minute."""
-        return self.state == "running" and time.monotonic() - self._last < _HEALTHY
+    def health(self) -> Health:
+        """Whether the stream goes on, waits or is stalled; another thread may ask while this one's is held up."""
+        now, stopped = time.monotonic(), self._held_up
+        if self.state != "running":
+            return Health("stalled", self.state)
+        if self.compiles:
+            return Health("waiting", "kernels are compiled for this machine, which happens once")
+        if stopped is not None:
+            return held_up(stopped[0], now - stopped[1])
+        if now - self._last >= STALLED_AFTER:
+            return held_up("no record was taken or waited for", now - self._last)
+        if self.unfinished.seconds >= STALLED_AFTER:
+            return Health("stalled", words_of_unfinished(self.unfinished.size, self.unfinished.seconds))
+        if self.awaited is not None:
+            return Health("waiting", "no file yet")
+        return Health("waiting", "no records come") if now - self._came > _RATE_OVER else Health()
 
     def as_mapping(self) -> dict[str, Any]:
         """Return everything by name."""
         views = {name: view.as_mapping() for name, view in self.views.items()}
         told = {"state": self.state, "error": self.error, "process": os.getpid(), "records": self.records}
+        health = {"health": self.health.as_mapping()} if self.state == "running" else {}
         lost = {"lost_files": self.lost} if self.lost else {}
         awaited = {"awaited": self.awaited} if self.awaited is not None else {}
+        absent = {"absent_columns": list(self.absent)} if self.absent else {}
         needed = {"needed_files": list(self.needed)} if self.needed else {}
-        return {**told, "records_per_second": round(self.rate, 1), "views": views, **lost, **awaited, **needed, **self._unfinished()}
+        rate = {"records_per_second": round(self.rate, 1)}
+        return {**told, **health, **rate, "views": views, **lost, **awaited, **absent, **needed, **self._unfinished()}
 
     def _unfinished(self) -> dict[str, Any]:
         """Return how much waits for the end of a record, and for how long, where it is longer than somebody takes to write one."""

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Protocol
@@ -26,6 +26,7 @@ from sfumato.core.json_records import Kind, NotARecordError, Shape, record
 from sfumato.core.unfinished import Unfinished
 from sfumato.engine.stream.arrow_stretches import ArrowStretches
 from sfumato.engine.stream.kept_state import KeptState
+from sfumato.engine.stream.named_fields import FIRST, NamedFields
 from sfumato.engine.stream.run_journal import Journal
 from sfumato.engine.stream.spool import Spool, SpoolAgain
 from sfumato.errors import Mistake, PolicyError, UnreachableError
@@ -33,7 +34,6 @@ from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
 
 _HEADER = 1 << 20
-_FIRST = 1_000
 _DASH = "-"
 _ANOTHER_NAME = "rename them: a policy speaks of columns by name; if the first line is no header, say header: false"
 _KINDS: Mapping[str, Kind] = {"integer": "integer", "decimal": "number"}
@@ -77,10 +77,16 @@ class Stretches(Protocol):
 
 
 class Reading:
-    """The source of a stream; what was read once can be read ``again`` beside the process that reads on."""
+    """The source of a stream; what was read once can be read ``again`` beside the process that reads on.
 
-    def __init__(self, resolved: Resolved, journal: Journal | KeptState, pipe: IO[bytes] | None = None, again: bool = False) -> None:
+    What the stream itself has ``released`` is no source, whatever links lead to it.
+    """
+
+    def __init__(
+        self, resolved: Resolved, journal: Journal | KeptState, pipe: IO[bytes] | None = None, again: bool = False, released: Sequence[str] = ()
+    ) -> None:
         source: Any = resolved.source
+        self._own = [str(journal.folder), *released]
         self._policy, self._journal = resolved.policy, journal
         settings = source
         is_pipe = source is not None and source.component_name() == "standard_input"
@@ -150,6 +156,16 @@ class Reading:
         """What is waited for, where there is no file yet and never was one: a path, a folder or a pattern."""
         return None if self.is_pipe or self.position or any(path.exists() for path in self._files()) else str(self._settings.path)
 
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The columns of the policy that no record has named so far, where each says itself which it has."""
+        return self._records.fields.absent if isinstance(self._records, _JsonRecords) else ()
+
+    def refuse_absent(self) -> None:
+        """Refuse columns of the policy that no record has named, once all have come."""
+        if isinstance(self._records, _JsonRecords):
+            self._records.fields.refuse_absent()
+
     def refuse_missing(self) -> None:
         """Refuse a path that is not there; a folder or a pattern may have no file yet."""
         if self.awaited is not None and not is_several(self._settings.path):
@@ -190,9 +206,10 @@ class Reading:
         if not is_several(path):
             return [Path(path)] if Path(path).exists() or not self._journal.position else []
         found = [Path(file) for file in files_now(path, lambda name: is_of(name, self._format))]
-        # what the stream keeps for itself is no source, wherever it lies
-        own = os.path.realpath(self._journal.folder)
-        return [file for file in found if not Path(os.path.realpath(file)).is_relative_to(own)]
+        # what the stream keeps for itself, or has released, is no source, wherever it lies
+        own = [Path(os.path.realpath(place)) for place in self._own]
+        numbers = {_file_number(place) for place in own} - {None}
+        return [file for file in found if not _is_within(file, own) and (not numbers or _file_number(file) not in numbers)]
 
     def _format_of_records(self) -> Any:
         if self._format == "json_lines":
@@ -200,6 +217,21 @@ class Reading:
         if self._format == "delimited":
             return _DelimitedRecords(self._settings, self._policy, lambda: self._stretches)
         return ArrowStretches(lambda *place: self._stretches.again(*place))
+
+
+def _is_within(file: Path, places: Sequence[Path]) -> bool:
+    """Return whether a file is one of some places, or in one, under its true name."""
+    real = Path(os.path.realpath(file))
+    return any(real.is_relative_to(place) for place in places)
+
+
+def _file_number(path: Path) -> tuple[int, int] | None:
+    """Return what a file is known by under all of its names; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 class _JsonRecords:
@@ -210,6 +242,7 @@ class _JsonRecords:
         self._given: Mapping[str, Kind] = getattr(settings, "fields", {})
         self._reads_lists = getattr(settings, "lists", "refuse") == "text"
         self._kinds: dict[str, Kind] | None = journal.told("kinds")
+        self.fields = NamedFields([name for name in policy.columns if name not in self._given], settings.separator, journal.records > 0)
 
     def whole(self, block: bytes, ended: bool) -> int:
         return whole_lines(block, ended)
@@ -224,6 +257,7 @@ class _JsonRecords:
         return len(block)
 
     def decode(self, stretch: Stretch) -> Decoded:
+        self.fields.look(stretch.content.removeprefix(BOM_UTF8) if stretch.start == 0 else stretch.content)
         kinds = self._first_kinds(stretch.content) if self._kinds is None else self._kinds
         decoded = json_stream.decoded(stretch.content, kinds, self._separator, self._policy.unnamed, stretch.start == 0)
         if self._kinds is None and decoded.records:
@@ -234,7 +268,7 @@ class _JsonRecords:
 
     def _first_kinds(self, block: bytes) -> dict[str, Kind]:
         """Return the kinds of the policy's columns: as it declares them, as the first records have them, or text."""
-        lines = block.split(b"\n", _FIRST)[:_FIRST]
+        lines = block.split(b"\n", FIRST)[:FIRST]
         found = shape_of(b"\n".join(lines), self._separator)
         if found is None:
             shape = Shape({})

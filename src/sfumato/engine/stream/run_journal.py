@@ -222,6 +222,11 @@ class Journal:
             with self._transaction():
                 self._put("secret", mark_of(self.secret))
         refuse_other_secret(self._about("secret"), self.secret, self.folder)
+        if self._about("identity") != identity and self._about("position") is None and self.planned is None:
+            # nothing was taken yet: a policy that was refused may be mended
+            with self._transaction():
+                database.execute("DELETE FROM about WHERE name LIKE 'told %'")
+                self._put("identity", identity)
         if self._about("identity") != identity:
             raise UnreachableError(
                 f"the state in {self.folder} belongs to another policy, or to this one before it was changed",

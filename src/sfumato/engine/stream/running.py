@@ -35,9 +35,11 @@ from sfumato.engine.stream.release import Pushed
 from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Planned, Point, Segment
 from sfumato.engine.stream.session import Session, stream
 from sfumato.engine.stream.taken_log import TakenLog
+from sfumato.engine.warm import is_stream_warm
 from sfumato.errors import SfumatoError
 from sfumato.policy.identity import identity_of, policy_hash
 from sfumato.policy.load import Loaded, load
+from sfumato.policy.own_files import MANIFEST
 from sfumato.policy.views import resolve_views
 from sfumato.policy.windows import StreamSettings
 
@@ -108,10 +110,12 @@ class _Stream:
         first = next(iter(resolved.values()))
         self._journal = stack.enter_context(Journal(state_folder(loaded), policy_hash(loaded.policy)))
         refuse_changed_files(self._journal, resolved)
+        self.progress = StreamProgress(self._journal.records)
+        self._loaded, self.progress.compiles = loaded, not is_stream_warm(loaded)
         self._views: dict[str, _View] = {}
         for name, each in resolved.items():
             session = stream(loaded, name or None, self._journal.secret)
-            output, links = written(each, name, self._journal, stop), Links(self._journal.folder, name, self._journal)
+            output, links = written(each, name, self._journal, stop, self._unread), Links(self._journal.folder, name, self._journal)
             stack.callback(output.close)
             stack.callback(links.close)
             self._views[name] = _View(session, output, links)
@@ -119,7 +123,8 @@ class _Stream:
         stack.callback(self._letters.close)
         self._taken = TakenLog(self._journal.folder, self._journal)
         stack.callback(self._taken.close)
-        self._reading = Reading(first, self._journal, pipe)
+        released = [place for each in resolved.values() if each.sink is not None for place in each.sink.places()]
+        self._reading = Reading(first, self._journal, pipe, released=[name for place in released for name in (place, f"{place}.{MANIFEST}")])
         stack.callback(self._reading.close)
         settings = loaded.policy.stream or StreamSettings()
         self._batch, self._longest_wait = settings.batch, settings.longest_wait
@@ -129,16 +134,16 @@ class _Stream:
         # the places of the source that the next process would have to read again
         self._needed = {piece.place for piece in self._journal.pieces()}
         self._looked = self._told_at = 0.0
-        self.progress = StreamProgress(self._journal.records)
 
     def run(self) -> StreamProgress:
         """Run to the end; whatever stops the stream, its status says so."""
         try:
             self._tell()
-            self._recover()
-            self._take_planned()
-            self._tell(self._measured())
-            return self._go_on()
+            with served(self._running.metrics, self.progress):
+                self._recover()
+                self._take_planned()
+                self._tell(self._measured())
+                return self._go_on()
         except BaseException as error:
             self.progress.state, self.progress.error = ("failed", error.code) if isinstance(error, SfumatoError) else ("interrupted", None)
             with suppress(SfumatoError):
@@ -148,23 +153,31 @@ class _Stream:
     def _go_on(self) -> StreamProgress:
         if self._running.once:
             self._reading.refuse_missing()
-        with served(self._running.metrics, self.progress):
-            ended = False
-            while not self._stop.is_set() and not ended:
-                if self._take(ended=False):
-                    continue
-                if self._reading.ended or (self._running.once and not self._reading.is_pipe):
-                    # once more: what came between the last look and the end; a line of a file that is not whole may yet become so
-                    ended = not self._take(self._reading.ended or self._running.at_end == "flush")
-                    continue
-                self._commit_if_due(idle=True)
-                self.progress.waiting()
-                if time.monotonic() - self._told_at > _HEARTBEAT:
-                    self._tell()
-                self._show()
-                self._reading.wait(_POLL)
-            self._end(self._running.on_stop if self._stop.is_set() and not ended else self._running.at_end)
+        ended = False
+        while not self._stop.is_set() and not ended:
+            if self._take(ended=False):
+                continue
+            if self._reading.ended or (self._running.once and not self._reading.is_pipe):
+                # once more: what came between the last look and the end; a line of a file that is not whole may yet become so
+                ended = not self._take(self._reading.ended or self._running.at_end == "flush")
+                continue
+            self._commit_if_due(idle=True)
+            self.progress.waiting()
+            if time.monotonic() - self._told_at > _HEARTBEAT:
+                self.progress.compiles = self.progress.compiles and not is_stream_warm(self._loaded)
+                self._tell()
+            self._show()
+            self._reading.wait(_POLL)
+        if ended:
+            self._reading.refuse_absent()
+        self._end(self._running.on_stop if self._stop.is_set() and not ended else self._running.at_end)
         return self.progress
+
+    def _unread(self) -> None:
+        """Say that nobody reads what is written, while it is waited for."""
+        self.progress.held_up("nobody reads standard output")
+        if time.monotonic() - self._told_at > _HEARTBEAT:
+            self._tell()
 
     def _recover(self) -> None:
         """Bring sessions to where the last commit was."""
@@ -178,6 +191,7 @@ class _Stream:
             for view in self._views.values():
                 for rows, unreadable in self._batches(decoded):
                     view.session.push(rows, unreadable)
+            self.progress.goes_on()
         self._number = self._journal.records
         for name, view in self._views.items():
             if self._number and view.session.accounts != self._journal.accounts(name):
@@ -209,7 +223,7 @@ class _Stream:
             self._show()
             if self._stop.is_set():
                 break
-        self.progress.unfinished = self._reading.unfinished
+        self.progress.unfinished, self.progress.absent = self._reading.unfinished, self._reading.absent
         self.progress.lost, self.progress.awaited = len(self._reading.lost), None if self._number else self._reading.awaited
         return found
 
@@ -243,6 +257,7 @@ class _Stream:
         self._needed.add(piece.place)
         self._taken.write(piece)
         self._number += decoded.records
+        self.progress.compiles = False
 
     def _batches(self, decoded: Decoded) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
         """Yield the rows of a stretch, so many at a time as the policy says, and which records among them are none.

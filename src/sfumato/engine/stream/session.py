@@ -19,6 +19,7 @@ import pyarrow as pa
 from sfumato.core.chance import derived_chance
 from sfumato.core.stream import Accounts
 from sfumato.engine.broken_release import as_said_of_stream
+from sfumato.engine.in_view import in_view
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream import session_state
 from sfumato.engine.stream.closing import Learnt
@@ -107,7 +108,8 @@ class Session:
             return Pushed(accounts=added)
         if plan is None:
             schema = schema_of(taken, self._resolved.policy)
-            plan = plan_stream(self._resolved, self.view, schema, taken.loose)
+            with in_view(self.view, self._resolved.own):
+                plan = plan_stream(self._resolved, self.view, schema, taken.loose)
             # records that name their own columns are read again as the schema has them
             taken = take(records, self._resolved.policy, schema)
         work = _WORK[plan.way](plan, self._state, self._search, self._people)
@@ -195,9 +197,10 @@ class Session:
         except BaseException as error:
             if self._search is not None:
                 self._search.put_back(before)
-            if isinstance(error, PromiseError):
-                raise as_said_of_stream(error, self.view) from None
-            raise
+            if isinstance(error, PromiseError) and (said := as_said_of_stream(error, self.view)) is not error:
+                raise said from None
+            with in_view(self.view, self._resolved.own):
+                raise
         self._plan, self._state, self._search = plan, work.state, work.search
         if self._search is not None:
             self._search.settle()

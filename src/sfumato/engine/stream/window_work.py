@@ -42,11 +42,15 @@ class WindowWork(Work):
         if window.count is not None:
             self._counted(rows, window.count, window.most)
             return
-        waiting = joined(self.state.waiting, rows)
-        self.state = replace(self.state, waiting=waiting)
-        if waiting is not None and len(waiting):
-            self._close_over(waiting, self.state.clock.over)
-        self._not_too_many()
+        place = 0
+        while place < len(rows):
+            # no more than there is room for, so that the record that is one too many ends the oldest window wherever batches end
+            part = rows.part(place, min(len(rows), place + max(1, window.most - self._held)))
+            place += len(part)
+            last = int(part.numbers[-1])
+            self.state = replace(self.state, waiting=joined(self.state.waiting, part))
+            self._close_over(int(self._over[np.searchsorted(self._came, last)]))
+            self._not_too_many(last)
 
     def _counted(self, rows: Rows, count: int, most: int) -> None:
         """Fill windows with rows as they came; one that holds too many ends early."""
@@ -59,12 +63,16 @@ class WindowWork(Work):
             self.state = replace(self.state, waiting=joined(self.state.waiting, part))
             waiting += len(part)
             if waiting >= count or waiting + carried >= most:
-                self._close(self.state.waiting, int(part.numbers[-1]))
+                last = int(part.numbers[-1])
+                self._close(self.state.waiting, last)
                 self.state = replace(self.state, waiting=None)
-                self._not_too_many()
+                self._not_too_many(last)
 
-    def _close_over(self, waiting: Rows, over: int) -> None:
+    def _close_over(self, over: int) -> None:
         """Close the windows that are over, one after the other."""
+        waiting = self.state.waiting
+        if waiting is None:
+            return
         ends = windows_of(self._window, waiting, waiting.times)
         for end in np.unique(ends[ends <= over]).tolist():
             self._close(waiting.where(ends == end), self._ended_by(end))
@@ -75,8 +83,8 @@ class WindowWork(Work):
         place = int(np.searchsorted(self._over, end))
         return int(self._came[place]) if place < len(self._came) else self._latest
 
-    def _not_too_many(self) -> None:
-        """End the oldest window early where more is held than may be; what even then cannot be published is left out."""
+    def _not_too_many(self, last: int) -> None:
+        """End the oldest window early where more is held than may be once a record has come; what even then cannot be published is left out."""
         while number_of_rows(self.state.waiting) + number_of_rows(self.state.carried) > self._window.most or (
             not number_of_rows(self.state.waiting) and number_of_rows(self.state.carried) >= self._window.most
         ):
@@ -87,7 +95,7 @@ class WindowWork(Work):
             ends = windows_of(self._window, waiting, waiting.times) if self._window.count is None else np.zeros(len(waiting), np.int64)
             oldest = ends == ends.min()
             self.state = replace(self.state, waiting=waiting.where(~oldest))
-            self._close(waiting.where(oldest), self._latest)
+            self._close(waiting.where(oldest), last)
 
     def _end(self) -> None:
         """Close all windows in their order, and leave out what still cannot be published."""

@@ -92,6 +92,7 @@ class Work:
         columns = in_canonical_form(plan, fitted(taken, plan.plan.schema, plan.resolved.policy, unfit), unfit)
         times = self._times(columns, unfit)
         starts = self._starts(columns, unfit)
+        self._set_aside(columns, unfit)
         self._look_at_letters(columns, unfit)
         # a record that is set aside teaches nothing and moves no clock
         columns, numbers_left, times, starts = self._without(unfit, numbers, columns, times, starts)
@@ -104,6 +105,9 @@ class Work:
         rows = Rows.of(numbers_left, times, people, starts, {name: columns[name] for name in plan.needed}, made).where(again.fits)
         self.state = replace(self.state, next_number=first + taken.rows + self._unreadable)
         return self._in_time(rows)
+
+    def _set_aside(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:
+        """Set records aside of which the search cannot decide: here it can of all."""
 
     def _look_at_letters(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:
         """Look at what can be read of records that are set aside: here nothing is."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import socket
 import urllib.error
 import urllib.request
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from sfumato.engine.stream.endpoint import served
+from sfumato.engine.stream.health import Health
 from sfumato.engine.stream.progress import StreamProgress, ViewProgress
 from sfumato.errors import SfumatoError
 
@@ -53,8 +56,59 @@ def test_health_says_whether_the_stream_goes_on() -> None:
     with served("127.0.0.1:0", made) as port:
         assert asked(port, "/health") == (200, "ok\n")
         made.state = "stopping"
-        assert asked(port, "/health") == (503, "stalled\n")
+        assert asked(port, "/health") == (503, "stalled: stopping\n")
         assert asked(port, "/")[0] == 404
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    made = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("sfumato.engine.stream.progress.time", SimpleNamespace(monotonic=lambda: made.now))
+    return made
+
+
+def test_a_stream_to_which_nothing_comes_waits(clock: SimpleNamespace) -> None:
+    made = progress()
+    assert made.health.words() == "ok"
+    clock.now = 3600.0
+    made.waiting()
+    clock.now += 11.0
+    made.waiting()
+
+    assert made.health == Health("waiting", "no records come")
+    made.awaited = "events.jsonl"
+    assert made.health == Health("waiting", "no file yet")
+    made.compiles = True
+    assert made.health == Health("waiting", "kernels are compiled for this machine, which happens once")
+
+
+def test_a_stream_that_hangs_is_stalled(clock: SimpleNamespace) -> None:
+    made = progress()
+    clock.now = 75.0
+
+    assert made.health == Health("stalled", "no record was taken or waited for, for 75 s")
+
+
+def test_a_reader_who_does_not_read_is_waited_for_until_it_is_too_long(clock: SimpleNamespace) -> None:
+    made = progress()
+    for clock.now in (1.0, 30.0):
+        made.held_up("nobody reads standard output")
+
+    assert made.health == Health("waiting", "nobody reads standard output, for 29 s")
+    clock.now = 61.0
+    assert made.health == Health("stalled", "nobody reads standard output, for 60 s")
+    made.goes_on()
+    assert not made.health.is_stalled
+
+
+def test_a_record_without_an_end_stalls_the_stream(clock: SimpleNamespace) -> None:
+    made = progress()
+    unfinished: Any = SimpleNamespace(size=1200, seconds=59.0)
+    made.unfinished = unfinished
+    assert made.health.words() == "ok"
+    unfinished.seconds = 75.0
+
+    assert made.health == Health("stalled", "1,200 bytes wait for the end of a record, for 75 s")
 
 
 def test_questions_behind_a_path_and_heads_alone_are_answered() -> None:

@@ -74,7 +74,9 @@ def test_two_processes_do_not_share_a_state(tmp_path: Path, opened: Callable[...
 
 
 def test_the_state_of_another_policy_or_version_is_refused(tmp_path: Path, opened: Callable[..., Journal]) -> None:
-    opened(tmp_path, "policy").close()
+    journal = opened(tmp_path, "policy")
+    journal.commit(Commit([], {"events": 17}, {}))
+    journal.close()
     with pytest.raises(SfumatoError) as refused:
         opened(tmp_path, "another")
     assert refused.value.code == "stream-state-policy"
