@@ -78,12 +78,16 @@ class InPlace(Protocol):
         """Say that a private table is filled."""
         ...
 
-    def grants(self, table: TableName) -> list[Any]:
-        """Return what others may do with a table, as the ledger keeps it."""
+    def take_grants(self, table: TableName) -> list[Any]:
+        """Take away what others may do with a table, as far as that keeps them out, and return it as the ledger keeps it."""
         ...
 
-    def withhold(self, drafts: Places, lasting: Places, grants: Sequence[Any]) -> None:
-        """Keep the audience out by taking its grants away, and let the drafts last; all of it or nothing."""
+    def showing(self, table: TableName) -> list[str]:
+        """Return what shows the table to others, or keeps its rows elsewhere, whatever its grants are, in words."""
+        ...
+
+    def withhold(self, drafts: Places, lasting: Places) -> None:
+        """Keep the audience out, and let the drafts last; all of it or nothing."""
         ...
 
     def update(self, places: Places, made: Sequence[str], touched: Sequence[str], key: Sequence[str], chosen: str) -> None:

@@ -27,6 +27,8 @@ from sfumato.errors import DataError, SfumatoError, UsageError, number_of
 _ROW, _GONE = "sfumato_row", "sfumato_gone"
 _UNCHECKED = -1
 _FACTS = TableColumn("facts", "text", pa.string())
+SEEN = "seen"
+"""What the ledger says where others could read the table while it was masked in part."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +120,10 @@ class MaskedTable:
         progress.stage("masking in place", total)
         progress.advance(max(0, ledger.done))
         for start, end in chunks(max(0, ledger.done), total, facts["chunk"]):
+            self._keep_out(facts)
             self._copy(facts, start, end)
             progress.advance(end - start)
+        self._keep_out(facts)
         with self.connection.transaction():
             self.how.stand_still(self.places.table)
             deleted = self._check_after(facts)
@@ -139,6 +143,19 @@ class MaskedTable:
             self.undo()
             words = f"rows of {self.original} were written, changed or deleted while it was read and verified; nothing has been changed"
             raise DataError(words, code="in-place-changed", hint="run again when nobody writes to it")
+
+    def _keep_out(self, facts: Mapping[str, Any]) -> None:
+        """Stop where somebody was let in meanwhile; rights that were given are taken away before that, and are given back with the others."""
+        with self.connection.transaction():
+            given, shown = self.how.take_grants(self.places.table), self.how.showing(self.places.table)
+            if given or shown:
+                told = {**facts, "grants": [*facts["grants"], *given], SEEN: True}
+                self.connection.do(f"UPDATE {self._quoted(self.places.ledger)} SET facts = '{_text_of(told)}'")
+        if given or shown:
+            what = f"because of {', '.join(shown)}" if shown else "by rights that were given to them meanwhile, and that have been taken away again"
+            words = f"others could read {self.original}, of which some rows are masked and others are not, {what}"
+            hint = "remove that, and run again, which finishes it" if shown else "run again, which finishes it"
+            raise DataError(words, code="in-place-shown", hint=f"{hint}: sfumato run policy.yaml --resume")
 
     def _copy(self, facts: Mapping[str, Any], start: int, end: int) -> None:
         """Copy a chunk over the rows whose keys it has, delete those that are left out, and say so in the ledger, in one transaction."""
@@ -201,6 +218,11 @@ class MaskedTable:
 
     def _quoted(self, table: TableName) -> str:
         return self.connection.quoted(table)
+
+
+def _text_of(facts: Mapping[str, Any]) -> str:
+    """Return facts as the ledger has them: a text of which no server takes anything for its own."""
+    return json.dumps(facts).encode().hex()
 
 
 class Draft:
@@ -267,7 +289,12 @@ class Draft:
         """Write the ledger and keep the audience out; from here on the masking is finished, by this run or the next."""
         connection, drafts = self._connection, self._drafts
         self._refuse_collisions(standing)
-        grants = self._how.grants(drafts.table)
+        # rights are those of the moment in which nobody is waited for any more
+        self._how.stand_still(drafts.table)
+        grants, shown = self._how.take_grants(drafts.table), self._how.showing(drafts.table)
+        if shown:
+            words = f"{', '.join(shown)} came to {drafts.table} while it was read and verified, and others could see it by that"
+            raise DataError(f"{words}; nothing has been changed", code="in-place-changed", hint="remove that, and run again")
         told = {
             **facts,
             "grants": grants,
@@ -279,9 +306,8 @@ class Draft:
         }
         connection.drop_staged(self._arrived)
         connection.do(f"CREATE TABLE {connection.quoted(drafts.ledger)} (done bigint, facts {self._how.long_text})")
-        text = json.dumps(told).encode().hex()
-        connection.do(f"INSERT INTO {connection.quoted(drafts.ledger)} VALUES ({_UNCHECKED}, '{text}')")
-        self._how.withhold(drafts, self._masked.places, grants)
+        connection.do(f"INSERT INTO {connection.quoted(drafts.ledger)} VALUES ({_UNCHECKED}, '{_text_of(told)}')")
+        self._how.withhold(drafts, self._masked.places)
 
     def _refuse_collisions(self, standing: Standing) -> None:
         """Refuse values that a row would get while another still has them, in columns where each may be there once; and rows that others refer to."""

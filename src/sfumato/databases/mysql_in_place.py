@@ -103,14 +103,18 @@ class MysqlInPlace:
         """Do nothing: the engine looks at tables itself."""
         del table
 
-    def grants(self, table: TableName) -> list[Any]:
+    def take_grants(self, table: TableName) -> list[Any]:
         """Return nothing: rights go by the name, and are in force again when that is the table's again."""
         del table
         return []
 
-    def withhold(self, drafts: Places, lasting: Places, grants: Sequence[Any]) -> None:
+    def showing(self, table: TableName) -> list[str]:
+        """Return nothing: views go by the name, which nothing has meanwhile."""
+        del table
+        return []
+
+    def withhold(self, drafts: Places, lasting: Places) -> None:
         """Rename the table and the drafts by one statement."""
-        del grants
         self._connection.rename([(drafts.table, lasting.table), *zip(drafts.private, lasting.private, strict=True)])
         # a server that has not looked at tables lately takes them for empty, and looks through all of one for each row of another
         tables = (lasting.keys, lasting.rows, lasting.table)

@@ -56,7 +56,7 @@ class PostgresqlInPlace:
         ((plain, owned, by_row, inherits),) = connection.facts(_TABLE, [oid])
         columns = connection.facts(_COLUMNS, [oid])
         names = {number: name for number, name, _, _ in columns}
-        hanging = [name for (name,) in connection.facts(_HANGING, {"table": oid})]
+        hanging = self.showing(table)
         hanging += ["that it is no plain table"] * (not plain) + ["a table that inherits from it or it from"] * inherits
         hanging += ["its row security"] * by_row + ["that it belongs to another user"] * (not owned)
         unique: list[tuple[str, ...]] = []
@@ -114,19 +114,32 @@ class PostgresqlInPlace:
         """Let the planner look at it."""
         self._connection.do(f"ANALYZE {quoted(table)}")
 
-    def grants(self, table: TableName) -> list[Any]:
-        """Return who else may do what, on the table and on columns."""
-        ((ourselves,),) = self._connection.facts("SELECT current_user", [])
-        return [grant for grant in grants_of(self._connection.facts, self._connection.number_of(table)) if grant[0] != ourselves]
+    def take_grants(self, table: TableName) -> list[Any]:
+        """Revoke what others may do, on the table and on columns, and return what that was.
 
-    def withhold(self, drafts: Places, lasting: Places, grants: Sequence[Any]) -> None:
-        """Wait for those who are writing, take the rights of others away, and commit."""
+        Whoever gives or takes rights waits for nobody. What is revoked here nobody else can change any more before the end of the transaction: so the
+        catalogue, which does not know of it yet, is asked until it says nothing new.
+        """
+        ((ourselves,),) = self._connection.facts("SELECT current_user", [])
+        revoked: set[str | None] = set()
+        while True:
+            found = [grant for grant in grants_of(self._connection.facts, self._connection.number_of(table)) if grant[0] != ourselves]
+            new = {grant[0] for grant in found} - revoked
+            if not new:
+                return found
+            for who in new:
+                self._connection.do(f"REVOKE ALL ON {quoted(table)} FROM {grantee(who)} CASCADE")
+            revoked |= new
+
+    def showing(self, table: TableName) -> list[str]:
+        """Ask for views, rules and triggers."""
+        return sorted(name for (name,) in self._connection.facts(_HANGING, {"table": self._connection.number_of(table)}))
+
+    def withhold(self, drafts: Places, lasting: Places) -> None:
+        """Let nobody read what is private, and commit."""
         del lasting
-        self.stand_still(drafts.table)
         for table in drafts.private:
             self._connection.do(kept_private(table))
-        for who in dict.fromkeys(row[0] for row in grants):
-            self._connection.do(f"REVOKE ALL ON {quoted(drafts.table)} FROM {grantee(who)} CASCADE")
         self._connection.commit()
 
     def update(self, places: Places, made: Sequence[str], touched: Sequence[str], key: Sequence[str], chosen: str) -> None:

@@ -19,7 +19,7 @@ from sfumato.core.record import RunRecord
 from sfumato.core.staging import StagedFile
 from sfumato.databases.in_place import DIGEST, half_masked
 from sfumato.databases.local_copy import LocalCopy
-from sfumato.databases.masked_table import Change, Ledger, MaskedTable
+from sfumato.databases.masked_table import SEEN, Change, Ledger, MaskedTable
 from sfumato.engine.in_place_checks import change_of
 from sfumato.engine.plan import Plans
 from sfumato.engine.release import Release
@@ -90,6 +90,8 @@ def _finished(sink: Sql, masked: MaskedTable, ledger: Ledger, progress: Progress
     deleted = masked.finish(progress)
     record = RunRecord.model_validate(ledger.facts["record"])
     notes = [*record.notes, "an earlier run had begun to copy the rows, and this one has finished it"]
+    if ledger.facts.get(SEEN):
+        notes.append("while it was masked in part others could read the table, by rights that were given to them or by what was made of it meanwhile")
     if deleted:
         notes.append(f"{number_of(deleted, 'row')} had been deleted by others meanwhile")
     record = record.model_copy(update={"notes": notes})
