@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
+from sfumato.core.canonical import as_text
 from sfumato.errors import DataError
 
 SENSITIVE = {"illness": {"role": "sensitive"}}
@@ -169,6 +170,20 @@ def test_an_exponent_in_a_column_of_long_numbers_rounds_none_of_them() -> None:
 
     assert "9007199254740993" in shown
     assert set(released(["1e3", "2.5", "1000.125"])) == {"1000", "2.5", "1000.125"}
+
+
+@pytest.mark.parametrize("smallest", ["0.0000000000", "0.0000000001"])
+def test_a_small_number_makes_no_binary_fractions_of_long_decimals(smallest: str) -> None:
+    numbers = [Decimal(smallest), *(Decimal(f"24691357802469{number:03}.0246913578") for number in range(99))]
+    policy = {"columns": {"n": {"role": "quasi_identifier"}, "d": {"role": "other"}}, "promises": [{"k_anonymity": {"k": 5}}]}
+    table = pa.table({"n": pa.array(numbers, pa.decimal128(38, 10)), "d": pa.array([Decimal(smallest)] * 100, pa.decimal128(38, 10))})
+
+    release: Any = sfumato.run(policy, table)
+
+    bounds = [[Decimal(bound) for bound in text.strip("[]").split(", ")] for text in set(release.table["n"].to_pylist())]
+    assert all(any(bound[0] <= number <= bound[-1] for bound in bounds) for number in numbers)
+    assert sum(number in bound for number in numbers for bound in bounds) == 2 * len(bounds)
+    assert as_text(table["d"]).to_pylist()[0] == smallest
 
 
 @pytest.mark.parametrize("algorithm", ["mondrian", "datafly"])

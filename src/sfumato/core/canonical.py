@@ -181,8 +181,6 @@ def render(values: pa.Array) -> pa.Array:
     >>> render(parse(pa.array(["5", "-0.0", "7.25"]), "decimal")).to_pylist()
     ['5.00', '0.00', '7.25']
     """
-    if pa.types.is_decimal(values.type):
-        return _plain_decimals(pc.cast(values, pa.string()), values)
     return as_text(values)
 
 
@@ -262,7 +260,8 @@ def _as_text(values: pa.Array) -> pa.Array:
         # a cast between zones moves no instant; without one Arrow writes no zone, and what it writes is UTC
         text = pc.cast(pc.cast(pc.cast(values, pa.timestamp(values.type.unit, tz="UTC")), pa.timestamp(values.type.unit)), pa.string())
         return pc.replace_substring_regex(text, _AS_ARROW_WRITES, r"\1T\2\3Z")
-    return pc.cast(values, pa.string())
+    text = pc.cast(values, pa.string())
+    return _plain_decimals(text, values) if pa.types.is_decimal(values.type) else text
 
 
 def _plain_decimals(text: pa.Array, values: pa.Array) -> pa.Array:
