@@ -22,7 +22,7 @@ from tests.servers import ask, component, connect
 ROWS = 60
 COLUMNS = {"age": {"role": "quasi_identifier"}, "ward": {"role": "sensitive"}}
 FILLED = f"SELECT n % 7, 'w' || n % 3 FROM generate_series(1, {ROWS}) n"
-WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 @contextmanager
@@ -207,6 +207,24 @@ def test_a_right_that_is_taken_while_a_release_waits_does_not_come_back(url: str
                 reader.execute("ROLLBACK")
 
         assert done[0].record.rows.out == ROWS
+        assert ask(url, f"SELECT has_table_privilege('{role}', 'emptied_release', 'SELECT')") == [(False,)]
+    finally:
+        ask(url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+def test_a_right_that_is_just_being_taken_is_told_as_somebody_elses_work(url: str) -> None:
+    role = f"trudy_{threading.get_native_id()}"
+    sfumato.run(policy(url, "emptied"))
+    ask(url, f"CREATE ROLE {role}", f"GRANT SELECT ON emptied_release TO {role}")
+    try:
+        with closing(connect(url)) as other:
+            other.execute("BEGIN")
+            other.execute(f"REVOKE SELECT ON emptied_release FROM {role}")
+            with meanwhile(url, lambda: sfumato.run(policy(url, "emptied"))) as done:
+                other.execute("COMMIT")
+
+        assert isinstance(done[0], SfumatoError), done
+        assert done[0].code == "database-locked"
         assert ask(url, f"SELECT has_table_privilege('{role}', 'emptied_release', 'SELECT')") == [(False,)]
     finally:
         ask(url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")

@@ -124,6 +124,9 @@ def stated(session: Any) -> Iterator[Any]:
             raise KeyboardInterrupt
 
 
+_INTERNAL = "XX000"
+
+
 @cache
 def _heard() -> Any:
     """Return the kind of statement that notes when it is cancelled."""
@@ -157,7 +160,9 @@ def postgresql_errors(server: str) -> Iterator[None]:
         yield
     except (psycopg.Error, adbc_driver_manager.Error) as error:
         code = error.sqlstate
-        failure = of_code(code, _FAILURES) if code else _without_code(error)
+        # somebody else gives or takes rights, or alters the same table: the server's own words, which quote nothing
+        at_once = code == _INTERNAL and "tuple concurrently" in str(error)
+        failure = LOCKED if at_once else of_code(code, _FAILURES) if code else _without_code(error)
         # of what kind it is, and no name: a function of somebody's may say anything
         denied = _DENIED.search(str(error)) if failure is NO_RIGHT else None
         detail = f"SQLSTATE {code}{f', {denied[0]}' if denied else ''}"
