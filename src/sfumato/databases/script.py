@@ -65,10 +65,11 @@ class Script:
         del beginning, beside
         return {}
 
-    def hold(self, tables: Sequence[TableName]) -> None:
-        """Write down that tables are held."""
+    def one_state(self, tables: Sequence[TableName], writing: bool = False) -> None:
+        """Say how a state is begun in which nobody empties tables: whoever asks for a plan holds what it would read."""
+        self.do(f"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ{'' if writing else ' READ ONLY'}")
         for table in tables:
-            self.do(f"LOCK TABLE {self.quoted(table)} IN ACCESS SHARE MODE")
+            self.do(f"EXPLAIN SELECT * FROM {self.quoted(table)}")
 
     def claim(self, name: str) -> None:
         """Do nothing: nobody else works here."""
