@@ -16,6 +16,8 @@ def alike(values: pa.Array) -> int:
 
     >>> alike(pa.array(["Flu", "flu", " flu ", "gout", "grippe", "Grippé"])), alike(pa.array([1, 10]))
     (5, 0)
+    >>> alike(pa.array(['{"a":1}', '{"a": 1}']))
+    2
     """
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return 0
@@ -28,4 +30,4 @@ def alike(values: pa.Array) -> int:
 
 def _read(text: str) -> str:
     plain = "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
-    return " ".join(plain.casefold().split())
+    return "".join(plain.casefold().split())
