@@ -63,3 +63,13 @@ def test_a_table_of_which_something_would_be_lost_is_not_replaced(url: str, poli
         sfumato.run(policy)
     assert str(caught.value).splitlines()[0] == f"100% release cannot be replaced: {words} would be lost with it [sink-table-used]"
     assert ask(url, "SELECT COUNT(*) FROM `100% release`") == [(0,)]
+
+
+def test_a_table_with_foreign_keys_of_its_own_is_not_replaced(url: str, policy: dict[str, Any]) -> None:
+    ask(url, "DROP TABLE IF EXISTS ages", "CREATE TABLE ages (age int PRIMARY KEY)")
+    ask(url, "CREATE TABLE `100% release` (age int, illness text, CONSTRAINT known_age FOREIGN KEY (age) REFERENCES ages (age))")
+    with pytest.raises(UsageError) as caught:
+        sfumato.run(policy)
+    words = "100% release cannot be replaced: its foreign key known_age would be lost with it [sink-table-used]"
+    assert str(caught.value).splitlines()[0] == words
+    ask(url, "DROP TABLE `100% release`", "DROP TABLE ages")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,7 +24,9 @@ from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.failures import busy
 from sfumato.databases.left_copy import BEGINNING
-from sfumato.databases.mysql_replacing import indexing, is_replaced
+from sfumato.databases.mysql_foreign_keys import REFERRED
+from sfumato.databases.mysql_publishing import publish
+from sfumato.databases.mysql_replacing import is_replaced
 from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import LONGEST_ROW, called, column_of, is_time, longest, made_kind, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.own_types import own_type
@@ -61,7 +63,7 @@ class MysqlConnection:
     """A connection to MySQL or MariaDB."""
 
     def __init__(self, address: Address, password: str | None) -> None:
-        self._address = address
+        self._address, self.shown = address, address.shown
         self._long: dict[TableName, list[str]] = {}
         self._workplace: Workplace | None = None
         self._file: Path | None = None
@@ -80,7 +82,7 @@ class MysqlConnection:
         """Remove what was staged and not published, and close."""
         try:
             for table in self._staged:
-                self.do(f"DROP TABLE IF EXISTS {quoted(table)}")
+                self._drop(table)
         except Exception:  # noqa: BLE001 - whatever it was, what was staged must go
             # an interrupt leaves a session that answers nothing any more: it is ended by another, which removes what it has made
             with suppress(Exception):
@@ -378,28 +380,21 @@ class MysqlConnection:
 
     def publish_all(self, tables: Sequence[tuple[TableName, TableName]]) -> None:
         """Rename all staged tables to their places by one statement, which does it for all of them or for none."""
-        moves = [move for staged, table in tables for move in self._moves(staged, table)]
-        self.rename(moves)
+        publish(self, tables)
 
     def rename(self, moves: Sequence[tuple[TableName, TableName]]) -> None:
         """Give tables other names by one statement, which does it for all of them or for none."""
         self.do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
 
-    def _moves(self, staged: TableName, table: TableName) -> list[tuple[TableName, TableName]]:
-        """Return which table must get which name so that a staged one takes the place of another, to which its indexes are made alike."""
-        target = self.placed(table)
-        moves = [(staged, target)]
-        if is_replaced(self._rows, table, target, [column.name for column in self.columns(staged)]):
-            for statement in indexing(self._rows, target, staged):
-                self.do(statement)
-            away = TableName(f"{staged.name}_old", self.staging)
-            self._staged.append(away)
-            moves.insert(0, (target, away))
-        return moves
+    def put_away(self, staged: TableName) -> TableName:
+        """Return the name of the table whose place a staged one takes, until it is removed."""
+        away = TableName(f"{staged.name}_old", self.staging)
+        self._staged.append(away)
+        return away
 
     def refuse_used(self, table: TableName, names: Sequence[str] | None = None) -> None:
         """Refuse a table that could not be replaced."""
-        is_replaced(self._rows, table, self.placed(table), names)
+        is_replaced(self, table, self.placed(table), names)
 
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
@@ -532,7 +527,11 @@ class MysqlConnection:
         for name, kind in [(text_of(name), kind) for name, kind in found if is_staged(text_of(name))]:
             ((free,),) = self._rows("SELECT IS_FREE_LOCK(%s)", [_lock(TableName(name.removesuffix("_old")))])
             if free:
-                self.do(f"DROP {'VIEW' if text_of(kind) == 'VIEW' else 'TABLE'} IF EXISTS {quoted(TableName(name, self.staging))}")
+                self._drop(TableName(name, self.staging), "VIEW" if text_of(kind) == "VIEW" else "TABLE")
+
+    def _drop(self, table: TableName, kind: str = "TABLE") -> None:
+        """Remove what is staged; what foreign keys of others refer to stays, for nobody else's run shall fail of it."""
+        self.refused_with(f"DROP {kind} IF EXISTS {quoted(table)}", REFERRED)
 
     def facts(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return what the catalogue says."""
@@ -547,6 +546,17 @@ class MysqlConnection:
         """Let the server do something."""
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(statement)
+
+    def refused_with(self, statement: str, numbers: Collection[int]) -> int:
+        """Let the server do something; return the number of its error where it refuses it with one of these, and zero where it is done."""
+        with self._errors(), self._connection.cursor() as cursor:
+            try:
+                cursor.execute(statement)
+            except driver().Error as error:
+                if error.args and error.args[0] in numbers:
+                    return int(error.args[0])
+                raise
+        return 0
 
     def _errors(self) -> AbstractContextManager[None]:
         return mysql_errors(self._address.shown)

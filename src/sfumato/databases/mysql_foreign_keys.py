@@ -1,0 +1,81 @@
+"""Foreign keys of tables that a user of MySQL or MariaDB has no right to: the catalogue does not show them, and the server heeds them all the same.
+
+What is deleted or changed in the table that they refer to is deleted or changed in theirs too (``ON DELETE CASCADE``), and they follow a table that
+is renamed. One statement tells of them and changes nothing: a table that has foreign keys, or to which some refer, is refused as a partition of
+another for that reason, before it is refused because its columns are not those of the other.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Sequence
+from typing import Any, Protocol
+
+from sfumato.databases.mysql_types import quoted, quoted_name, text_of
+from sfumato.databases.table import TableName
+from sfumato.errors import SfumatoError
+
+UNSEEN = "tables that this user cannot see"
+"""Whose foreign keys they are, in words."""
+
+REFERRED = (1217, 1451, 3730)
+"""The errors with which a server refuses to drop a table to which foreign keys refer."""
+
+_BOUND = 1740
+# other columns, another engine, partitions of its own: foreign keys have none of these, or would have been told first
+_FREE = (1736, 1497, 1732)
+_ALL_READ = "SELECT grantee FROM information_schema.user_privileges WHERE privilege_type = 'SELECT'"
+
+
+class Session(Protocol):
+    """What is needed of a connection."""
+
+    @property
+    def user(self) -> str:
+        """As whom the server knows us."""
+        ...
+
+    def staged_name(self, table: TableName) -> TableName:
+        """Return a private name."""
+        ...
+
+    def reserve(self, table: TableName, columns: Sequence[str]) -> None:
+        """Let nobody take what will have a private name for what a dead process left behind."""
+        ...
+
+    def facts(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return what the catalogue says."""
+        ...
+
+    def do(self, statement: str) -> None:
+        """Let the server do something."""
+        ...
+
+    def refused_with(self, statement: str, numbers: Collection[int]) -> int:
+        """Let the server do something; return the number of its error where it is one of these, and zero where it is done."""
+        ...
+
+
+def is_bound(session: Session, table: TableName) -> bool | None:
+    """Return whether a table has foreign keys or some refer to it, whoever may see them; None where the server does not tell this user."""
+    other = session.staged_name(table)
+    # a name that no table has: the statement must never be carried out
+    column = quoted_name(f"sfumato_{secrets.token_hex(8)}")
+    try:
+        session.reserve(other, [])
+        session.do(f"CREATE TABLE {quoted(other)} ({column} INT) ENGINE = InnoDB PARTITION BY HASH ({column}) PARTITIONS 1")
+        found = session.refused_with(f"ALTER TABLE {quoted(other)} EXCHANGE PARTITION p0 WITH TABLE {quoted(table)}", (_BOUND, *_FREE))
+        session.do(f"DROP TABLE {quoted(other)}")
+    except SfumatoError as error:
+        if error.code not in ("database-rights", "database-failed"):
+            raise
+        return None
+    return found == _BOUND
+
+
+def sees_all(session: Session) -> bool:
+    """Return whether the catalogue shows this user all tables there are, because it may read them all."""
+    name, _, host = session.user.rpartition("@")
+    if any(text_of(value) == "ON" for _, value in session.facts("SHOW VARIABLES LIKE 'partial_revokes'", [])):
+        return False
+    return f"'{name}'@'{host}'" in {text_of(grantee) for (grantee,) in session.facts(_ALL_READ, [])}

@@ -1,0 +1,104 @@
+"""How staged tables of MySQL and MariaDB take the places of others: by one ``RENAME TABLE``, and by another one back where something was overlooked.
+
+No lock lasts over that statement. So what hangs on a table is looked at before it, and once more behind it, where nobody else reaches the table any
+more: an index that was added between both would be lost, and a foreign key would refer to what is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sfumato.databases.failures import CHANGED
+from sfumato.databases.mysql_foreign_keys import REFERRED, UNSEEN, Session, is_bound
+from sfumato.databases.mysql_replacing import indexing, is_replaced, refused_replacing, state_of
+from sfumato.databases.mysql_types import quoted
+from sfumato.databases.table import TableColumn, TableName
+
+Moves = list[tuple[TableName, TableName]]
+
+
+class Publishing(Session, Protocol):
+    """What is needed of a connection."""
+
+    @property
+    def shown(self) -> str:
+        """What the server is called in messages."""
+        ...
+
+    def placed(self, table: TableName) -> TableName:
+        """Return the name of a table with that of its database."""
+        ...
+
+    def columns(self, table: TableName) -> list[TableColumn]:
+        """Return the columns of a table."""
+        ...
+
+    def put_away(self, staged: TableName) -> TableName:
+        """Return the name of the table whose place a staged one takes, until it is removed."""
+        ...
+
+    def rename(self, moves: Sequence[tuple[TableName, TableName]]) -> None:
+        """Give tables other names, all of them or none."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A staged table, the table as a policy names it and where it is, where the old one goes, and what hung on that."""
+
+    staged: TableName
+    table: TableName
+    target: TableName
+    away: TableName | None
+    state: str
+
+    @property
+    def moves(self) -> Moves:
+        """What the tables are called so that the staged one is in its place."""
+        old = [] if self.away is None else [(self.target, self.away)]
+        return [*old, (self.staged, self.target)]
+
+    @property
+    def moves_back(self) -> Moves:
+        """What they are called so that all is as it was."""
+        return [(now, before) for before, now in reversed(self.moves)]
+
+
+def publish(session: Publishing, tables: Sequence[tuple[TableName, TableName]]) -> None:
+    """Let staged tables take the places of others, all of them or none."""
+    places = [_prepared(session, staged, table) for staged, table in tables]
+    for place in places:
+        if state_of(session.facts, place.target) != place.state:
+            raise CHANGED.error(session.shown)
+    session.rename([move for place in places for move in place.moves])
+    try:
+        for place in places:
+            _refuse_overlooked(session, place)
+    except BaseException:
+        session.rename([move for place in places for move in place.moves_back])
+        raise
+
+
+def _prepared(session: Publishing, staged: TableName, table: TableName) -> _Place:
+    """Give a staged table the indexes of the one whose place it takes, if there is one that may be replaced."""
+    target = session.placed(table)
+    state = state_of(session.facts, target)
+    if not is_replaced(session, table, target, [column.name for column in session.columns(staged)]):
+        return _Place(staged, table, target, None, state)
+    for statement in indexing(session.facts, target, staged):
+        session.do(statement)
+    return _Place(staged, table, target, session.put_away(staged), state)
+
+
+def _refuse_overlooked(session: Publishing, place: _Place) -> None:
+    """Refuse what came to hang on the old table at the last moment, or cannot be seen by this user."""
+    if place.away is None:
+        return
+    if state_of(session.facts, place.away) != place.state:
+        raise CHANGED.error(session.shown)
+    bound = is_bound(session, place.away)
+    # where the server does not say so, it does when the table shall go
+    if bound or (bound is None and session.refused_with(f"DROP TABLE {quoted(place.away)}", REFERRED)):
+        raise refused_replacing(place.table, [f"a foreign key of {UNSEEN}"])
