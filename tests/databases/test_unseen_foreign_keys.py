@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 import pytest
 
 import sfumato
+from sfumato.databases.masked_table import Draft
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.private_names import staging_of
-from sfumato.errors import SfumatoError, UsageError
+from sfumato.errors import DataError, PolicyError, SfumatoError, UsageError
 from tests.servers import ask, component
 
 COLUMNS = {"id": {"role": "identifier"}, "town": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
@@ -167,3 +168,111 @@ def test_what_cannot_be_dropped_stops_no_other_run(place: Place) -> None:
 
     assert staged(place) == [("sfumato_0123456789abcdef_old",)]
     ask(place.everything, f"DROP TABLE {place.hidden}.child")
+
+
+def in_place(place: Place, columns: str = "", masks: dict[str, Any] | None = None) -> dict[str, Any]:
+    ask(place.everything, "DROP TABLE IF EXISTS people")
+    ask(place.everything, f"CREATE TABLE people (id INT PRIMARY KEY, code VARCHAR(80) UNIQUE, town VARCHAR(60){columns})")
+    rows = ", ".join(f"({number}, 'code {number}', 'town {number % 3}')" for number in range(30))
+    ask(place.everything, f"INSERT INTO people (id, code, town) VALUES {rows}, (99, 'code 99', 'elsewhere')")
+    table = component(place.few, "people")
+    return {
+        "source": {"sql": table},
+        "sink": {"sql": {**table, "in_place": True}},
+        "columns": {
+            "id": {"role": "other", "accept": "singling_out"},
+            "code": {"role": "other", "accept": "singling_out"},
+            "town": {"role": "other", "mask": {"constant": {"value": "somewhere"}}},
+            **(masks or {}),
+        },
+    }
+
+
+CODES = {"code": {"role": "identifier", "mask": {"hash": {"unkeyed": "sha256"}}, "accept": ["warnings", "singling_out"]}}
+LEFT_OUT = {
+    "suppression_limit": 0.1,
+    "promises": [{"k_anonymity": {"k": 5}}],
+}
+TOWNS = {
+    "town": {
+        "role": "quasi_identifier",
+        "on_unknown": "suppress",
+        "hierarchy": {"taxonomy": {"tree": {"all": [f"town {number}" for number in range(3)]}}},
+    }
+}
+
+
+def test_what_unseen_keys_refer_to_is_masked_where_they_do_not_look(place: Place) -> None:
+    policy = in_place(place)
+    place.key_of("people", "code", "ON UPDATE CASCADE")
+    before = place.children("code")
+    sfumato.run(policy)
+
+    assert ask(place.everything, "SELECT DISTINCT town FROM people") == [("somewhere",)]
+    assert place.children("code") == before
+
+
+def test_columns_that_unseen_keys_refer_to_are_not_masked_in_place(place: Place) -> None:
+    policy = in_place(place, masks=CODES)
+    place.key_of("people", "code", "ON UPDATE CASCADE")
+    before = place.children("code")
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run(policy)
+    words = "foreign keys of tables that this user cannot see refer to it, and would find nothing any more, or be changed with it"
+
+    assert [(mistake.code, mistake.message) for mistake in caught.value.mistakes] == [("in-place-column", words)]
+    with pytest.raises(PolicyError):
+        sfumato.plan(policy)
+    assert place.children("code") == before
+    assert staged(place) == []
+
+
+def test_rows_that_unseen_keys_refer_to_are_not_deleted_in_place(place: Place) -> None:
+    policy = in_place(place, masks=TOWNS) | LEFT_OUT
+    place.key_of("people", "id", "ON DELETE CASCADE")
+    before = place.children("id")
+    with pytest.raises(DataError) as caught:
+        sfumato.run(policy)
+
+    assert caught.value.code == "in-place-referenced"
+    assert "foreign keys of tables that this user cannot see refer to it" in str(caught.value)
+    assert place.children("id") == before
+    assert staged(place) == []
+
+
+def test_without_unseen_keys_indexed_columns_are_masked_and_rows_deleted(place: Place) -> None:
+    sfumato.run(in_place(place, masks=CODES | TOWNS) | LEFT_OUT)
+
+    assert ask(place.everything, "SELECT COUNT(*), COUNT(DISTINCT code), MAX(LENGTH(code)) FROM people WHERE code NOT LIKE 'code%%'") == [
+        (30, 30, 64)
+    ]
+
+
+def test_where_the_server_does_not_say_whether_there_are_others_nothing_is_risked(place: Place) -> None:
+    ask(place.everything, "DROP TABLE IF EXISTS wards", "CREATE TABLE wards (ward INT PRIMARY KEY)")
+    policy = in_place(place, ", ward INT, FOREIGN KEY (ward) REFERENCES wards (ward)", {"ward": {"role": "other"}} | CODES)
+    with pytest.raises(PolicyError) as caught:
+        sfumato.run(policy)
+    words = "foreign keys of tables that this user cannot see, if there are any, refer to it, and would find nothing any more, or be changed with it"
+
+    assert [mistake.message for mistake in caught.value.mistakes] == [words]
+    of_all = {"sql": component(place.everything, "people")}
+    sfumato.run(policy | {"source": of_all, "sink": {"sql": {**of_all["sql"], "in_place": True}}})
+    ask(place.everything, "DROP TABLE people", "DROP TABLE wards")
+
+
+def test_a_key_that_comes_while_rows_are_verified_stops_the_masking(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = in_place(place, masks=CODES)
+    begin = Draft.begin
+
+    def late(self: Draft, *given: Any) -> None:
+        place.key_of("people", "code", "ON UPDATE CASCADE")
+        begin(self, *given)
+
+    monkeypatch.setattr(Draft, "begin", late)
+    with pytest.raises(DataError) as caught:
+        sfumato.run(policy)
+
+    assert caught.value.code == "in-place-changed"
+    assert len(place.children("code")) == 31
+    assert ask(place.everything, "SELECT COUNT(*) FROM people WHERE code LIKE 'code%%'") == [(31,)]

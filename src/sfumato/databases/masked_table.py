@@ -288,6 +288,9 @@ class Draft:
     def begin(self, facts: Mapping[str, Any], standing: Standing) -> None:
         """Write the ledger and keep the audience out; from here on the masking is finished, by this run or the next."""
         connection, drafts = self._connection, self._drafts
+        if self._masked.standing() != standing:
+            words = f"{drafts.table} was altered, or something that hangs on it was, while it was read and verified; nothing has been changed"
+            raise DataError(words, code="in-place-changed", hint="run again when nobody changes it")
         self._refuse_collisions(standing)
         # rights are those of the moment in which nobody is waited for any more
         self._how.stand_still(drafts.table)

@@ -24,6 +24,7 @@ REFERRED = (1217, 1451, 3730)
 _BOUND = 1740
 # other columns, another engine, partitions of its own: foreign keys have none of these, or would have been told first
 _FREE = (1736, 1497, 1732)
+_INDEXED = "SELECT DISTINCT column_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND column_name IS NOT NULL"
 _ALL_READ = "SELECT grantee FROM information_schema.user_privileges WHERE privilege_type = 'SELECT'"
 
 
@@ -73,7 +74,20 @@ def is_bound(session: Session, table: TableName) -> bool | None:
     return found == _BOUND
 
 
-def sees_all(session: Session) -> bool:
+def unseen_keys(session: Session, table: TableName, seen: bool) -> dict[str, list[str]]:
+    """Return the columns to which foreign keys refer that the catalogue does not show, or may, by whose keys they are.
+
+    These are all that have an index, for no others can be referred to. ``seen`` says whether the catalogue shows foreign keys of the table or to it:
+    then the server does not say whether there are others.
+    """
+    bound = is_bound(session, table)
+    if bound is False or ((seen or bound is None) and _sees_all(session)):
+        return {}
+    whose = UNSEEN if bound and not seen else f"{UNSEEN}, if there are any,"
+    return {whose: sorted(text_of(name) for (name,) in session.facts(_INDEXED, [table.schema, table.name]))}
+
+
+def _sees_all(session: Session) -> bool:
     """Return whether the catalogue shows this user all tables there are, because it may read them all."""
     name, _, host = session.user.rpartition("@")
     if any(text_of(value) == "ON" for _, value in session.facts("SHOW VARIABLES LIKE 'partial_revokes'", [])):

@@ -8,6 +8,7 @@ from typing import Any
 from sfumato.databases.in_place import Places
 from sfumato.databases.keyed_rows import same_key
 from sfumato.databases.mysql import MysqlConnection
+from sfumato.databases.mysql_foreign_keys import unseen_keys
 from sfumato.databases.mysql_types import quoted, quoted_name, text_of
 from sfumato.databases.standing import Standing
 from sfumato.databases.table import TableColumn, TableName
@@ -58,13 +59,15 @@ class MysqlInPlace:
         referring: dict[str, list[str]] = {}
         for schema, other, column in connection.facts(_REFERRING, names):
             referring.setdefault(f"{text_of(schema)}.{text_of(other)}", []).append(text_of(column))
+        foreign = frozenset(name for key in connection.foreign_keys(table) for name in key.columns)
+        referring |= unseen_keys(connection, place, bool(referring or foreign))
         return Standing(
             connection.primary_key(table),
             frozenset(name for name, empty, _ in columns if empty == "NO"),
             frozenset(name for name, _, more in columns if "GENERATED" in more.upper().replace("DEFAULT_GENERATED", "")),
             frozenset(name for name, _, more in columns if "on update" in more.lower()),
             [tuple(of) for of in unique.values()],
-            frozenset(name for key in connection.foreign_keys(table) for name in key.columns),
+            foreign,
             referring,
             sorted(hanging),
         )

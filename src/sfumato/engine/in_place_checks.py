@@ -85,7 +85,8 @@ def _wrong(plan: Plan, column: TableColumn, change: Change, standing: Standing, 
     if name not in change.written:
         return None
     if name in standing.referred:
-        return code, "foreign keys refer to it, and would find nothing any more", _COPY
+        whose = ", ".join(sorted(other for other, names in standing.referring.items() if name in names))
+        return code, f"foreign keys of {whose} refer to it, and would find nothing any more, or be changed with it", _COPY
     if name in change.emptied:
         return (
             (code, "is emptied in place where a copy would not have it, and may not be empty (NOT NULL)", f"a mask for it, or {_COPY}")
