@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
 from sfumato.databases.mysql import MysqlConnection
+from sfumato.databases.mysql_readers import Readers, seen
 from sfumato.databases.mysql_types import quoted, quoted_name, selected, text_of
 from sfumato.databases.table import TableColumn, TableName, numbered
 from sfumato.errors import PromiseError, SfumatoError, UsageError
@@ -22,10 +23,6 @@ from sfumato.errors import PromiseError, SfumatoError, UsageError
 _OLD = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _WRITTEN = "SELECT view_definition, security_type FROM information_schema.views WHERE table_schema = %s AND table_name = %s"
 _HOLDERS = "SELECT User, Host FROM mysql.tables_priv WHERE Db = %s AND Table_name = %s"
-_READERS = """
-SELECT User FROM mysql.tables_priv WHERE Db = %s AND Table_name = %s AND FIND_IN_SET('Select', CONCAT(Table_priv, ',', Column_priv)) > 0
-UNION SELECT User FROM mysql.db WHERE %s LIKE Db AND Select_priv = 'Y' UNION SELECT User FROM mysql.user WHERE Select_priv = 'Y'
-"""
 _MODES = "STRICT_ALL_TABLES,ANSI_QUOTES"
 # what a reader may set, and what texts, patterns, dates and numbers are read by
 _OTHER_MODES = "PAD_CHAR_TO_FULL_LENGTH,HIGH_NOT_PRECEDENCE,NO_UNSIGNED_SUBTRACTION"
@@ -34,6 +31,7 @@ _OTHER_SESSION = ("time_zone = '+05:30'", "lc_time_names = 'de_DE'", "div_precis
 _OTHER_SESSION_OF_MARIADB = ("default_regex_flags = 'EXTENDED,DOTALL,UNGREEDY'",)
 _DIGITS = 15
 _UNKNOWN_GRANTS = "who else has a right to read the view could not be looked up: the user of the run may not read mysql.tables_priv"
+_UNKNOWN_READERS = "whether its readers may read the table itself could not be looked up: the user of the run may not read"
 _ROWS = TableColumn("rows", "bigint", pa.int64())
 _PRINT = TableColumn("print", "text", pa.string())
 
@@ -47,6 +45,7 @@ class MysqlLiveView:
         self._source, self._target = connection.placed(definition.source), connection.placed(definition.name)
         # one name for each view, so that the next run of it finds what a dead one has left
         self._hidden = TableName(f"sfumato_view_{hashlib.sha256(quoted(self._target).encode()).hexdigest()[:16]}", connection.staging)
+        self._unknown: Sequence[str] = ()
         self._is_mariadb = "MariaDB" in text_of(connection.facts("SELECT VERSION()", [])[0][0])
 
     def check(self, roles: Sequence[str]) -> None:
@@ -67,11 +66,15 @@ class MysqlLiveView:
                     raise
                 words = f"the server has no role or user {role}, or does not let this user grant anything to it"
                 raise UsageError(words, code="live-view-role", hint="CREATE ROLE, or name@host for a user of one host") from None
-        reading = {name for (name,) in self._seen(_READERS, [self._source.schema, self._source.name, self._source.schema]) or ()}
-        named = [role for role in roles if role.rpartition("@")[0] in reading or role in reading]
+        readers = Readers(self._connection, self._source, self._is_mariadb)
+        self._unknown, named = readers.unknown, [role for role in roles if readers.may_read(role)]
         if named:
             words = f"{', '.join(named)} may read {self._source} itself, so that a masked view of it would hide nothing"
-            raise UsageError(words, code="live-view-role", hint=f"REVOKE SELECT ON {self._source}, or of its database, or name other roles")
+            raise UsageError(
+                words,
+                code="live-view-role",
+                hint=f"REVOKE SELECT ON {self._source}, or of its database, from PUBLIC and from roles of theirs too, or name other roles",
+            )
 
     def _make_no_users(self) -> None:
         """Let no grant make a user: MariaDB would make one without a password."""
@@ -144,7 +147,7 @@ class MysqlLiveView:
     def publish(self, roles: Sequence[str]) -> list[str]:
         """Take rights from those who are not named, put the view into its place by one statement, and grant."""
         self._connection.do("COMMIT")
-        holders = self._seen(_HOLDERS, [self._target.schema, self._target.name])
+        holders = seen(self._connection, _HOLDERS, [self._target.schema, self._target.name])
         for user, host in holders or ():
             account = f"{user}@{host}" if host else str(user)
             if account not in roles and not (user in roles and host in ("", "%")):
@@ -157,21 +160,13 @@ class MysqlLiveView:
         for role in roles:
             self._connection.do(self._granted(role))
         self.discard()
-        return [_UNKNOWN_GRANTS] if holders is None else []
+        unknown = [f"{_UNKNOWN_READERS} {', '.join(self._unknown)}"] if self._unknown else []
+        return [*([_UNKNOWN_GRANTS] if holders is None else []), *unknown]
 
     def _written(self, view: TableName) -> str:
         """Return what the server has written down of a view; nothing where it does not show it."""
         found = self._connection.facts(_WRITTEN, [view.schema, view.name])
         return " ".join(text_of(part) for part in found[0]) if found else ""
-
-    def _seen(self, query: str, values: Sequence[str | None]) -> list[tuple[str, ...]] | None:
-        """Return what the tables of rights say; None where this user may not read them."""
-        try:
-            return [tuple(text_of(part) for part in row) for row in self._connection.facts(query, values)]
-        except SfumatoError as error:
-            if error.code != "database-rights":
-                raise
-            return None
 
     def _value(self, shown: ShownColumn) -> str:
         return shown.sql(_of_source)
