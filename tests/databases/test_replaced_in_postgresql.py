@@ -69,3 +69,59 @@ def test_a_name_that_something_else_has_is_refused_before_anything_is_done(postg
         sfumato.run(policy)
 
     assert caught.value.code == "sink-not-table"
+
+
+def test_foreign_keys_and_settings_of_the_old_table_are_those_of_the_new(postgresql_url: str, policy: dict[str, Any]) -> None:
+    policy["columns"]["id"] = {"role": "other"}
+    sfumato.run(policy)
+    ask(postgresql_url, "DROP TABLE IF EXISTS ages", "CREATE TABLE ages (age integer PRIMARY KEY)", "INSERT INTO ages SELECT generate_series(0, 4)")
+    ask(postgresql_url, "ALTER TABLE release ADD CONSTRAINT one_row UNIQUE (id), ALTER COLUMN id SET NOT NULL, SET UNLOGGED")
+    ask(postgresql_url, "ALTER TABLE release ADD CONSTRAINT known_age FOREIGN KEY (age) REFERENCES ages ON DELETE CASCADE DEFERRABLE")
+    ask(postgresql_url, "ALTER TABLE release ADD CONSTRAINT itself FOREIGN KEY (id) REFERENCES release (id)")
+    ask(postgresql_url, "ALTER TABLE release REPLICA IDENTITY USING INDEX one_row", "COMMENT ON INDEX one_row IS 'it''s one'")
+    ask(postgresql_url, "COMMENT ON CONSTRAINT known_age ON release IS 'known'")
+    held = """
+        SELECT c.relreplident::text, c.relpersistence::text, obj_description('one_row'::regclass, 'pg_class'),
+            (SELECT obj_description(oid, 'pg_constraint') FROM pg_constraint WHERE conname = 'known_age'),
+            (SELECT array_agg(conname || ' ' || pg_get_constraintdef(oid) ORDER BY conname) FROM pg_constraint
+                WHERE conrelid = c.oid AND contype = 'f')
+        FROM pg_class c WHERE c.oid = 'release'::regclass
+    """
+    before = ask(postgresql_url, held)
+    sfumato.run(policy)
+
+    assert ask(postgresql_url, held) == before
+    assert before[0][:4] == ("i", "u", "it's one", "known")
+    ask(postgresql_url, "DROP TABLE release", "DROP TABLE ages")
+
+
+@pytest.mark.parametrize("identity", ["FULL", "NOTHING"])
+def test_what_identifies_rows_for_replicas_stays(postgresql_url: str, policy: dict[str, Any], identity: str) -> None:
+    ask(postgresql_url, f"ALTER TABLE release REPLICA IDENTITY {identity}")
+    sfumato.run(policy)
+
+    assert ask(postgresql_url, "SELECT relreplident::text FROM pg_class WHERE oid = 'release'::regclass") == [(identity[0].lower(),)]
+
+
+def test_a_foreign_key_of_a_column_that_is_not_released_is_told(postgresql_url: str, policy: dict[str, Any]) -> None:
+    ask(postgresql_url, "DROP TABLE IF EXISTS names", "CREATE TABLE names (name text PRIMARY KEY)")
+    ask(postgresql_url, "ALTER TABLE release ADD CONSTRAINT known FOREIGN KEY (name) REFERENCES names")
+    with pytest.raises(UsageError) as caught:
+        sfumato.run(policy)
+    words = "release cannot be replaced: the foreign key known (its column name is not released) would be lost with it [sink-table-used]"
+
+    assert str(caught.value).splitlines()[0] == words
+    ask(postgresql_url, "DROP TABLE release", "DROP TABLE names")
+
+
+@pytest.mark.parametrize("kind", ["integer", "text"])
+def test_a_foreign_key_that_the_release_does_not_meet_is_told(postgresql_url: str, policy: dict[str, Any], kind: str) -> None:
+    ask(postgresql_url, "DROP TABLE release", "DROP TABLE IF EXISTS ages", f"CREATE TABLE ages (age {kind} PRIMARY KEY)")
+    ask(postgresql_url, f"CREATE TABLE release (age {kind} REFERENCES ages)")
+    with pytest.raises(DataError) as caught:
+        sfumato.run(policy)
+
+    assert caught.value.code == "database-value"
+    assert "a constraint on the table that is replaced" in str(caught.value)
+    assert ask(postgresql_url, "SELECT count(*) FROM release") == [(0,)]
+    ask(postgresql_url, "DROP TABLE release", "DROP TABLE ages")

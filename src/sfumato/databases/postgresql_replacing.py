@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.databases.failures import NO_SCHEMA
-from sfumato.databases.postgresql_rights import Facts, granting, grants_of, kept_private
+from sfumato.databases.postgresql_restoring import owner_of, restoring
+from sfumato.databases.postgresql_rights import Facts, granting, grants_of
 from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.table import TableName
 from sfumato.errors import UsageError
@@ -29,18 +30,6 @@ UNION ALL SELECT DISTINCT 'the ' || pg_describe_object(d.classid, d.objid, d.obj
     AND NOT EXISTS (SELECT FROM pg_policy WHERE d.classid = 'pg_policy'::regclass AND oid = d.objid AND polrelid = %(table)s)
 UNION ALL SELECT 'the publication ' || p.pubname FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE r.prrelid = %(table)s
 """
-# who gives a table to a role must be able to become it, to do with the table what it may, and it must be allowed to have tables there
-_OWNER = """
-SELECT o.rolname, o.rolname = current_user, s.rolsuper OR (
-    pg_has_role(o.oid, 'USAGE') AND has_schema_privilege(o.oid, c.relnamespace, 'CREATE')
-    AND pg_has_role(o.oid, CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END))
-FROM pg_class c JOIN pg_roles o ON o.oid = c.relowner JOIN pg_roles s ON s.rolname = current_user WHERE c.oid = %s
-"""
-_COMMENTS = """
-SELECT a.attname, quote_literal(d.description) FROM pg_description d
-LEFT JOIN pg_attribute a ON a.attrelid = d.objoid AND a.attnum = d.objsubid AND d.objsubid > 0
-WHERE d.objoid = %s AND d.classoid = 'pg_class'::regclass
-"""
 # columns that indexes are made of, those of expressions and conditions too; an index of a constraint hangs on its columns by that alone
 _INDEXED = """
 SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_attribute a ON a.attrelid = i.indrelid
@@ -48,13 +37,10 @@ WHERE i.indrelid = %s AND a.attnum > 0 AND (a.attnum = ANY(i.indkey::int2[]) OR 
     SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refobjid = i.indrelid AND d.refobjsubid = a.attnum
 )) ORDER BY 1, 2
 """
-# indexes that stand for a constraint come with it
-_INDEXES = """
-SELECT coalesce('ALTER TABLE {table} ADD CONSTRAINT ' || quote_ident(c.conname) || ' ' || pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid))
-FROM pg_index i LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.contype IN ('p', 'u', 'x')
-WHERE i.indrelid = %s
+_KEYED = """
+SELECT c.conname, a.attname FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY(c.conkey)
+WHERE c.conrelid = %s AND c.contype = 'f' AND c.conparentid = 0 ORDER BY 1, 2
 """
-_NEVER_MISSING = "SELECT attname FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND attnotnull AND NOT attisdropped"
 # whatever hangs on it, without asking for anything that would wait for who has locked the table
 _STATE = """
 SELECT concat_ws('|',
@@ -64,7 +50,7 @@ SELECT concat_ws('|',
     (SELECT string_agg(concat_ws(' ', objsubid, description), ',' ORDER BY objsubid) FROM pg_description
         WHERE objoid = %(table)s AND classoid = 'pg_class'::regclass),
     (SELECT string_agg(attname::text, ',' ORDER BY attnum) FROM pg_attribute WHERE attrelid = %(table)s AND attnotnull),
-    (SELECT concat_ws(' ', relowner, relrowsecurity) FROM pg_class WHERE oid = %(table)s))
+    (SELECT concat_ws(' ', relowner, relrowsecurity, relreplident, relpersistence) FROM pg_class WHERE oid = %(table)s))
 """
 _TAKEN = """
 SELECT FROM pg_class WHERE relname = %(name)s AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = %(schema)s)
@@ -97,7 +83,7 @@ def replacing(
     if old is None:
         return [renamed]
     refuse_used(facts, table, old, names)
-    return [f"DROP TABLE {quoted(target)}", renamed, *_restoring(facts, old[0], target, names)]
+    return [f"DROP TABLE {quoted(target)}", renamed, *restoring(facts, old[0], target, names)]
 
 
 def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str], names: Sequence[str] | None = None) -> None:
@@ -107,32 +93,14 @@ def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str], names
         raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
     hanging = [name for (name,) in facts(DEPENDENT, {"table": number})]
     if names is not None:
-        hanging += [f"the index {index} (its column {column} is not released)" for index, column in facts(_INDEXED, [number]) if column not in names]
-    ((owner, is_ours, can_be_given),) = facts(_OWNER, [number])
+        for what, query in (("index", _INDEXED), ("foreign key", _KEYED)):
+            hanging += [f"the {what} {name} (its column {column} is not released)" for name, column in facts(query, [number]) if column not in names]
+    owner, is_ours, can_be_given = owner_of(facts, number)
     if not (is_ours or can_be_given):
         hanging.append(f"the ownership of {owner} (this user can give that role no tables there)")
     if hanging:
         words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
         raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
-
-
-def _restoring(facts: Facts, number: int, table: TableName, names: Sequence[str]) -> list[str]:
-    """Return what gives a new table what the old one had beside its rows, of columns that it has: keys, indexes, comments, owner."""
-    # rights that are given by default to new tables are not those that the old one had
-    statements = [kept_private(table)]
-    never_missing = [name for (name,) in facts(_NEVER_MISSING, [number]) if name in names]
-    statements += [f"ALTER TABLE {quoted(table)} ALTER COLUMN {quoted_name(name)} SET NOT NULL" for name in never_missing]
-    shown = quoted(table).replace("'", "''").replace("%", "%%")
-    statements += [definition for (definition,) in facts(_INDEXES.format(table=shown), [number])]
-    for column, words in facts(_COMMENTS, [number]):
-        if column is not None and column not in names:
-            continue
-        what = f"TABLE {quoted(table)}" if column is None else f"COLUMN {quoted(table)}.{quoted_name(column)}"
-        statements.append(f"COMMENT ON {what} IS {words}")
-    ((owner, is_ours, _),) = facts(_OWNER, [number])
-    if not is_ours:
-        statements.append(f"ALTER TABLE {quoted(table)} OWNER TO {quoted_name(owner)}")
-    return statements
 
 
 def granting_again(facts: Facts, number: int, table: TableName, names: Sequence[str]) -> list[str]:
