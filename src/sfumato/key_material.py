@@ -17,8 +17,8 @@ _SIGNS = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
 _BETWEEN = re.compile(r"[+/_=-]+")
 # an id before a key
 _WRITTEN_KEY = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9._-]+:(?P<secret>[A-Za-z0-9+_-][A-Za-z0-9+/_-]{19,}=*)")
-# what this program calls a policy or a record by
-_DIGEST = re.compile(r"(?<![0-9A-Za-z])(sha256:[0-9a-f]{64})(?![0-9A-Za-z])")
+# what this program calls a policy or a record by, and the tables of a masking in place, which people are told to look at
+_DIGEST = re.compile(r"(?<![0-9A-Za-z])(sha256:[0-9a-f]{64}|masking_[0-9a-f]{24}(?:_keys|_rows|_table)?)(?![0-9A-Za-z])")
 # /srv/keys, keys/ward: a word before the first stroke, or nothing
 _PATH = re.compile(r"(?:[a-z]{3,24}(?:[_-][a-z]{3,24})*)?/")
 # 9f:3a:..., 9f3ac1d2 7be45586 ...
@@ -66,6 +66,8 @@ def without_keys(text: str) -> str:
 
     >>> without_keys("needs the key k1:k9fJ2mQx7Lr4Tz8WbV1nC5yHs0DpG3uE6aRiOoXeMNg=, which is not there")
     'needs the key (not shown), which is not there'
+    >>> without_keys("look at masking_9f3ac1d27be455869f3ac1d2_keys, not at 9f3ac1d27be455869f3ac1d27be45586")
+    'look at masking_9f3ac1d27be455869f3ac1d2_keys, not at (not shown)'
     >>> without_keys("there is no file /srv/9f3ac1d2/7be45586/ward.key")
     'there is no file /srv/9f3ac1d2/7be45586/ward.key'
     """

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sfumato.core.interfaces import Progress
 from sfumato.databases.address import Kind
+from sfumato.databases.alteration import alteration
 from sfumato.databases.connection import Connection
 from sfumato.databases.in_place import DIGEST, InPlace, Places, in_place_of, lasting_places
 from sfumato.databases.keyed_rows import NUMBER, chunks, one_row, one_value, same_key
@@ -115,7 +116,9 @@ class MaskedTable:
         if ledger is None:
             raise AssertionError("what is finished was begun")
         facts, total = ledger.facts, ledger.facts["total"]
-        if not ledger.is_begun:
+        if ledger.is_begun:
+            self._refuse_altered()
+        else:
             self._check_before(facts)
         progress.stage("masking in place", total)
         progress.advance(max(0, ledger.done))
@@ -171,6 +174,7 @@ class MaskedTable:
                 one_value(self.connection, f"SELECT COUNT(*) FROM (SELECT 1 {self._matched(facts)} WHERE {chosen} FOR UPDATE OF s) l")
             changed = one_value(self.connection, f"SELECT COUNT(*) {self._matched(facts)} WHERE {chosen} AND NOT ({self._unchanged()})")
             if changed:
+                self._refuse_altered()
                 raise self._written("have been changed", changed)
             if facts["written"]:
                 self.how.update(self.places, facts["written"], facts["touched"], facts["key"], chosen)
@@ -179,6 +183,7 @@ class MaskedTable:
 
     def _check_after(self, facts: Mapping[str, Any]) -> int:
         """Hold the whole table against the verified rows: no other row may be there, and none may differ."""
+        self._refuse_altered()
         table, rows = self._quoted(self.places.table), self._quoted(self.places.rows)
         same = same_key(self.connection, facts["key"], "s", "w")
         new = one_value(self.connection, f"SELECT COUNT(*) FROM {table} s WHERE NOT EXISTS (SELECT 1 FROM {rows} w WHERE {same})")
@@ -191,6 +196,16 @@ class MaskedTable:
             raise self._written("have been changed", changed)
         verified, there = (one_value(self.connection, f"SELECT COUNT(*) FROM {each}") for each in (rows, table))
         return int(verified - there)
+
+    def _refuse_altered(self) -> None:
+        """Refuse a table whose columns are not those any more with which its rows were verified."""
+        found = alteration(self.connection.columns(self.places.rows), self.connection.columns(self.places.table))
+        if found is not None:
+            words = f"{self.original} was altered since its rows were read and verified: {found}; it is masked in part, and its audience is kept out"
+            hint = f"undo that in {self.places.table}, and run again, which finishes it: sfumato run policy.yaml --resume; "
+            raise DataError(
+                words, code="in-place-altered", hint=f"{hint}if it cannot be undone, all rows are in {self.places.rows} as they were verified"
+            )
 
     def _written(self, words: str, rows: int) -> DataError:
         """Return what is said where somebody has written to the table while it was masked."""
@@ -288,9 +303,6 @@ class Draft:
     def begin(self, facts: Mapping[str, Any], standing: Standing) -> None:
         """Write the ledger and keep the audience out; from here on the masking is finished, by this run or the next."""
         connection, drafts = self._connection, self._drafts
-        if self._masked.standing() != standing:
-            words = f"{drafts.table} was altered, or something that hangs on it was, while it was read and verified; nothing has been changed"
-            raise DataError(words, code="in-place-changed", hint="run again when nobody changes it")
         self._refuse_collisions(standing)
         # rights are those of the moment in which nobody is waited for any more
         self._how.stand_still(drafts.table)
@@ -298,6 +310,9 @@ class Draft:
         if shown:
             words = f"{', '.join(shown)} came to {drafts.table} while it was read and verified, and others could see it by that"
             raise DataError(f"{words}; nothing has been changed", code="in-place-changed", hint="remove that, and run again")
+        if self._masked.standing() != standing:
+            words = f"{drafts.table} was altered, or something that hangs on it was, while it was read and verified; nothing has been changed"
+            raise DataError(words, code="in-place-changed", hint="run again when nobody changes it")
         told = {
             **facts,
             "grants": grants,
