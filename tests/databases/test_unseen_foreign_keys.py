@@ -156,6 +156,29 @@ def test_an_index_that_comes_at_the_last_moment_is_not_lost(place: Place, monkey
     assert staged(place) == []
 
 
+def test_tables_that_take_their_places_together_go_back_together(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = published(place)
+    policy["sink"]["sql"]["classes"] = "groups_"
+    sfumato.run(policy)
+    ask(place.everything, "ALTER TABLE groups_ ADD UNIQUE INDEX numbered (class_id)")
+    rename = MysqlConnection.rename
+
+    def late(self: MysqlConnection, moves: Any) -> None:
+        monkeypatch.setattr(MysqlConnection, "rename", rename)
+        place.key_of("groups_", "class_id", "ON DELETE CASCADE")
+        rename(self, moves)
+
+    monkeypatch.setattr(MysqlConnection, "rename", late)
+    ask(place.everything, "UPDATE people SET illness = 'another'")
+    told = refused(policy)
+
+    assert told == "groups_ cannot be replaced: a foreign key of tables that this user cannot see would be lost with it [sink-table-used]"
+    assert place.refers_to("class_id") == [(urlsplit(place.everything).path[1:], "groups_")]
+    assert ask(place.everything, "SELECT COUNT(*) FROM release_ WHERE illness = 'another'") == [(0,)]
+    assert staged(place) == []
+    ask(place.everything, f"DROP TABLE {place.hidden}.child_of_class_id", "DROP TABLE groups_")
+
+
 def test_what_cannot_be_dropped_stops_no_other_run(place: Place) -> None:
     sfumato.run(published(place))
     left = f"{staging_of(str(urlsplit(place.few).username))}.sfumato_0123456789abcdef_old"
