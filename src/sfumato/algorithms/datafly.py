@@ -115,8 +115,9 @@ def _recoding(problem: Problem, codes: NDArray[Any], class_of: NDArray[np.int32]
             lows[:, place], highs[:, place] = 0, hierarchy.outside if special else hierarchy.size - 1
             continue
         firsts, lasts = hierarchy.nodes(level)
-        node = hierarchy.groups(level)[np.minimum(own, hierarchy.size - 1)]
-        special = own >= hierarchy.size
-        lows[:, place] = np.where(special, own, firsts[node])
-        highs[:, place] = np.where(special, own, lasts[node])
+        # what is missing or unknown stands for itself; there may be nothing else
+        known = np.flatnonzero(own < hierarchy.size)
+        node = hierarchy.groups(level)[own[known]]
+        lows[:, place] = highs[:, place] = own
+        lows[known, place], highs[known, place] = firsts[node], lasts[node]
     return Recoding("full_domain", class_of, lows, highs, tuple(levels))

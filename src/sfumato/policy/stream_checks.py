@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.interfaces import WrittenHierarchy
 from sfumato.core.mask import WIDE
 from sfumato.core.mistakes import Place, key_text
 from sfumato.core.stream_search import Way, way_of
@@ -238,8 +239,8 @@ class StreamChecks:
         if when is not None and when not in _OF_TIMES:
             words = f"the column {self.algorithm.time} is of type {when}, which says no time"
             yield self._wrong(("algorithm",), words, "policy-window-time", "a column of type timestamp, date, integer or decimal")
-        if taxonomy is not None and taxonomy in columns and columns[taxonomy].hierarchy is None:
-            words = f"{name} generalises {taxonomy} by its hierarchy, and it has none"
+        if taxonomy is not None and taxonomy in columns and not _is_written(columns[taxonomy].hierarchy):
+            words = f"{name} generalises {taxonomy} by a hierarchy that is written down, and it has none: there are no values yet to make one from"
             yield self._wrong(("columns", taxonomy), words, "policy-hierarchy-missing", "hierarchy: {taxonomy: {path: ...}}")
         if noise is not None and not self.algorithm.original:
             yield from self._made_up({*attribute, self.algorithm.time, *noise.copied})
@@ -284,3 +285,13 @@ def between_views(policy: Policy, lines: Lines) -> Iterator[Mistake]:
         if len(set(seen)) > 1:
             words = "sees several views, and what they tell together is not measured in a stream"
             yield mistake(("readers", reader), words, "one view for each reader, or a view of its own that shows what is needed")
+
+
+def _is_written(hierarchy: Component | None) -> bool:
+    """Return whether a hierarchy is known before any value is; one that nobody knows is told elsewhere."""
+    if hierarchy is None:
+        return False
+    try:
+        return issubclass(find("hierarchies", hierarchy.name), WrittenHierarchy)
+    except UsageError:
+        return True

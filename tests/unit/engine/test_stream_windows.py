@@ -11,6 +11,7 @@ import pytest
 
 import sfumato
 from sfumato.engine.stream.forming import Clock, arrive, session_ends
+from sfumato.errors import PolicyError
 from sfumato.policy.windows import Window
 
 SECOND = 1_000_000
@@ -178,3 +179,37 @@ def test_no_more_is_held_than_may_be_wherever_batches_end(window: dict[str, Any]
 
     assert found[0] == found[1] == found[2]
     assert found[0][1].held <= 30
+
+
+def of_numbers(algorithm: Any, numbers: list[float | None]) -> list[Any]:
+    """Return what is published of numbers that come in one window, each of another person."""
+    columns = {
+        "u": {"role": "identifier", "type": "text"},
+        "n": {"role": "quasi_identifier", "type": "decimal"},
+        "s": {"role": "other", "type": "text"},
+    }
+    policy = {"subject": "u", "columns": columns, "promises": [{"k_anonymity": {"k": 2}}], "algorithm": algorithm, "window": {"count": len(numbers)}}
+    session = sfumato.stream(policy, secret=bytes(32))
+    released = session.push([{"u": f"u{place}", "n": number, "s": "x"} for place, number in enumerate(numbers)])
+    return [row["n"] for release in released for row in release.batch.to_pylist()]
+
+
+@pytest.mark.parametrize("algorithm", ["datafly", "mondrian", "microaggregation"])
+def test_a_window_in_which_all_values_are_missing_is_released(algorithm: str) -> None:
+    assert of_numbers(algorithm, [None] * 4) in ([None] * 4, ["*"] * 4)
+
+
+@pytest.mark.parametrize("number", [48.1371549, 1e-9, 1.0000001, 1 / 3])
+def test_a_mean_of_equal_numbers_is_that_number_whatever_digits_it_has(number: float) -> None:
+    assert [float(shown) for shown in of_numbers({"microaggregation": {"publish": "mean"}}, [number] * 4)] == [number] * 4
+
+
+@pytest.mark.parametrize("hierarchy", ["prefix", "flat"])
+def test_a_taxonomy_of_events_is_written_down_before_the_first(hierarchy: str) -> None:
+    columns = {"u": {"role": "identifier"}, "at": {"role": "identifier", "type": "integer"}, "item": {"role": "sensitive", "hierarchy": hierarchy}}
+    search = {"z_anonymity": {"z": 2, "time": "at", "window": "100s", "taxonomy": "item"}}
+
+    with pytest.raises(PolicyError) as refused:
+        sfumato.stream({"subject": "u", "columns": columns, "algorithm": search}, secret=bytes(32))
+
+    assert [mistake.code for mistake in refused.value.mistakes] == ["policy-hierarchy-missing"]

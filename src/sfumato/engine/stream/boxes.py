@@ -75,7 +75,7 @@ def _of_column(plan: Plan, place: int, placed: Placed, clusters: Clusters) -> Wr
     spans = _spans(placed, low, high, ladder, plain)
     shows_means = clusters.centres is not None and placed.ladder is None and not bool(np.isnan(clusters.centres[:, place]).all())
     if clusters.centres is not None and shows_means:
-        columns = [_with_means(column, scale, clusters.centres[:, place]) for column in columns]
+        columns = [_with_means(column, scale, clusters.centres[:, place], lows, highs) for column in columns]
     fields = published_fields(plan, scale.name)
     return Written(publication, [_typed(column, field.type, scale) for column, field in zip(columns, fields, strict=True)], spans, shows_means)
 
@@ -107,13 +107,16 @@ def _spans(placed: Placed, low: NDArray[np.int64], high: NDArray[np.int64], ladd
     return found
 
 
-def _with_means(texts: pa.Array, scale: Scale, centres: NDArray[np.float64]) -> pa.Array:
-    """Return what clusters show where some show the mean of their people in place of an interval."""
+def _with_means(
+    texts: pa.Array, scale: Scale, centres: NDArray[np.float64], lows: NDArray[np.float64], highs: NDArray[np.float64]
+) -> pa.Array:
+    """Return what clusters show where some show the mean of their people in place of an interval; no digits are cut off beyond its ends."""
     told = ~np.isnan(centres)
     if not told.any():
         return texts
     if scale.kind in ("integer", "decimal"):
-        means = canonical.render(pa.array(np.round(np.where(told, centres, 0.0), max(scale.digits or 0, _MEAN_DIGITS)), pa.float64()))
+        rounded = np.round(np.where(told, centres, 0.0), max(scale.digits or 0, _MEAN_DIGITS))
+        means = canonical.render(pa.array(np.where(told, np.clip(rounded, lows, highs), 0.0), pa.float64()))
     else:
         means = canonical.render(scale.typed(np.where(told, centres, 0.0)))
     return pc.if_else(pa.array(told), means, texts)
