@@ -121,6 +121,15 @@ class Archive:
         chosen = f"SELECT {self._listed(names)}, '{batch}' FROM {self._quoted(staged)}"
         self._connection.do(f"INSERT INTO {self._quoted(self.table)} ({columns}) {chosen}")
 
+    def refuse_altered(self, staged: TableName, columns: Sequence[TableColumn], batch: str) -> None:
+        """Refuse a batch that does not stand in the archive as it was staged: what acts there by itself may keep rows from it or change them."""
+        retaining = self._connection.retaining
+        retaining.settle()
+        appended = retaining.rows_print(self.table, columns, f"t.{BATCH} = '{batch}'")
+        if appended != retaining.rows_print(staged, columns, "1 = 1"):
+            words = f"batch {batch} does not stand in the archive {self.table} as it was appended; nothing has been archived and nothing deleted"
+            raise UsageError(words, code="archive-altered", hint="take away what keeps rows from the archive or changes them: triggers, rules, types")
+
     def write_line(self, batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
         """Put a batch into the ledger; refuse one that is there."""
         there = f"SELECT COUNT(*) FROM {self._quoted(self._ledger)} WHERE archive = {self._text()} AND batch = '{batch}'"

@@ -25,6 +25,7 @@ from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
 from sfumato.databases.postgresql_meanwhile import Meanwhile
 from sfumato.databases.postgresql_order import keeps_order
 from sfumato.databases.postgresql_replacing import granting_again, refuse_taken, refuse_used, replacing, state_of
+from sfumato.databases.postgresql_retaining import PostgresqlRetaining
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_session import stated, while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, is_written, plain, quoted, quoted_name, range_of, selected, typed
@@ -63,6 +64,11 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def __enter__(self) -> PostgresqlConnection:
         """Begin."""
         return self
+
+    @cached_property
+    def retaining(self) -> PostgresqlRetaining:
+        """How it retains."""
+        return PostgresqlRetaining(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it; what was not committed is undone."""

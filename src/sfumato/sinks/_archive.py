@@ -71,9 +71,11 @@ class ArchiveWriter(SqlWriter):
         archive = Archive(connection, self._table, self._sink.source)
         archive.refuse_types(self._schema)
         archive.prepare(names, self._staged)
+        columns = connection.made_columns(self._schema)
         with connection.transaction():
             archive.append(self._staged, names, self._sink.batch, self._sink.rows, self._rows, "written" if self._sink.delete is None else "deleted")
-            self._sink.check(connection, archive.table, connection.made_columns(self._schema))
+            archive.refuse_altered(self._staged, columns, self._sink.batch)
+            self._sink.check(connection, archive.table, columns)
             if self._sink.delete is not None:
                 self._sink.delete(connection)
             connection.drop_staged(self._staged)

@@ -1,0 +1,30 @@
+"""Retention in a file of DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sfumato.databases.duckdb_types import quoted_name
+from sfumato.databases.keyed_rows import one_row
+from sfumato.databases.retaining import PRINTED
+from sfumato.databases.table import TableColumn, TableName
+
+if TYPE_CHECKING:
+    from sfumato.databases.duckdb_connection import DuckdbConnection
+
+
+class DuckdbRetaining:
+    """How DuckDB retains."""
+
+    def __init__(self, connection: DuckdbConnection) -> None:
+        self._connection = connection
+
+    def settle(self) -> None:
+        """Do nothing: triggers fire at once."""
+
+    def rows_print(self, table: TableName, columns: Sequence[TableColumn], chosen: str) -> list[object]:
+        """Hash the text of each value of a row."""
+        row = ", ".join(f"CAST(t.{quoted_name(column.name)} AS VARCHAR)" for column in columns)
+        printed = f"CAST(COALESCE(sum(hash({row})), 0) AS VARCHAR)"
+        return one_row(self._connection, f"SELECT count(*), {printed} FROM {self._connection.quoted(table)} t WHERE {chosen}", PRINTED)

@@ -1,0 +1,25 @@
+"""Retention: what each database does in its own way when rows go from a table to an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from sfumato.databases.table import TableColumn, TableName
+
+PRINTED = (TableColumn("n", "bigint", pa.int64()), TableColumn("print", "text", pa.string()))
+"""How a number of rows and the sum of their fingerprints are read."""
+
+
+class Retaining(Protocol):
+    """How a database retains."""
+
+    def settle(self) -> None:
+        """Let happen now what waits for the end of the transaction, such as triggers that are deferred."""
+        ...
+
+    def rows_print(self, table: TableName, columns: Sequence[TableColumn], chosen: str) -> list[object]:
+        """Return how many rows ``t`` of a table are chosen, and the sum of the fingerprints of their values, which is the same in any order."""
+        ...
