@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any
 
 import pytest
@@ -68,3 +69,46 @@ def test_a_batch_of_which_a_row_is_missing_is_undone(visits: Made, url: str, chu
     assert counted(url, "visits") == 40
     assert [batch.outcome for batch in retain(policy, NOW).batches] == ["archived"]
     assert counted(url, "archive") == 40
+
+
+MALLORY = f"mallory_{secrets.token_hex(4)}"
+LEDGER = (
+    "CREATE TABLE sfumato_ledger (archive VARCHAR(190), batch VARCHAR(190), source VARCHAR(190), state VARCHAR(190), rows_in BIGINT, "
+    "rows_out BIGINT, written TIMESTAMP, PRIMARY KEY (archive, batch))"
+)
+ACTING = {
+    "postgresql_owner": [f"CREATE ROLE {MALLORY}", f"ALTER TABLE sfumato_ledger OWNER TO {MALLORY}"],
+    "postgresql_trigger": [
+        _TRIGGER.format(name="acting", deed="RETURN NEW;"),
+        "CREATE TRIGGER acting BEFORE INSERT ON sfumato_ledger FOR EACH ROW EXECUTE FUNCTION acting()",
+    ],
+    "postgresql_rule": ["CREATE RULE acting AS ON UPDATE TO sfumato_ledger DO ALSO NOTHING"],
+    "postgresql_policy": ["ALTER TABLE sfumato_ledger ENABLE ROW LEVEL SECURITY"],
+    "postgresql_view": ["ALTER TABLE sfumato_ledger RENAME TO lines", "CREATE VIEW sfumato_ledger AS SELECT * FROM lines"],
+    "mariadb_trigger": ["CREATE TRIGGER acting BEFORE UPDATE ON sfumato_ledger FOR EACH ROW SET NEW.state = 'deleted'"],
+    "mariadb_view": ["ALTER TABLE sfumato_ledger RENAME TO `lines`", "CREATE VIEW sfumato_ledger AS SELECT * FROM `lines`"],
+    "duckdb_trigger": [
+        "CREATE TABLE seen (n INTEGER)",
+        "CREATE TRIGGER acting AFTER INSERT ON sfumato_ledger FOR EACH STATEMENT INSERT INTO seen VALUES (1)",
+    ],
+}
+
+
+@pytest.mark.parametrize("attack", ACTING)
+def test_a_ledger_of_somebody_else_or_on_which_something_acts_is_refused(request: pytest.FixtureRequest, attack: str) -> None:
+    server = str(request.getfixturevalue(f"{attack.partition('_')[0]}_url"))
+    policy = visits_of(server)({1: 40})
+    ask(server, LEDGER, *ACTING[attack])
+    try:
+        with pytest.raises(UsageError) as caught:
+            retain(policy, NOW)
+    finally:
+        if attack.endswith("_view"):
+            ask(server, "DROP VIEW sfumato_ledger", f"DROP TABLE {'lines' if server.startswith('postgresql') else '`lines`'}")
+        else:
+            ask(server, *(["DROP TRIGGER acting ON sfumato_ledger"] if server.startswith("duckdb") else []), "DROP TABLE sfumato_ledger")
+        if attack.endswith("_owner"):
+            ask(server, f"DROP ROLE {MALLORY}")
+
+    assert caught.value.code == "archive-ledger"
+    assert counted(server, "visits") == 40

@@ -51,7 +51,7 @@ class Archive:
 
     def lines(self) -> list[Line]:
         """Return the ledger of this archive."""
-        if self._connection.identity(self._ledger) is None:
+        if not self._has_ledger():
             return []
         query = f"SELECT batch, state, rows_in, source FROM {self._quoted(self._ledger)} WHERE archive = {self._text()} ORDER BY batch"
         columns = [TableColumn("batch", "text", pa.string()), TableColumn("state", "text", pa.string()), TableColumn("rows_in", "bigint", pa.int64())]
@@ -62,7 +62,7 @@ class Archive:
 
     def rows_written(self) -> int:
         """Return how many rows all batches of this archive have, as the ledger says."""
-        if self._connection.identity(self._ledger) is None:
+        if not self._has_ledger():
             return 0
         return int(one_value(self._connection, f"SELECT COALESCE(SUM(rows_out), 0) FROM {self._quoted(self._ledger)} WHERE archive = {self._text()}"))
 
@@ -109,10 +109,26 @@ class Archive:
     def _make_ledger(self) -> None:
         known = f"archive {_SHORT}, batch {_SHORT}, source {_SHORT}, state {_SHORT}"
         made = f"{known}, rows_in BIGINT, rows_out BIGINT, written TIMESTAMP, PRIMARY KEY (archive, batch)"
-        if self._connection.identity(self._ledger) is None:
+        if not self._has_ledger():
             self._connection.do(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._ledger)} ({made})")
             # who may change it decides which rows are deleted
             self._connection.keep_private(self._ledger)
+            # somebody may have made one a moment before
+            self._refuse_others_ledger()
+
+    def _has_ledger(self) -> bool:
+        if self._connection.identity(self._ledger) is None:
+            return False
+        self._refuse_others_ledger()
+        return True
+
+    def _refuse_others_ledger(self) -> None:
+        """Refuse a ledger of somebody else's making: it says which rows are deleted, and what acts on it would act with the rights of this user."""
+        if not self._connection.retaining.is_ours(self._ledger):
+            words = (
+                f"{self._ledger} has the name of the ledger of the archive {self.table}, and is not this user's own, or triggers or rules act on it"
+            )
+            raise UsageError(words, code="archive-ledger", hint="run as the user who made it; or take away what acts on it; or name another schema")
 
     def append(self, staged: TableName, names: Sequence[str], batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
         """Put a staged table into the archive, and its line into the ledger; refuse a batch that is there."""

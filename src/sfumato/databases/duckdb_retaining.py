@@ -20,6 +20,10 @@ class DuckdbRetaining:
     def __init__(self, connection: DuckdbConnection) -> None:
         self._connection = connection
 
+    def is_ours(self, table: TableName) -> bool:
+        """Return whether it has no triggers: a file has no owners within."""
+        return not self._connection.acting(table, "INSERT")
+
     def settle(self) -> None:
         """Do nothing: triggers fire at once."""
 

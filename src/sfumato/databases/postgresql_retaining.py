@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sfumato.databases.keyed_rows import one_row
+from sfumato.databases.keyed_rows import one_row, one_value
 from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.retaining import PRINTED
 from sfumato.databases.table import TableColumn, TableName
@@ -13,12 +13,23 @@ from sfumato.databases.table import TableColumn, TableName
 if TYPE_CHECKING:
     from sfumato.databases.postgresql import PostgresqlConnection
 
+_OURS = """
+SELECT count(*) FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner AND r.rolname = current_user
+WHERE c.oid = '{table}'::regclass AND c.relkind = 'r' AND NOT c.relrowsecurity
+    AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
+    AND NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = c.oid)
+"""
+
 
 class PostgresqlRetaining:
     """How PostgreSQL retains."""
 
     def __init__(self, connection: PostgresqlConnection) -> None:
         self._connection = connection
+
+    def is_ours(self, table: TableName) -> bool:
+        """Ask the session that works, which sees too what it has just made; to have the owner's role is not enough."""
+        return bool(one_value(self._connection, _OURS.format(table=quoted(table).replace("'", "''"))))
 
     def settle(self) -> None:
         """Let deferred triggers fire."""

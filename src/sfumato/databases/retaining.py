@@ -16,6 +16,10 @@ PRINTED = (TableColumn("n", "bigint", pa.int64()), TableColumn("print", "text", 
 class Retaining(Protocol):
     """How a database retains."""
 
+    def is_ours(self, table: TableName) -> bool:
+        """Return whether a table is the user's own, as far as the server says whose it is, and nothing acts by itself on its rows or hides them."""
+        ...
+
     def settle(self) -> None:
         """Let happen now what waits for the end of the transaction, such as triggers that are deferred."""
         ...
