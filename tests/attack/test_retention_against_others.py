@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from sfumato.databases.archive import Archive
+from sfumato.databases.retained import Retained
 from sfumato.engine.retain import retain
-from sfumato.errors import UsageError
+from sfumato.errors import DataError, UsageError
 from tests.databases.test_retention import NOW, Made, counted, url, visits, visits_of
-from tests.servers import ask
+from tests.servers import ask, component
 
 __all__ = ["url", "visits"]
 
@@ -112,3 +113,52 @@ def test_a_ledger_of_somebody_else_or_on_which_something_acts_is_refused(request
 
     assert caught.value.code == "archive-ledger"
     assert counted(server, "visits") == 40
+
+
+SERVERS = ["postgresql", "mariadb"]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_key_that_nothing_keeps_unique_is_refused(request: pytest.FixtureRequest, server: str) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    policy = visits_of(url)({1: 40}, retention={"key": ["illness", "age"]})
+    ask(url, "UPDATE visits SET age = id", "CREATE INDEX visits_age ON visits (age)")
+    for more in ([], ["CREATE UNIQUE INDEX visits_more ON visits (age, town)"]):
+        ask(url, *more)
+        with pytest.raises(UsageError) as caught:
+            retain(policy, NOW)
+        assert caught.value.code == "retention-key"
+    ask(url, "CREATE UNIQUE INDEX visits_once ON visits (age, seen)")
+
+    assert [batch.deleted for batch in retain(policy, NOW).batches] == [40]
+
+
+@pytest.mark.parametrize("chunk", [7, 1000])
+@pytest.mark.parametrize("server", SERVERS)
+def test_rows_that_come_meanwhile_with_the_keys_of_others_are_not_deleted(
+    request: pytest.FixtureRequest, server: str, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    policy = visits_of(url)({1: 40}, retention={"chunk": chunk, "key": ["id"]})
+    ask(url, "CREATE TABLE kept AS SELECT * FROM visits", "CREATE VIEW seen AS SELECT * FROM kept")
+    policy["source"] = {"sql": component(url, "seen")}
+    read = Retained.read
+
+    def read_and_grow(self: Retained, *given: Any) -> Any:
+        yield from read(self, *given)
+        ask(url, "INSERT INTO kept SELECT id, seen, age, town, 'new' FROM kept WHERE id = 3")
+
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(Retained, "read", read_and_grow)
+            with pytest.raises(DataError) as caught:
+                retain(policy, NOW)
+        assert caught.value.code == "retention-key"
+        assert counted(url, "kept WHERE id = 3") == 2
+        assert (counted(url, "archive") if chunk == 7 else counted(url, "kept")) == (40 if chunk == 7 else 41)
+
+        ask(url, "DELETE FROM kept WHERE illness = 'new'")
+        retain(policy, NOW)
+        assert (counted(url, "kept"), counted(url, "archive")) == (0, 40)
+    finally:
+        ask(url, "DROP VIEW seen", "DROP TABLE kept")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.databases.keyed_rows import one_row
 from sfumato.databases.mysql_digest import row_digest
-from sfumato.databases.mysql_types import quoted
+from sfumato.databases.mysql_types import quoted, text_of
 from sfumato.databases.retaining import PRINTED
 from sfumato.databases.table import TableColumn, TableName
 
@@ -19,6 +19,10 @@ SELECT 1 FROM information_schema.tables t WHERE t.table_schema = %s AND t.table_
     AND NOT EXISTS (SELECT 1 FROM information_schema.triggers g WHERE g.event_object_schema = t.table_schema AND g.event_object_table = t.table_name)
 """
 
+_VIEW = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s AND table_type = 'VIEW'"
+# a column without a name is an expression
+_UNIQUE = "SELECT index_name, column_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND non_unique = 0"
+
 
 class MysqlRetaining:
     """How MySQL and MariaDB retain."""
@@ -29,6 +33,17 @@ class MysqlRetaining:
     def is_ours(self, table: TableName) -> bool:
         """Return whether it is a table without triggers, as far as the user may see them: these servers do not say whose it is."""
         return bool(self._connection.facts(_PLAIN, [table.schema, table.name]))
+
+    def unique_keys(self, table: TableName) -> list[frozenset[str]] | None:
+        """Ask for the unique indexes, also those of beginnings; views have none."""
+        placed = self._connection.placed(table)
+        place = [placed.schema, placed.name]
+        if self._connection.facts(_VIEW, place):
+            return None
+        found: dict[str, list[str | None]] = {}
+        for index, column in self._connection.facts(_UNIQUE, place):
+            found.setdefault(text_of(index), []).append(None if column is None else text_of(column))
+        return [frozenset(name for name in names if name is not None) for names in found.values() if None not in names]
 
     def settle(self) -> None:
         """Do nothing: triggers fire at once."""

@@ -331,8 +331,10 @@ class PostgresqlConnection(PostgresqlCatalogue):
         """Delete rows of a table whose keys are chosen."""
         held = quoted(self.placed(table))
         counting = f"SELECT count(*) FROM {held} s JOIN {quoted(keys)} k ON {same} WHERE {chosen}"
-        number = self._number(counting)
-        self.do(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}")
+        with self._errors(), stated(self._connection) as cursor:
+            # as the server counts them: rows that came since somebody counted would go unnoticed
+            cursor.execute(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}")
+            number = int(cursor.rowcount)
         if self._number(counting):
             words = f"rows of {table} are still there after they were deleted: a trigger, a rule or a row policy keeps them"
             raise UsageError(words, code="database-undeleted", hint="take it away, or delete the rows yourself")

@@ -20,6 +20,16 @@ WHERE c.oid = '{table}'::regclass AND c.relkind = 'r' AND NOT c.relrowsecurity
     AND NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = c.oid)
 """
 
+_CAN_BE_UNIQUE = """
+SELECT 1 FROM pg_class c WHERE c.oid = %(table)s AND (c.relkind = 'p'
+    OR (c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid)))
+"""
+_UNIQUE = """
+SELECT array_agg(a.attname::text) FROM pg_index i, unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) k(number), pg_attribute a
+WHERE i.indrelid = %(table)s AND i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
+    AND a.attrelid = i.indrelid AND a.attnum = k.number GROUP BY i.indexrelid
+"""
+
 
 class PostgresqlRetaining:
     """How PostgreSQL retains."""
@@ -30,6 +40,13 @@ class PostgresqlRetaining:
     def is_ours(self, table: TableName) -> bool:
         """Ask the session that works, which sees too what it has just made; to have the owner's role is not enough."""
         return bool(one_value(self._connection, _OURS.format(table=quoted(table).replace("'", "''"))))
+
+    def unique_keys(self, table: TableName) -> list[frozenset[str]] | None:
+        """Ask for the unique indexes of all rows; views and foreign tables have none, and one of a table leaves out those that inherit from it."""
+        number = {"table": self._connection.number_of(table)}
+        if not self._connection.facts(_CAN_BE_UNIQUE, number):
+            return None
+        return [frozenset(names) for (names,) in self._connection.facts(_UNIQUE, number)]
 
     def settle(self) -> None:
         """Let deferred triggers fire."""

@@ -43,6 +43,14 @@ class Retained:
             raise UsageError(words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart")
         self._along, self._chunk = GoingAlong(connection, table, cascade), chunk
         self._key = [_known(columns, name, table) for name in names]
+        self._refuse_not_unique()
+
+    def _refuse_not_unique(self) -> None:
+        """Refuse a key that nothing keeps unique: a row with the key of an archived one may come meanwhile, and would be deleted with it."""
+        unique = self._connection.retaining.unique_keys(self._table)
+        if unique is not None and not any(names <= set(self._kept) for names in unique):
+            words = f"no unique constraint of {self._table} is on columns of its key ({', '.join(self._names)}), and rows are deleted by their keys"
+            raise UsageError(words, code="retention-key", hint="CREATE UNIQUE INDEX on them, or name columns of one in retention: {key: [...]}")
 
     def earliest(self, after: datetime | None = None) -> datetime | None:
         """Return the time of the oldest row, or of the oldest not before an instant; None where there is none."""
@@ -148,13 +156,23 @@ class Retained:
         for start, end in chunks(first, last + 1, many):
             chosen = f"k.n >= {start} AND k.n < {end}"
             with self._connection.transaction():
-                deleted += self._connection.delete_joined(self._table, keys, self._same(), chosen)
+                deleted += self._delete_chosen(self._connection, keys, chosen)
                 self._connection.do(f"DELETE FROM {self._connection.quoted(keys)} WHERE n >= {start} AND n < {end}")
         return deleted
 
     def delete_within(self, keys: TableName, connection: Connection) -> int:
         """Delete all rows whose keys are written down in the transaction of another session, and return how many there were."""
-        return connection.delete_joined(self._table, keys, self._same(), "1 = 1")
+        return self._delete_chosen(connection, keys, "1 = 1")
+
+    def _delete_chosen(self, connection: Connection, keys: TableName, chosen: str) -> int:
+        """Delete rows by chosen keys; fail, so that it is undone, where more rows have these than were written down."""
+        listed = int(one_value(connection, f"SELECT COUNT(*) FROM {connection.quoted(keys)} k WHERE {chosen}"))
+        deleted = connection.delete_joined(self._table, keys, self._same(), chosen)
+        if deleted > listed:
+            words = f"more rows of {self._table} have the keys of a batch than were archived; those that were last deleted are there again"
+            hint = "give the rows that came meanwhile another key, and see that it is unique; then run again"
+            raise DataError(words, code="retention-key", hint=hint)
+        return deleted
 
     def forget(self, keys: TableName) -> None:
         """Remove the list of keys."""

@@ -20,6 +20,10 @@ class Retaining(Protocol):
         """Return whether a table is the user's own, as far as the server says whose it is, and nothing acts by itself on its rows or hides them."""
         ...
 
+    def unique_keys(self, table: TableName) -> list[frozenset[str]] | None:
+        """Return which columns the server itself keeps unique; None where it cannot, or where nobody else writes meanwhile."""
+        ...
+
     def settle(self) -> None:
         """Let happen now what waits for the end of the transaction, such as triggers that are deferred."""
         ...
