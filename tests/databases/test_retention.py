@@ -284,7 +284,7 @@ def test_what_a_dead_run_left_is_finished_by_the_next(visits: Made, url: str, mo
     def delete_some(self: Retained, keys: Any, many: int) -> int:
         first = f"k.n >= 1 AND k.n < {1 + many}"
         with self._connection.transaction():
-            self._connection.delete_joined(self._table, keys, self._same(), first)
+            self._connection.delete_joined(self._table, keys, self._same(keys), first)
             self._connection.do(f"DELETE FROM {self._connection.quoted(keys)} WHERE n < {1 + many}")
         raise DeadError
 
@@ -320,6 +320,23 @@ def test_a_new_row_with_an_old_key_is_not_deleted_by_it(visits: Made, url: str, 
     assert (found[0].outcome, found[0].deleted) == ("finished", 39)
     assert ask(url, "SELECT illness FROM visits") == [("new",)]
     assert counted(url, "archive") == 40
+
+
+def test_a_batch_is_finished_by_the_key_that_it_was_begun_with(visits: Made, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = visits({1: 40}, retention={"key": ["age", "illness"]})
+    ask(url, "UPDATE visits SET age = id % 10, illness = id", "CREATE UNIQUE INDEX visits_key ON visits (age, illness, seen)")
+    policy["columns"] |= {"illness": {"role": "identifier"}}
+    with monkeypatch.context() as patch:
+        patch.setattr(Retained, "delete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            retain(policy, NOW)
+    ask(url, "DELETE FROM visits WHERE illness = '7'", "INSERT INTO visits VALUES (900, '2026-01-08 12:00:00', 7, 'Ulm', 'late')")
+    for key in (["id"], ["age", "id"]):
+        changed = {**policy, "retention": {**policy["retention"], "key": key}}
+        found = retain(changed, NOW).batches
+        assert [(batch.outcome, batch.deleted) for batch in found if batch.outcome == "finished"] == ([("finished", 39)] if key == ["id"] else [])
+
+    assert ask(url, "SELECT illness FROM visits") == [("late",)]
 
 
 def test_rows_that_another_archive_may_have_are_not_archived_again(visits: Made, url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 The keys of a batch are written down before anything is done with its rows. They are what is read, and what is deleted; a key goes in the same
 transaction as its row, so that whoever finds the list again goes on where it ends. The time of a row stands beside its key: a new row that somebody
-has given an old key meanwhile is another, and stays.
+has given an old key meanwhile is another, and stays. A list is worked through by the columns that it has, whatever a policy says later.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Retained:
 
     def going_along(self, keys: TableName) -> list[Gone]:
         """Return how many rows of other tables go with those whose keys are written down, or are changed with them."""
-        return self._along.counted(keys, self._names)
+        return self._along.counted(keys, self._written_down(keys))
 
     @property
     def tables_along(self) -> list[TableName]:
@@ -146,7 +146,7 @@ class Retained:
     def read(self, keys: TableName, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Read some columns of the rows whose keys are written down."""
         selected = ", ".join(self._connection.selected(column, f"s.{self._named(column.name)}") for column in columns) or "NULL"
-        joined = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {self._same()}"
+        joined = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {self._same(keys)}"
         yield from self._connection.select(f"SELECT {selected} FROM {joined}", columns)
 
     def delete(self, keys: TableName, many: int) -> int:
@@ -167,7 +167,7 @@ class Retained:
     def _delete_chosen(self, connection: Connection, keys: TableName, chosen: str) -> int:
         """Delete rows by chosen keys; fail, so that it is undone, where more rows have these than were written down."""
         listed = int(one_value(connection, f"SELECT COUNT(*) FROM {connection.quoted(keys)} k WHERE {chosen}"))
-        deleted = connection.delete_joined(self._table, keys, self._same(), chosen)
+        deleted = connection.delete_joined(self._table, keys, self._same(keys), chosen)
         if deleted > listed:
             words = f"more rows of {self._table} have the keys of a batch than were archived; those that were last deleted are there again"
             hint = "give the rows that came meanwhile another key, and see that it is unique; then run again"
@@ -199,8 +199,12 @@ class Retained:
         """What is written down of a row: its key and its time."""
         return list(dict.fromkeys([*self._names, self._time.name]))
 
-    def _same(self) -> str:
-        return same_key(self._connection, self._kept)
+    def _same(self, keys: TableName) -> str:
+        return same_key(self._connection, self._written_down(keys))
+
+    def _written_down(self, keys: TableName) -> list[str]:
+        """Return the columns of a list: those of the key and the time that it was made with."""
+        return [column.name for column in self._connection.columns(keys) if column.name != NUMBER.name]
 
     def _quoted(self) -> str:
         return self._connection.quoted(self._connection.placed(self._table))
