@@ -9,8 +9,10 @@ import pytest
 
 from sfumato.databases.archive import Archive
 from sfumato.databases.retained import Retained
+from sfumato.databases.table import TableName
 from sfumato.engine.retain import retain
 from sfumato.errors import DataError, UsageError
+from sfumato.sources.sql import Sql
 from tests.databases.test_retention import NOW, Made, counted, url, visits, visits_of
 from tests.servers import ask, component
 
@@ -162,3 +164,32 @@ def test_rows_that_come_meanwhile_with_the_keys_of_others_are_not_deleted(
         assert (counted(url, "kept"), counted(url, "archive")) == (0, 40)
     finally:
         ask(url, "DROP VIEW seen", "DROP TABLE kept")
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_rows_that_another_user_may_have_archived_are_not_archived_again(
+    request: pytest.FixtureRequest, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    policy = visits_of(url)({1: 40})
+    with monkeypatch.context() as patch:
+        patch.setattr(Retained, "delete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            retain(policy, NOW)
+    with Sql(**policy["source"]["sql"]).connected() as connection:
+        (keys,) = connection.beginning_with(Retained(connection, TableName("visits"), "seen", None, "")._beginning, TableName("visits"))
+        kept = connection.quoted(keys)
+    theirs, back = f"sfumato_staging_{MALLORY}", f"ALTER TABLE {kept} OWNER TO CURRENT_USER"
+    if server == "postgresql":
+        ask(url, f"CREATE ROLE {MALLORY}", f"ALTER TABLE {kept} OWNER TO {MALLORY}")
+    else:
+        ask(url, f"CREATE DATABASE {theirs}", f"RENAME TABLE {kept} TO {theirs}.{keys.name}")
+        back = f"RENAME TABLE {theirs}.{keys.name} TO {kept}"
+    try:
+        with pytest.raises(DataError) as caught:
+            retain({**policy, "sink": {"sql": component(url, "archive_too")}}, NOW)
+    finally:
+        ask(url, back, f"DROP ROLE {MALLORY}" if server == "postgresql" else f"DROP DATABASE {theirs}")
+
+    assert caught.value.code == "retention-elsewhere"
+    assert [batch.deleted for batch in retain(policy, NOW).batches] == [40]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sfumato.databases.keyed_rows import one_row
 from sfumato.databases.mysql_digest import row_digest
 from sfumato.databases.mysql_types import quoted, text_of
+from sfumato.databases.private_names import STAGING
 from sfumato.databases.retaining import PRINTED
 from sfumato.databases.table import TableColumn, TableName
 
@@ -22,6 +23,11 @@ SELECT 1 FROM information_schema.tables t WHERE t.table_schema = %s AND t.table_
 _VIEW = "SELECT 1 FROM information_schema.tables WHERE table_schema = %s AND table_name = %s AND table_type = 'VIEW'"
 # a column without a name is an expression
 _UNIQUE = "SELECT index_name, column_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND non_unique = 0"
+
+_OF_OTHERS = """
+SELECT table_name FROM information_schema.tables
+WHERE LEFT(table_schema, %s) = %s AND table_schema <> %s AND LEFT(table_name, %s) = %s
+"""
 
 
 class MysqlRetaining:
@@ -44,6 +50,12 @@ class MysqlRetaining:
         for index, column in self._connection.facts(_UNIQUE, place):
             found.setdefault(text_of(index), []).append(None if column is None else text_of(column))
         return [frozenset(name for name in names if name is not None) for names in found.values() if None not in names]
+
+    def of_others(self, beginning: str, table: TableName) -> list[str]:
+        """Ask for what is in the databases for what others stage, which only those see who have a right to them."""
+        del table
+        values = [len(STAGING), STAGING, self._connection.staging, len(beginning), beginning]
+        return [text_of(name) for (name,) in self._connection.facts(_OF_OTHERS, values)]
 
     def settle(self) -> None:
         """Do nothing: triggers fire at once."""

@@ -30,6 +30,11 @@ WHERE i.indrelid = %(table)s AND i.indisunique AND i.indisvalid AND i.indpred IS
     AND a.attrelid = i.indrelid AND a.attnum = k.number GROUP BY i.indexrelid
 """
 
+_OF_OTHERS = """
+SELECT tablename::text FROM pg_tables
+WHERE schemaname = %(schema)s AND starts_with(tablename::text, %(beginning)s::text) AND tableowner <> current_user
+"""
+
 
 class PostgresqlRetaining:
     """How PostgreSQL retains."""
@@ -47,6 +52,11 @@ class PostgresqlRetaining:
         if not self._connection.facts(_CAN_BE_UNIQUE, number):
             return None
         return [frozenset(names) for (names,) in self._connection.facts(_UNIQUE, number)]
+
+    def of_others(self, beginning: str, table: TableName) -> list[str]:
+        """Ask for what others own in the schema of the table."""
+        values = {"schema": self._connection.placed(table).schema, "beginning": beginning}
+        return [name for (name,) in self._connection.facts(_OF_OTHERS, values)]
 
     def settle(self) -> None:
         """Let deferred triggers fire."""

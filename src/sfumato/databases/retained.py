@@ -127,14 +127,18 @@ class Retained:
         """Remove the lists that runs which died have left, of batches that never came to be; refuse where there are lists for another archive."""
         kept = {self.keys_of(batch).name for batch in batches}
         lists = [table for table in self._connection.beginning_with(self._beginning, self._table) if is_list_of_keys(table.name)]
-        others = [table for table in lists if not table.name.startswith(f"{self._beginning}{_told(self._archive)}")]
+        others = [table.name for table in lists if not table.name.startswith(f"{self._beginning}{_told(self._archive)}")]
+        others += filter(is_list_of_keys, self._connection.retaining.of_others(self._beginning, self._table))
         if others:
-            raise DataError(
-                f"a run that archives rows of {self._table} elsewhere, or by another address, has not ended: they may be archived already",
-                code="retention-elsewhere",
-                hint="run retain with the source and the sink that it had; or drop its list, a table retained_... among what runs keep for "
-                "themselves, if none of the rows whose keys it holds is archived",
+            words = (
+                f"a run that archives rows of {self._table} elsewhere, by another address or as another user has not ended: "
+                "they may be archived already"
             )
+            hint = (
+                "run retain as that user, with the source and the sink that it had; or drop its list, a table retained_... among what runs keep for "
+                "themselves, if none of the rows whose keys it holds is archived"
+            )
+            raise DataError(words, code="retention-elsewhere", hint=hint)
         for table in lists:
             if table.name not in kept:
                 self.forget(table)

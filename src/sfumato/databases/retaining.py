@@ -24,6 +24,10 @@ class Retaining(Protocol):
         """Return which columns the server itself keeps unique; None where it cannot, or where nobody else writes meanwhile."""
         ...
 
+    def of_others(self, beginning: str, table: TableName) -> list[str]:
+        """Return the names, beginning so, of what other users keep for themselves about a table, as far as this one may see it."""
+        ...
+
     def settle(self) -> None:
         """Let happen now what waits for the end of the transaction, such as triggers that are deferred."""
         ...
