@@ -60,11 +60,13 @@ class Archive:
         self._connection.commit()
         return lines
 
-    def rows_written(self) -> int:
-        """Return how many rows all batches of this archive have, as the ledger says."""
+    def rows_written(self) -> dict[str, int]:
+        """Return how many rows each batch of this archive has, as the ledger says."""
         if not self._has_ledger():
-            return 0
-        return int(one_value(self._connection, f"SELECT COALESCE(SUM(rows_out), 0) FROM {self._quoted(self._ledger)} WHERE archive = {self._text()}"))
+            return {}
+        query = f"SELECT batch, rows_out FROM {self._quoted(self._ledger)} WHERE archive = {self._text()}"
+        columns = [TableColumn("batch", "text", pa.string()), TableColumn("rows_out", "bigint", pa.int64())]
+        return {row["batch"]: row["rows_out"] for batch in self._connection.select(query, columns) for row in batch.to_pylist()}
 
     def prepare(self, names: Sequence[str], staged: TableName) -> None:
         """Make what is not there yet, like a staged table; refuse an archive of other columns."""
