@@ -599,6 +599,41 @@ def test_an_archive_of_other_columns_is_refused(visits: Made, url: str) -> None:
     assert counted(url, "archive") == 0
 
 
+INSTANT = "'2026-01-01 10:11:12.345'"
+ALTERED = [
+    ("timestamp(6)", "date", INSTANT),
+    ("timestamp(6)", "timestamp(0)", INSTANT),
+    ("double precision", "real", "0.1"),
+    ("numeric(10, 4)", "numeric(10, 2)", "0.1234"),
+    ("integer", "bigint", "7"),
+    ("varchar(20)", "varchar(40)", "'x'"),
+]
+TYPES = {
+    "mariadb": {"timestamp(6)": "datetime(6)", "timestamp(0)": "datetime", "real": "float"},
+    "duckdb": {"timestamp(6)": "timestamp", "timestamp(0)": "timestamp_s"},
+}
+
+
+@pytest.mark.parametrize(("kind", "altered", "value"), ALTERED)
+def test_an_archive_of_altered_columns_is_refused_where_they_would_change_values(visits: Made, url: str, kind: str, altered: str, value: str) -> None:
+    policy = visits({1: 40, 5: 30})
+    policy["columns"]["more"] = {"role": "other"}
+    types = TYPES.get("mariadb" if url.startswith("mysql") else url.partition(":")[0], {})
+    ask(url, f"ALTER TABLE visits ADD COLUMN more {types.get(kind, kind)}", f"UPDATE visits SET more = {value}")
+    retain(policy, NOW)
+    alter = "MODIFY more" if url.startswith(("mariadb", "mysql")) else "ALTER COLUMN more TYPE"
+    ask(url, f"ALTER TABLE archive {alter} {types.get(altered, altered)}")
+    later = NOW + datetime.timedelta(days=90)
+    if kind in ("integer", "varchar(20)"):
+        assert [batch.outcome for batch in retain(policy, later).batches] == ["archived"]
+        return
+    with pytest.raises(UsageError) as caught:
+        retain(policy, later)
+
+    assert caught.value.code == "archive-columns"
+    assert (counted(url, "visits"), counted(url, "archive")) == (30, 40)
+
+
 def test_other_errors_than_too_few_rows_stop_and_leave_everything(visits: Made, url: str) -> None:
     policy = visits({1: 20})
     policy["columns"]["id"] = {"role": "other"}

@@ -11,7 +11,6 @@ from typing import Literal
 
 import pyarrow as pa
 
-from sfumato.core.publication import RANGE_TYPE
 from sfumato.databases.connection import Connection
 from sfumato.databases.keyed_rows import one_value
 from sfumato.databases.table import TableColumn, TableName
@@ -69,7 +68,7 @@ class Archive:
         return {row["batch"]: row["rows_out"] for batch in self._connection.select(query, columns) for row in batch.to_pylist()}
 
     def prepare(self, names: Sequence[str], staged: TableName) -> None:
-        """Make what is not there yet, like a staged table; refuse an archive of other columns."""
+        """Make what is not there yet, like a staged table; refuse an archive of other columns or types."""
         self._make_ledger()
         if self._connection.identity(self.table) is not None:
             known = [column.name for column in self._connection.columns(self.table)]
@@ -79,25 +78,20 @@ class Archive:
                     code="archive-columns",
                     hint="name another archive; an archive holds what one policy makes",
                 )
+            self._refuse_types(staged)
         else:
             # by one statement: a process that dies after the first of two would leave an archive that nobody takes for one
             columns = ", ".join(f"t.{self._connection.quoted_name(name)}" for name in names)
             chosen = f"SELECT {columns}, l.batch AS {BATCH} FROM {self._quoted(staged)} t, {self._quoted(self._ledger)} l WHERE 1 = 0"
             self._connection.do(f"CREATE TABLE {self._quoted(self.table)} AS {chosen}")
 
-    def refuse_types(self, schema: pa.Schema) -> None:
-        """Refuse a release whose numbers or ranges the columns of the archive would change: a server rounds without a word."""
-        there = self._connection.identity(self.table) is not None
-        known = {column.name: column for column in self._connection.columns(self.table)} if there else {}
-        for field in schema:
-            kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-            asked = (field.metadata or {}).get(RANGE_TYPE)
-            column = known.get(field.name)
-            if column is None or not (asked is not None or pa.types.is_decimal(kind)):
-                continue
-            if (column.called != asked.decode()) if asked is not None else (column.kind != kind):
+    def _refuse_types(self, staged: TableName) -> None:
+        """Refuse a release whose values the columns of the archive would change: a server cuts and rounds without a word."""
+        known = {column.name: column for column in self._connection.retaining.columns_now(self.table)}
+        for column in self._connection.retaining.columns_now(staged):
+            if column.name in known and not _takes(known[column.name], column):
                 raise UsageError(
-                    f"the column {field.name} of the archive {self.table} has another type than in this release",
+                    f"the column {column.name} of the archive {self.table} has another type than in this release",
                     code="archive-columns",
                     hint="name another archive, or publish the column as text, with interval or bounds",
                 )
@@ -172,3 +166,22 @@ class Archive:
 
     def _listed(self, names: Sequence[str]) -> str:
         return ", ".join(self._connection.quoted_name(name) for name in names)
+
+
+def _takes(column: TableColumn, other: TableColumn) -> bool:
+    """Return whether a column takes the values of another as they are, or fails; texts and whole numbers that do not fit are never cut.
+
+    >>> _takes(TableColumn("a", "text", pa.string()), TableColumn("a", "varchar(20)", pa.string()))
+    True
+    >>> _takes(TableColumn("a", "real", pa.float32()), TableColumn("a", "double precision", pa.float64()))
+    False
+    """
+    return column.called == other.called or (_is_plain(column) and _is_plain(other) and _is_text(column) == _is_text(other))
+
+
+def _is_plain(column: TableColumn) -> bool:
+    return _is_text(column) or (column.kind is not None and bool(pa.types.is_integer(column.kind)))
+
+
+def _is_text(column: TableColumn) -> bool:
+    return column.kind is not None and bool(pa.types.is_string(column.kind)) and not column.as_text

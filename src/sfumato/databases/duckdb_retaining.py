@@ -34,6 +34,10 @@ class DuckdbRetaining:
         del beginning, table
         return []
 
+    def columns_now(self, table: TableName) -> list[TableColumn]:
+        """Ask the one session."""
+        return self._connection.columns(table)
+
     def settle(self) -> None:
         """Do nothing: triggers fire at once."""
 

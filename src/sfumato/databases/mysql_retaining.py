@@ -57,6 +57,10 @@ class MysqlRetaining:
         values = [len(STAGING), STAGING, self._connection.staging, len(beginning), beginning]
         return [text_of(name) for (name,) in self._connection.facts(_OF_OTHERS, values)]
 
+    def columns_now(self, table: TableName) -> list[TableColumn]:
+        """Ask the one session."""
+        return self._connection.columns(table)
+
     def settle(self) -> None:
         """Do nothing: triggers fire at once."""
 

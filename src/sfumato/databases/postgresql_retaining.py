@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sfumato.databases.keyed_rows import one_row, one_value
-from sfumato.databases.postgresql_types import quoted, quoted_name
+import pyarrow as pa
+
+from sfumato.databases.keyed_rows import NUMBER, one_row, one_value
+from sfumato.databases.postgresql_catalogue import COLUMNS
+from sfumato.databases.postgresql_types import column_of, quoted, quoted_name
 from sfumato.databases.retaining import PRINTED
 from sfumato.databases.table import TableColumn, TableName
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
 _OURS = """
 SELECT count(*) FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner AND r.rolname = current_user
-WHERE c.oid = '{table}'::regclass AND c.relkind = 'r' AND NOT c.relrowsecurity
+WHERE c.oid = {table} AND c.relkind = 'r' AND NOT c.relrowsecurity
     AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND NOT t.tgisinternal)
     AND NOT EXISTS (SELECT FROM pg_rewrite w WHERE w.ev_class = c.oid)
 """
@@ -44,7 +47,7 @@ class PostgresqlRetaining:
 
     def is_ours(self, table: TableName) -> bool:
         """Ask the session that works, which sees too what it has just made; to have the owner's role is not enough."""
-        return bool(one_value(self._connection, _OURS.format(table=quoted(table).replace("'", "''"))))
+        return bool(one_value(self._connection, _OURS.format(table=_literal(table))))
 
     def unique_keys(self, table: TableName) -> list[frozenset[str]] | None:
         """Ask for the unique indexes of all rows; views and foreign tables have none, and one of a table leaves out those that inherit from it."""
@@ -58,6 +61,14 @@ class PostgresqlRetaining:
         values = {"schema": self._connection.placed(table).schema, "beginning": beginning}
         return [name for (name,) in self._connection.facts(_OF_OTHERS, values)]
 
+    def columns_now(self, table: TableName) -> list[TableColumn]:
+        """Ask the session that works what it would ask another."""
+        query = (
+            f"SELECT attname::text, called::text, typname::text, typtype::text, modifier::bigint FROM ({COLUMNS.replace('%s', _literal(table))}) c"
+        )
+        words = [TableColumn(name, "text", pa.string()) for name in ("name", "called", "kind", "sort")]
+        return [column_of(*row.values()) for batch in self._connection.select(query, [*words, NUMBER]) for row in batch.to_pylist()]
+
     def settle(self) -> None:
         """Let deferred triggers fire."""
         self._connection.do("SET CONSTRAINTS ALL IMMEDIATE")
@@ -67,3 +78,8 @@ class PostgresqlRetaining:
         row = ", ".join(f"t.{quoted_name(column.name)}" for column in columns)
         printed = f"coalesce(sum(hashtextextended(ROW({row})::text, 0)), 0)::text"
         return one_row(self._connection, f"SELECT count(*), {printed} FROM {quoted(table)} t WHERE {chosen}", PRINTED)
+
+
+def _literal(table: TableName) -> str:
+    """Return what a statement knows a table by that the catalogue may not show to others yet."""
+    return "'" + quoted(table).replace("'", "''") + "'::regclass"

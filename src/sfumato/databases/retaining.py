@@ -28,6 +28,10 @@ class Retaining(Protocol):
         """Return the names, beginning so, of what other users keep for themselves about a table, as far as this one may see it."""
         ...
 
+    def columns_now(self, table: TableName) -> list[TableColumn]:
+        """Return the columns of a table as the session that works sees it, which may have just made it."""
+        ...
+
     def settle(self) -> None:
         """Let happen now what waits for the end of the transaction, such as triggers that are deferred."""
         ...

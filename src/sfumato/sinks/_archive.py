@@ -69,7 +69,6 @@ class ArchiveWriter(SqlWriter):
         """Append the rows, in an order that says nothing, with their line in the ledger; all of it is seen at once."""
         connection, names = self._connection, self._schema.names
         archive = Archive(connection, self._table, self._sink.source)
-        archive.refuse_types(self._schema)
         archive.prepare(names, self._staged)
         columns = connection.made_columns(self._schema)
         with connection.transaction():
