@@ -17,6 +17,7 @@ import pytest
 
 import sfumato
 from sfumato.databases.retained import Retained
+from sfumato.engine.drift import drift
 from sfumato.engine.retain import retain, way_of
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UsageError
 from sfumato.sources.sql import Sql
@@ -106,6 +107,34 @@ def test_a_second_run_does_nothing_and_late_rows_are_a_batch_of_their_own(visits
     late = retain(policy, NOW).batches
     assert [(batch.name, batch.outcome, batch.deleted) for batch in late] == [("2026-02/2", "archived", 6)]
     assert counted(url, "archive") == 126
+
+
+@pytest.mark.parametrize("rules", ["", " COLLATE utf8mb4_general_ci"])
+def test_archives_of_names_that_differ_by_case_have_lines_of_their_own(mariadb_url: str, rules: str) -> None:
+    url = mariadb_url
+    policy = visits_of(url)({1: 40})
+    texts = ", ".join(f"{name} VARCHAR(190)" for name in ("archive", "batch", "source", "state"))
+    more = "rows_in BIGINT, rows_out BIGINT, written TIMESTAMP, PRIMARY KEY (archive, batch)"
+    if rules:
+        ask(url, f"CREATE TABLE sfumato_ledger ({texts}, {more}){rules}")
+    ask(url, "DROP TABLE IF EXISTS Archive")
+    retain(policy, NOW)
+    ask(url, "INSERT INTO visits VALUES " + ", ".join(f"({1000 + n}, '2026-01-03 10:00:00', {20 + n}, 'Ulm', 'i1')" for n in range(6)))
+    other = {**policy, "sink": {"sql": component(url, "Archive")}}
+
+    assert [(batch.name, batch.deleted) for batch in retain(other, NOW).batches] == [("2026-01", 6)]
+    assert ask(url, "SELECT archive, rows_out FROM sfumato_ledger ORDER BY 2") == [("Archive", 6), ("archive", 40)]
+    assert drift(policy).found == drift(other).found == []
+
+
+def test_an_archive_has_one_ledger_however_its_name_is_spelled(duckdb_url: str) -> None:
+    policy = visits_of(duckdb_url)({1: 40})
+    retain(policy, NOW)
+    ask(duckdb_url, "INSERT INTO visits VALUES " + ", ".join(f"({1000 + n}, '2026-01-03 10:00:00', {20 + n}, 'Ulm', 'i1')" for n in range(6)))
+    other = {**policy, "sink": {"sql": component(duckdb_url, "ARCHIVE")}}
+
+    assert [(batch.name, batch.deleted) for batch in retain(other, NOW).batches] == [("2026-01/2", 6)]
+    assert drift(policy).found == drift(other).found == []
 
 
 def test_too_few_rows_wait_for_the_next_period(visits: Made, url: str) -> None:

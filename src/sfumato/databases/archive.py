@@ -52,7 +52,7 @@ class Archive:
         """Return the ledger of this archive."""
         if not self._has_ledger():
             return []
-        query = f"SELECT batch, state, rows_in, source FROM {self._quoted(self._ledger)} WHERE archive = {self._text()} ORDER BY batch"
+        query = f"SELECT batch, state, rows_in, source FROM {self._quoted(self._ledger)} WHERE {self._here()} ORDER BY batch"
         columns = [TableColumn("batch", "text", pa.string()), TableColumn("state", "text", pa.string()), TableColumn("rows_in", "bigint", pa.int64())]
         columns.append(TableColumn("source", "text", pa.string()))
         lines = [Line(*row.values()) for batch in self._connection.select(query, columns) for row in batch.to_pylist()]
@@ -63,7 +63,7 @@ class Archive:
         """Return how many rows each batch of this archive has, as the ledger says."""
         if not self._has_ledger():
             return {}
-        query = f"SELECT batch, rows_out FROM {self._quoted(self._ledger)} WHERE archive = {self._text()}"
+        query = f"SELECT batch, rows_out FROM {self._quoted(self._ledger)} WHERE {self._here()}"
         columns = [TableColumn("batch", "text", pa.string()), TableColumn("rows_out", "bigint", pa.int64())]
         return {row["batch"]: row["rows_out"] for batch in self._connection.select(query, columns) for row in batch.to_pylist()}
 
@@ -111,6 +111,7 @@ class Archive:
             self._connection.keep_private(self._ledger)
             # somebody may have made one a moment before
             self._refuse_others_ledger()
+        self._connection.retaining.compare_by_bytes(self._ledger)
 
     def _has_ledger(self) -> bool:
         if self._connection.identity(self._ledger) is None:
@@ -144,7 +145,7 @@ class Archive:
 
     def write_line(self, batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
         """Put a batch into the ledger; refuse one that is there."""
-        there = f"SELECT COUNT(*) FROM {self._quoted(self._ledger)} WHERE archive = {self._text()} AND batch = '{batch}'"
+        there = f"SELECT COUNT(*) FROM {self._quoted(self._ledger)} WHERE {self._here()} AND batch = '{batch}'"
         if one_value(self._connection, there):
             words = f"batch {batch} is in the archive {self.table} already"
             raise UsageError(words, code="archive-batch", hint="run again: what another run has archived meanwhile is not archived twice")
@@ -154,7 +155,11 @@ class Archive:
     def mark_deleted(self, batch: str) -> None:
         """Say that the rows of a batch are no longer in the source."""
         with self._connection.transaction():
-            self._connection.do(f"UPDATE {self._quoted(self._ledger)} SET state = 'deleted' WHERE archive = {self._text()} AND batch = '{batch}'")
+            self._connection.do(f"UPDATE {self._quoted(self._ledger)} SET state = 'deleted' WHERE {self._here()} AND batch = '{batch}'")
+
+    def _here(self) -> str:
+        """Return the condition that a line of the ledger is one of this archive."""
+        return self._connection.retaining.is_name("archive", self._text())
 
     def _text(self) -> str:
         """Return the name of the archive as the ledger has it; in hexadecimal digits where it has signs that mean something in a statement."""

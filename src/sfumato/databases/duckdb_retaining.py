@@ -38,6 +38,13 @@ class DuckdbRetaining:
         """Ask the one session."""
         return self._connection.columns(table)
 
+    def is_name(self, text: str, name: str) -> str:
+        """Compare them without regard to case, as names are in a file."""
+        return f"lower({text}) = lower({name})"
+
+    def compare_by_bytes(self, table: TableName) -> None:
+        """Do nothing: they are."""
+
     def settle(self) -> None:
         """Do nothing: triggers fire at once."""
 

@@ -29,6 +29,10 @@ SELECT table_name FROM information_schema.tables
 WHERE LEFT(table_schema, %s) = %s AND table_schema <> %s AND LEFT(table_name, %s) = %s
 """
 
+_BY_OTHER_RULES = """
+SELECT 1 FROM information_schema.columns WHERE table_schema = %s AND table_name = %s AND collation_name <> 'utf8mb4_bin' LIMIT 1
+"""
+
 
 class MysqlRetaining:
     """How MySQL and MariaDB retain."""
@@ -60,6 +64,16 @@ class MysqlRetaining:
     def columns_now(self, table: TableName) -> list[TableColumn]:
         """Ask the one session."""
         return self._connection.columns(table)
+
+    def is_name(self, text: str, name: str) -> str:
+        """Compare them by their bytes, whatever the rules of the column are; without regard to case where the server does so."""
+        ((folded,),) = self._connection.facts("SELECT @@lower_case_table_names", [])
+        return f"LOWER({text}) = LOWER({name})" if int(folded) else f"CAST({text} AS BINARY) = CAST({name} AS BINARY)"
+
+    def compare_by_bytes(self, table: TableName) -> None:
+        """Give its columns rules by which nothing but bytes counts, where they have others."""
+        if self._connection.facts(_BY_OTHER_RULES, [table.schema, table.name]):
+            self._connection.do(f"ALTER TABLE {quoted(table)} CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
 
     def settle(self) -> None:
         """Do nothing: triggers fire at once."""

@@ -69,6 +69,13 @@ class PostgresqlRetaining:
         words = [TableColumn(name, "text", pa.string()) for name in ("name", "called", "kind", "sort")]
         return [column_of(*row.values()) for batch in self._connection.select(query, [*words, NUMBER]) for row in batch.to_pylist()]
 
+    def is_name(self, text: str, name: str) -> str:
+        """Compare them as they are."""
+        return f"{text} = {name}"
+
+    def compare_by_bytes(self, table: TableName) -> None:
+        """Do nothing: they are."""
+
     def settle(self) -> None:
         """Let deferred triggers fire."""
         self._connection.do("SET CONSTRAINTS ALL IMMEDIATE")

@@ -32,6 +32,14 @@ class Retaining(Protocol):
         """Return the columns of a table as the session that works sees it, which may have just made it."""
         ...
 
+    def is_name(self, text: str, name: str) -> str:
+        """Return the condition that a text is the name of a table, as the server tells names of tables apart."""
+        ...
+
+    def compare_by_bytes(self, table: TableName) -> None:
+        """Let the texts of a table be equal where their bytes are, also in its keys."""
+        ...
+
     def settle(self) -> None:
         """Let happen now what waits for the end of the transaction, such as triggers that are deferred."""
         ...
