@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from sfumato.engine.drift import drift
 from sfumato.engine.retain import retain, way_of
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UsageError
 from sfumato.sources.sql import Sql
-from tests.servers import ask, component, first_schema
+from tests.servers import ask, component, connect, first_schema
 
 NOW = datetime.datetime(2026, 6, 15, tzinfo=datetime.UTC)
 Made = Callable[..., dict[str, Any]]
@@ -135,6 +136,18 @@ def test_an_archive_has_one_ledger_however_its_name_is_spelled(duckdb_url: str) 
 
     assert [(batch.name, batch.deleted) for batch in retain(other, NOW).batches] == [("2026-01/2", 6)]
     assert drift(policy).found == drift(other).found == []
+
+
+@pytest.mark.parametrize("chunk", [7, 1000])
+@pytest.mark.parametrize("server", ["postgresql", "mariadb"])
+def test_rows_that_somebody_works_on_and_that_stay_are_not_waited_for(request: pytest.FixtureRequest, server: str, chunk: int) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    policy = visits_of(url)({1: 40, 6: 10}, retention={"chunk": chunk})
+    with closing(connect(url)) as other, closing(other.cursor()) as cursor:
+        cursor.execute("BEGIN")
+        cursor.execute("UPDATE visits SET age = 1 WHERE id = 45")
+        assert [batch.deleted for batch in retain(policy, NOW).batches] == [40]
+        cursor.execute("ROLLBACK")
 
 
 def test_too_few_rows_wait_for_the_next_period(visits: Made, url: str) -> None:

@@ -75,6 +75,14 @@ class MysqlRetaining:
         if self._connection.facts(_BY_OTHER_RULES, [table.schema, table.name]):
             self._connection.do(f"ALTER TABLE {quoted(table)} CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
 
+    def create_from(self, table: TableName, query: str) -> None:
+        """Read as others have committed it, which locks no rows; a server that logs statements could not repeat these then, and locks."""
+        ((logged, form),) = self._connection.facts("SELECT @@log_bin, @@binlog_format", [])
+        if not int(logged) or text_of(form) != "STATEMENT":
+            # for the session: what is said for one transaction is used up by the one that the statement ends before it begins
+            self._connection.do("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        self._connection.do(f"CREATE TABLE {quoted(table)} AS {query}")
+
     def settle(self) -> None:
         """Do nothing: triggers fire at once."""
 

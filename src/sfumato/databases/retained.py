@@ -77,7 +77,7 @@ class Retained:
         names = ", ".join(f"s.{self._named(column.name)}" for column in self._key)
         kept = ", ".join(f"s.{self._named(name)}" for name in self._kept)
         query = f"SELECT ROW_NUMBER() OVER () AS n, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
-        self._connection.do(f"CREATE TABLE {self._connection.quoted(keys)} AS {query}")
+        self._connection.retaining.create_from(keys, query)
         self._connection.keep_private(keys)
         self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} (n)")
         self._connection.commit()

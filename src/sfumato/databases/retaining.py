@@ -40,6 +40,10 @@ class Retaining(Protocol):
         """Let the texts of a table be equal where their bytes are, also in its keys."""
         ...
 
+    def create_from(self, table: TableName, query: str) -> None:
+        """Make a table of what a query gives, as it is in one moment, and wait for nobody who changes rows meanwhile."""
+        ...
+
     def settle(self) -> None:
         """Let happen now what waits for the end of the transaction, such as triggers that are deferred."""
         ...
