@@ -105,7 +105,26 @@ def test_an_archive_of_several_batches_is_held_against_its_ledger_and_an_emptied
     assert ask(url, "SELECT COUNT(*) FROM visits") == [(0,)]
     assert drift(policy).found == []
     ask(url, "DELETE FROM archive WHERE sfumato_batch = '2026-02'")
-    assert [(each.what, each.words) for each in drift(policy).found] == [("release", "the archive has 40 rows, and its ledger says 70")]
+    assert [(each.what, each.words) for each in drift(policy).found] == [
+        ("release", "batch 2026-02 of the archive has 0 rows, and its ledger says 30")
+    ]
+
+
+@pytest.mark.parametrize("batch", ["'Bremen'", "NULL"])
+def test_rows_of_an_archive_that_were_moved_to_another_batch_are_told(url: str, batch: str) -> None:
+    policy = visits_of(url)(months={1: 40, 2: 30})
+    retain(policy, now=NOW)
+    if url.startswith(("mariadb", "mysql")):
+        ask(url, "ALTER TABLE archive MODIFY sfumato_batch VARCHAR(190) NULL")
+    ask(url, f"UPDATE archive SET sfumato_batch = {batch} WHERE sfumato_batch = '2026-02'")
+    moved = [("release", "batch 2026-02 of the archive has 0 rows, and its ledger says 30")]
+    assert [(each.what, each.words) for each in drift(policy).found] == [
+        *moved,
+        ("release", "the archive has 30 rows of no batch that is in its ledger"),
+    ]
+
+    ask(url, "UPDATE archive SET sfumato_batch = '2026-01'")
+    assert drift(policy).found[0].words == "batch 2026-01 of the archive has 70 rows, and its ledger says 40"
 
 
 def test_what_is_not_compared_is_told(url: str) -> None:

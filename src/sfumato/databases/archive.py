@@ -11,7 +11,6 @@ from typing import Literal
 
 import pyarrow as pa
 
-from sfumato.core.publication import RANGE_TYPE
 from sfumato.databases.connection import Connection
 from sfumato.databases.keyed_rows import one_value
 from sfumato.databases.table import TableColumn, TableName
@@ -51,23 +50,25 @@ class Archive:
 
     def lines(self) -> list[Line]:
         """Return the ledger of this archive."""
-        if self._connection.identity(self._ledger) is None:
+        if not self._has_ledger():
             return []
-        query = f"SELECT batch, state, rows_in, source FROM {self._quoted(self._ledger)} WHERE archive = {self._text()} ORDER BY batch"
+        query = f"SELECT batch, state, rows_in, source FROM {self._quoted(self._ledger)} WHERE {self._here()} ORDER BY batch"
         columns = [TableColumn("batch", "text", pa.string()), TableColumn("state", "text", pa.string()), TableColumn("rows_in", "bigint", pa.int64())]
         columns.append(TableColumn("source", "text", pa.string()))
         lines = [Line(*row.values()) for batch in self._connection.select(query, columns) for row in batch.to_pylist()]
         self._connection.commit()
         return lines
 
-    def rows_written(self) -> int:
-        """Return how many rows all batches of this archive have, as the ledger says."""
-        if self._connection.identity(self._ledger) is None:
-            return 0
-        return int(one_value(self._connection, f"SELECT COALESCE(SUM(rows_out), 0) FROM {self._quoted(self._ledger)} WHERE archive = {self._text()}"))
+    def rows_written(self) -> dict[str, int]:
+        """Return how many rows each batch of this archive has, as the ledger says."""
+        if not self._has_ledger():
+            return {}
+        query = f"SELECT batch, rows_out FROM {self._quoted(self._ledger)} WHERE {self._here()}"
+        columns = [TableColumn("batch", "text", pa.string()), TableColumn("rows_out", "bigint", pa.int64())]
+        return {row["batch"]: row["rows_out"] for batch in self._connection.select(query, columns) for row in batch.to_pylist()}
 
     def prepare(self, names: Sequence[str], staged: TableName) -> None:
-        """Make what is not there yet, like a staged table; refuse an archive of other columns."""
+        """Make what is not there yet, like a staged table; refuse an archive of other columns or types."""
         self._make_ledger()
         if self._connection.identity(self.table) is not None:
             known = [column.name for column in self._connection.columns(self.table)]
@@ -77,25 +78,20 @@ class Archive:
                     code="archive-columns",
                     hint="name another archive; an archive holds what one policy makes",
                 )
+            self._refuse_types(staged)
         else:
             # by one statement: a process that dies after the first of two would leave an archive that nobody takes for one
             columns = ", ".join(f"t.{self._connection.quoted_name(name)}" for name in names)
             chosen = f"SELECT {columns}, l.batch AS {BATCH} FROM {self._quoted(staged)} t, {self._quoted(self._ledger)} l WHERE 1 = 0"
             self._connection.do(f"CREATE TABLE {self._quoted(self.table)} AS {chosen}")
 
-    def refuse_types(self, schema: pa.Schema) -> None:
-        """Refuse a release whose numbers or ranges the columns of the archive would change: a server rounds without a word."""
-        there = self._connection.identity(self.table) is not None
-        known = {column.name: column for column in self._connection.columns(self.table)} if there else {}
-        for field in schema:
-            kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-            asked = (field.metadata or {}).get(RANGE_TYPE)
-            column = known.get(field.name)
-            if column is None or not (asked is not None or pa.types.is_decimal(kind)):
-                continue
-            if (column.called != asked.decode()) if asked is not None else (column.kind != kind):
+    def _refuse_types(self, staged: TableName) -> None:
+        """Refuse a release whose values the columns of the archive would change: a server cuts and rounds without a word."""
+        known = {column.name: column for column in self._connection.retaining.columns_now(self.table)}
+        for column in self._connection.retaining.columns_now(staged):
+            if column.name in known and not _takes(known[column.name], column):
                 raise UsageError(
-                    f"the column {field.name} of the archive {self.table} has another type than in this release",
+                    f"the column {column.name} of the archive {self.table} has another type than in this release",
                     code="archive-columns",
                     hint="name another archive, or publish the column as text, with interval or bounds",
                 )
@@ -109,10 +105,27 @@ class Archive:
     def _make_ledger(self) -> None:
         known = f"archive {_SHORT}, batch {_SHORT}, source {_SHORT}, state {_SHORT}"
         made = f"{known}, rows_in BIGINT, rows_out BIGINT, written TIMESTAMP, PRIMARY KEY (archive, batch)"
-        if self._connection.identity(self._ledger) is None:
+        if not self._has_ledger():
             self._connection.do(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._ledger)} ({made})")
             # who may change it decides which rows are deleted
             self._connection.keep_private(self._ledger)
+            # somebody may have made one a moment before
+            self._refuse_others_ledger()
+        self._connection.retaining.compare_by_bytes(self._ledger)
+
+    def _has_ledger(self) -> bool:
+        if self._connection.identity(self._ledger) is None:
+            return False
+        self._refuse_others_ledger()
+        return True
+
+    def _refuse_others_ledger(self) -> None:
+        """Refuse a ledger of somebody else's making: it says which rows are deleted, and what acts on it would act with the rights of this user."""
+        if not self._connection.retaining.is_ours(self._ledger):
+            words = (
+                f"{self._ledger} has the name of the ledger of the archive {self.table}, and is not this user's own, or triggers or rules act on it"
+            )
+            raise UsageError(words, code="archive-ledger", hint="run as the user who made it; or take away what acts on it; or name another schema")
 
     def append(self, staged: TableName, names: Sequence[str], batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
         """Put a staged table into the archive, and its line into the ledger; refuse a batch that is there."""
@@ -121,9 +134,18 @@ class Archive:
         chosen = f"SELECT {self._listed(names)}, '{batch}' FROM {self._quoted(staged)}"
         self._connection.do(f"INSERT INTO {self._quoted(self.table)} ({columns}) {chosen}")
 
+    def refuse_altered(self, staged: TableName, columns: Sequence[TableColumn], batch: str) -> None:
+        """Refuse a batch that does not stand in the archive as it was staged: what acts there by itself may keep rows from it or change them."""
+        retaining = self._connection.retaining
+        retaining.settle()
+        appended = retaining.rows_print(self.table, columns, f"t.{BATCH} = '{batch}'")
+        if appended != retaining.rows_print(staged, columns, "1 = 1"):
+            words = f"batch {batch} does not stand in the archive {self.table} as it was appended; nothing has been archived and nothing deleted"
+            raise UsageError(words, code="archive-altered", hint="take away what keeps rows from the archive or changes them: triggers, rules, types")
+
     def write_line(self, batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
         """Put a batch into the ledger; refuse one that is there."""
-        there = f"SELECT COUNT(*) FROM {self._quoted(self._ledger)} WHERE archive = {self._text()} AND batch = '{batch}'"
+        there = f"SELECT COUNT(*) FROM {self._quoted(self._ledger)} WHERE {self._here()} AND batch = '{batch}'"
         if one_value(self._connection, there):
             words = f"batch {batch} is in the archive {self.table} already"
             raise UsageError(words, code="archive-batch", hint="run again: what another run has archived meanwhile is not archived twice")
@@ -133,7 +155,11 @@ class Archive:
     def mark_deleted(self, batch: str) -> None:
         """Say that the rows of a batch are no longer in the source."""
         with self._connection.transaction():
-            self._connection.do(f"UPDATE {self._quoted(self._ledger)} SET state = 'deleted' WHERE archive = {self._text()} AND batch = '{batch}'")
+            self._connection.do(f"UPDATE {self._quoted(self._ledger)} SET state = 'deleted' WHERE {self._here()} AND batch = '{batch}'")
+
+    def _here(self) -> str:
+        """Return the condition that a line of the ledger is one of this archive."""
+        return self._connection.retaining.is_name("archive", self._text())
 
     def _text(self) -> str:
         """Return the name of the archive as the ledger has it; in hexadecimal digits where it has signs that mean something in a statement."""
@@ -145,3 +171,22 @@ class Archive:
 
     def _listed(self, names: Sequence[str]) -> str:
         return ", ".join(self._connection.quoted_name(name) for name in names)
+
+
+def _takes(column: TableColumn, other: TableColumn) -> bool:
+    """Return whether a column takes the values of another as they are, or fails; texts and whole numbers that do not fit are never cut.
+
+    >>> _takes(TableColumn("a", "text", pa.string()), TableColumn("a", "varchar(20)", pa.string()))
+    True
+    >>> _takes(TableColumn("a", "real", pa.float32()), TableColumn("a", "double precision", pa.float64()))
+    False
+    """
+    return column.called == other.called or (_is_plain(column) and _is_plain(other) and _is_text(column) == _is_text(other))
+
+
+def _is_plain(column: TableColumn) -> bool:
+    return _is_text(column) or (column.kind is not None and bool(pa.types.is_integer(column.kind)))
+
+
+def _is_text(column: TableColumn) -> bool:
+    return column.kind is not None and bool(pa.types.is_string(column.kind)) and not column.as_text

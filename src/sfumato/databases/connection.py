@@ -10,6 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 import pyarrow as pa
 
 from sfumato.databases.address import Address
+from sfumato.databases.retaining import Retaining
 from sfumato.databases.table import ForeignKey, Referring, TableColumn, TableName
 
 
@@ -42,6 +43,11 @@ class Connection(Catalogue, Protocol):
 
     def __enter__(self) -> Connection:
         """Begin."""
+        ...
+
+    @property
+    def retaining(self) -> Retaining:
+        """How the database retains."""
         ...
 
     def primary_key(self, table: TableName) -> tuple[str, ...]:

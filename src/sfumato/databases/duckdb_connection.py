@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from sfumato.databases.address import Address
 from sfumato.databases.duckdb_errors import duckdb_errors
 from sfumato.databases.duckdb_file import opened
 from sfumato.databases.duckdb_replacing import cannot_be_replaced, refuse_views_that_broke, restoring, triggers_of, views_that_work
+from sfumato.databases.duckdb_retaining import DuckdbRetaining
 from sfumato.databases.duckdb_types import bytewise, called, column_of, plain, quoted_name, readable, selected, typed
 from sfumato.databases.failures import busy
 from sfumato.databases.table import ForeignKey, Referring, TableColumn, TableName
@@ -60,6 +62,11 @@ class DuckdbConnection:
     def __enter__(self) -> DuckdbConnection:
         """Begin."""
         return self
+
+    @cached_property
+    def retaining(self) -> DuckdbRetaining:
+        """How it retains."""
+        return DuckdbRetaining(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it; what was not committed is undone."""

@@ -27,6 +27,7 @@ from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED
 from sfumato.databases.mysql_publishing import publish
 from sfumato.databases.mysql_replacing import is_replaced
+from sfumato.databases.mysql_retaining import MysqlRetaining
 from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import LONGEST_ROW, called, column_of, is_time, longest, made_kind, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.own_types import own_type
@@ -77,6 +78,11 @@ class MysqlConnection:
     def __enter__(self) -> MysqlConnection:
         """Begin."""
         return self
+
+    @cached_property
+    def retaining(self) -> MysqlRetaining:
+        """How it retains."""
+        return MysqlRetaining(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Remove what was staged and not published, and close."""

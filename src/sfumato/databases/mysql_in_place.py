@@ -8,6 +8,7 @@ from typing import Any
 from sfumato.databases.in_place import Places
 from sfumato.databases.keyed_rows import same_key
 from sfumato.databases.mysql import MysqlConnection
+from sfumato.databases.mysql_digest import row_digest
 from sfumato.databases.mysql_foreign_keys import unseen_keys
 from sfumato.databases.mysql_types import quoted, quoted_name, text_of
 from sfumato.databases.standing import Standing
@@ -87,9 +88,8 @@ class MysqlInPlace:
         return expression
 
     def digest(self, alias: str, columns: Sequence[TableColumn]) -> str:
-        """Hash the bytes of each value, and all of these together."""
-        parts = [_digested(column, f"{alias}.{quoted_name(column.name)}") for column in columns]
-        return f"CAST(CONV(LEFT(SHA2(CONCAT({', '.join(parts)}), 256), 15), 16, 10) AS SIGNED)"
+        """Hash the bytes of the row."""
+        return row_digest(alias, columns)
 
     def drafts(self, lasting: Places) -> Places:
         """Return private names whose locks this session holds."""
@@ -159,9 +159,3 @@ class MysqlInPlace:
         columns = [text_of(name) for (name,) in self._connection.facts(_HISTOGRAMS, [table.schema, table.name])]
         if columns:
             self._connection.do(f"ANALYZE TABLE {quoted(table)} DROP HISTOGRAM ON {', '.join(map(quoted_name, columns))}")
-
-
-def _digested(column: TableColumn, name: str) -> str:
-    # the text of a float has fewer digits than tell two of them apart
-    value = f"CAST({name} AS DOUBLE)" if str(column.kind) == "float" else name
-    return f"COALESCE(SHA2(CAST({value} AS BINARY), 256), '-')"

@@ -25,6 +25,7 @@ from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
 from sfumato.databases.postgresql_meanwhile import Meanwhile
 from sfumato.databases.postgresql_order import keeps_order
 from sfumato.databases.postgresql_replacing import granting_again, refuse_taken, refuse_used, replacing, state_of
+from sfumato.databases.postgresql_retaining import PostgresqlRetaining
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_session import stated, while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, is_written, plain, quoted, quoted_name, range_of, selected, typed
@@ -69,6 +70,11 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def __enter__(self) -> PostgresqlConnection:
         """Begin."""
         return self
+
+    @cached_property
+    def retaining(self) -> PostgresqlRetaining:
+        """How it retains."""
+        return PostgresqlRetaining(self)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Close it; what was not committed is undone."""
@@ -342,8 +348,10 @@ class PostgresqlConnection(PostgresqlCatalogue):
         """Delete rows of a table whose keys are chosen."""
         held = quoted(self.placed(table))
         counting = f"SELECT count(*) FROM {held} s JOIN {quoted(keys)} k ON {same} WHERE {chosen}"
-        number = self._number(counting)
-        self.do(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}")
+        with self._errors(), stated(self._connection) as cursor:
+            # as the server counts them: rows that came since somebody counted would go unnoticed
+            cursor.execute(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}")
+            number = int(cursor.rowcount)
         if self._number(counting):
             words = f"rows of {table} are still there after they were deleted: a trigger, a rule or a row policy keeps them"
             raise UsageError(words, code="database-undeleted", hint="take it away, or delete the rows yourself")

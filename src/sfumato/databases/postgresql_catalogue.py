@@ -12,7 +12,7 @@ from sfumato.databases.postgresql_types import column_of, quoted
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UsageError, suggestion
 
-_COLUMNS = """
+COLUMNS = """
 WITH RECURSIVE held AS (
     SELECT a.attnum, a.attname, format_type(a.atttypid, a.atttypmod) AS called, a.atttypid AS kind, a.atttypmod AS modifier
     FROM pg_attribute a WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
@@ -93,7 +93,7 @@ class PostgresqlCatalogue:
     def columns(self, table: TableName) -> list[TableColumn]:
         """Return the columns of a table or a view, those of a domain as what they are made of."""
         found, _, _ = self._found(table)
-        return [column_of(*row) for row in self._rows(_COLUMNS, [found])]
+        return [column_of(*row) for row in self._rows(COLUMNS, [found])]
 
     def may_use(self, kind: str) -> bool:
         """Say whether the user may make columns of a type, which has its schema before its name where somebody has made it."""

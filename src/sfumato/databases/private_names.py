@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 
-_STAGING = "sfumato_staging"
+STAGING = "sfumato_staging"
+"""How the names of all databases begin in which users of MySQL and MariaDB stage."""
+
 _PLAIN = re.compile("[A-Za-z0-9_]{1,40}")
 
 _COPY = "copy_([0-9a-f]{8}_)?[0-9a-f]{20}_[0-9a-f]{8}"
@@ -28,7 +30,7 @@ def staging_of(account: str) -> str:
     ('sfumato_staging_keeper', 'sfumato_staging_37f5af416fd24a23')
     """
     user = account.rpartition("@")[0] or account
-    return f"{_STAGING}_{user if _PLAIN.fullmatch(user) else hashlib.sha256(user.encode()).hexdigest()[:16]}"
+    return f"{STAGING}_{user if _PLAIN.fullmatch(user) else hashlib.sha256(user.encode()).hexdigest()[:16]}"
 
 
 def is_copy(name: str) -> bool:
@@ -55,7 +57,7 @@ def refuse_private(name: str, schema: str | None) -> None:
 
     >>> refuse_private("retained_earnings", "public")
     """
-    if schema is not None and schema.startswith(_STAGING):
+    if schema is not None and schema.startswith(STAGING):
         raise ValueError(f"is in {schema}, where runs remove what others have left; name another database")
     if _PRIVATE.fullmatch(name):
         raise ValueError(f"names the table {name}, and tables of such names are what runs make for themselves and remove; rename it")

@@ -2,7 +2,7 @@
 
 The keys of a batch are written down before anything is done with its rows. They are what is read, and what is deleted; a key goes in the same
 transaction as its row, so that whoever finds the list again goes on where it ends. The time of a row stands beside its key: a new row that somebody
-has given an old key meanwhile is another, and stays.
+has given an old key meanwhile is another, and stays. A list is worked through by the columns that it has, whatever a policy says later.
 """
 
 from __future__ import annotations
@@ -43,6 +43,14 @@ class Retained:
             raise UsageError(words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart")
         self._along, self._chunk = GoingAlong(connection, table, cascade), chunk
         self._key = [_known(columns, name, table) for name in names]
+        self._refuse_not_unique()
+
+    def _refuse_not_unique(self) -> None:
+        """Refuse a key that nothing keeps unique: a row with the key of an archived one may come meanwhile, and would be deleted with it."""
+        unique = self._connection.retaining.unique_keys(self._table)
+        if unique is not None and not any(names <= set(self._kept) for names in unique):
+            words = f"no unique constraint of {self._table} is on columns of its key ({', '.join(self._names)}), and rows are deleted by their keys"
+            raise UsageError(words, code="retention-key", hint="CREATE UNIQUE INDEX on them, or name columns of one in retention: {key: [...]}")
 
     def earliest(self, after: datetime | None = None) -> datetime | None:
         """Return the time of the oldest row, or of the oldest not before an instant; None where there is none."""
@@ -69,7 +77,7 @@ class Retained:
         names = ", ".join(f"s.{self._named(column.name)}" for column in self._key)
         kept = ", ".join(f"s.{self._named(name)}" for name in self._kept)
         query = f"SELECT ROW_NUMBER() OVER () AS n, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
-        self._connection.do(f"CREATE TABLE {self._connection.quoted(keys)} AS {query}")
+        self._connection.retaining.create_from(keys, query)
         self._connection.keep_private(keys)
         self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} (n)")
         self._connection.commit()
@@ -94,7 +102,7 @@ class Retained:
 
     def going_along(self, keys: TableName) -> list[Gone]:
         """Return how many rows of other tables go with those whose keys are written down, or are changed with them."""
-        return self._along.counted(keys, self._names)
+        return self._along.counted(keys, self._written_down(keys))
 
     @property
     def tables_along(self) -> list[TableName]:
@@ -119,14 +127,18 @@ class Retained:
         """Remove the lists that runs which died have left, of batches that never came to be; refuse where there are lists for another archive."""
         kept = {self.keys_of(batch).name for batch in batches}
         lists = [table for table in self._connection.beginning_with(self._beginning, self._table) if is_list_of_keys(table.name)]
-        others = [table for table in lists if not table.name.startswith(f"{self._beginning}{_told(self._archive)}")]
+        others = [table.name for table in lists if not table.name.startswith(f"{self._beginning}{_told(self._archive)}")]
+        others += filter(is_list_of_keys, self._connection.retaining.of_others(self._beginning, self._table))
         if others:
-            raise DataError(
-                f"a run that archives rows of {self._table} elsewhere, or by another address, has not ended: they may be archived already",
-                code="retention-elsewhere",
-                hint="run retain with the source and the sink that it had; or drop its list, a table retained_... among what runs keep for "
-                "themselves, if none of the rows whose keys it holds is archived",
+            words = (
+                f"a run that archives rows of {self._table} elsewhere, by another address or as another user has not ended: "
+                "they may be archived already"
             )
+            hint = (
+                "run retain as that user, with the source and the sink that it had; or drop its list, a table retained_... among what runs keep for "
+                "themselves, if none of the rows whose keys it holds is archived"
+            )
+            raise DataError(words, code="retention-elsewhere", hint=hint)
         for table in lists:
             if table.name not in kept:
                 self.forget(table)
@@ -138,7 +150,7 @@ class Retained:
     def read(self, keys: TableName, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Read some columns of the rows whose keys are written down."""
         selected = ", ".join(self._connection.selected(column, f"s.{self._named(column.name)}") for column in columns) or "NULL"
-        joined = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {self._same()}"
+        joined = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {self._same(keys)}"
         yield from self._connection.select(f"SELECT {selected} FROM {joined}", columns)
 
     def delete(self, keys: TableName, many: int) -> int:
@@ -148,13 +160,23 @@ class Retained:
         for start, end in chunks(first, last + 1, many):
             chosen = f"k.n >= {start} AND k.n < {end}"
             with self._connection.transaction():
-                deleted += self._connection.delete_joined(self._table, keys, self._same(), chosen)
+                deleted += self._delete_chosen(self._connection, keys, chosen)
                 self._connection.do(f"DELETE FROM {self._connection.quoted(keys)} WHERE n >= {start} AND n < {end}")
         return deleted
 
     def delete_within(self, keys: TableName, connection: Connection) -> int:
         """Delete all rows whose keys are written down in the transaction of another session, and return how many there were."""
-        return connection.delete_joined(self._table, keys, self._same(), "1 = 1")
+        return self._delete_chosen(connection, keys, "1 = 1")
+
+    def _delete_chosen(self, connection: Connection, keys: TableName, chosen: str) -> int:
+        """Delete rows by chosen keys; fail, so that it is undone, where more rows have these than were written down."""
+        listed = int(one_value(connection, f"SELECT COUNT(*) FROM {connection.quoted(keys)} k WHERE {chosen}"))
+        deleted = connection.delete_joined(self._table, keys, self._same(keys), chosen)
+        if deleted > listed:
+            words = f"more rows of {self._table} have the keys of a batch than were archived; those that were last deleted are there again"
+            hint = "give the rows that came meanwhile another key, and see that it is unique; then run again"
+            raise DataError(words, code="retention-key", hint=hint)
+        return deleted
 
     def forget(self, keys: TableName) -> None:
         """Remove the list of keys."""
@@ -181,8 +203,12 @@ class Retained:
         """What is written down of a row: its key and its time."""
         return list(dict.fromkeys([*self._names, self._time.name]))
 
-    def _same(self) -> str:
-        return same_key(self._connection, self._kept)
+    def _same(self, keys: TableName) -> str:
+        return same_key(self._connection, self._written_down(keys))
+
+    def _written_down(self, keys: TableName) -> list[str]:
+        """Return the columns of a list: those of the key and the time that it was made with."""
+        return [column.name for column in self._connection.columns(keys) if column.name != NUMBER.name]
 
     def _quoted(self) -> str:
         return self._connection.quoted(self._connection.placed(self._table))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +60,7 @@ def drift_of_release(plan: Plan, last: Mapping[str, Any] | None, is_archive: boo
         texts, watched = looked_at(plan)
         batches = list(reader.batches([*texts, *watched, *([BATCH] if is_archive else [])]))
         rows = sum(batch.num_rows for batch in batches)
-        told = list(_ledger(plan, rows) if is_archive else _rows(plan, rows, last))
+        told = list(_ledger(plan, batches) if is_archive else _rows(plan, rows, last))
         yield from told
         if not columns and not told:
             yield from _values(plan, reader, batches, last)
@@ -105,13 +106,18 @@ def _rows(plan: Plan, rows: int, last: Mapping[str, Any] | None) -> Iterator[Dri
     yield Drifted("release", f"the release has {number_of(rows, 'row')}, and its record says {last['record']['rows']['out']}{since}")
 
 
-def _ledger(plan: Plan, rows: int) -> Iterator[Drifted]:
-    """Hold the rows of an archive against those of all its batches: a record tells of one."""
+def _ledger(plan: Plan, batches: Sequence[pa.RecordBatch]) -> Iterator[Drifted]:
+    """Hold the rows of an archive against its ledger, batch by batch: a record tells of one. Names that are in no ledger are data, and not told."""
     sink: Any = plan.sink
     with sink.connected() as connection:
         written = Archive(connection, sink.table_name, "").rows_written()
-    if rows != written:
-        yield Drifted("release", f"the archive has {number_of(rows, 'row')}, and its ledger says {written}")
+    there = Counter(name for batch in batches for name in batch.column(BATCH).to_pylist())
+    for name, rows in sorted(written.items()):
+        if there[name] != rows:
+            yield Drifted("release", f"batch {name} of the archive has {number_of(there[name], 'row')}, and its ledger says {rows}")
+    unknown = sum(rows for name, rows in there.items() if name not in written)
+    if unknown:
+        yield Drifted("release", f"the archive has {number_of(unknown, 'row')} of no batch that is in its ledger")
 
 
 def _values(plan: Plan, reader: Source, batches: Sequence[pa.RecordBatch], last: Mapping[str, Any] | None) -> Iterator[Drifted]:

@@ -69,11 +69,12 @@ class ArchiveWriter(SqlWriter):
         """Append the rows, in an order that says nothing, with their line in the ledger; all of it is seen at once."""
         connection, names = self._connection, self._schema.names
         archive = Archive(connection, self._table, self._sink.source)
-        archive.refuse_types(self._schema)
         archive.prepare(names, self._staged)
+        columns = connection.made_columns(self._schema)
         with connection.transaction():
             archive.append(self._staged, names, self._sink.batch, self._sink.rows, self._rows, "written" if self._sink.delete is None else "deleted")
-            self._sink.check(connection, archive.table, connection.made_columns(self._schema))
+            archive.refuse_altered(self._staged, columns, self._sink.batch)
+            self._sink.check(connection, archive.table, columns)
             if self._sink.delete is not None:
                 self._sink.delete(connection)
             connection.drop_staged(self._staged)

@@ -107,9 +107,7 @@ def _spans(placed: Placed, low: NDArray[np.int64], high: NDArray[np.int64], ladd
     return found
 
 
-def _with_means(
-    texts: pa.Array, scale: Scale, centres: NDArray[np.float64], lows: NDArray[np.float64], highs: NDArray[np.float64]
-) -> pa.Array:
+def _with_means(texts: pa.Array, scale: Scale, centres: NDArray[np.float64], lows: NDArray[np.float64], highs: NDArray[np.float64]) -> pa.Array:
     """Return what clusters show where some show the mean of their people in place of an interval; no digits are cut off beyond its ends."""
     told = ~np.isnan(centres)
     if not told.any():

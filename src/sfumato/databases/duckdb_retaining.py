@@ -1,0 +1,59 @@
+"""Retention in a file of DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sfumato.databases.duckdb_types import quoted_name
+from sfumato.databases.keyed_rows import one_row
+from sfumato.databases.retaining import PRINTED
+from sfumato.databases.table import TableColumn, TableName
+
+if TYPE_CHECKING:
+    from sfumato.databases.duckdb_connection import DuckdbConnection
+
+
+class DuckdbRetaining:
+    """How DuckDB retains."""
+
+    def __init__(self, connection: DuckdbConnection) -> None:
+        self._connection = connection
+
+    def is_ours(self, table: TableName) -> bool:
+        """Return whether it has no triggers: a file has no owners within."""
+        return not self._connection.acting(table, "INSERT")
+
+    def unique_keys(self, table: TableName) -> list[frozenset[str]] | None:
+        """Return None: nobody else writes to the file meanwhile."""
+        del table
+        return None
+
+    def of_others(self, beginning: str, table: TableName) -> list[str]:
+        """Return nothing: a file has no owners within."""
+        del beginning, table
+        return []
+
+    def columns_now(self, table: TableName) -> list[TableColumn]:
+        """Ask the one session."""
+        return self._connection.columns(table)
+
+    def is_name(self, text: str, name: str) -> str:
+        """Compare them without regard to case, as names are in a file."""
+        return f"lower({text}) = lower({name})"
+
+    def compare_by_bytes(self, table: TableName) -> None:
+        """Do nothing: they are."""
+
+    def create_from(self, table: TableName, query: str) -> None:
+        """Let the server do it, which waits for nobody."""
+        self._connection.do(f"CREATE TABLE {self._connection.quoted(table)} AS {query}")
+
+    def settle(self) -> None:
+        """Do nothing: triggers fire at once."""
+
+    def rows_print(self, table: TableName, columns: Sequence[TableColumn], chosen: str) -> list[object]:
+        """Hash the text of each value of a row."""
+        row = ", ".join(f"CAST(t.{quoted_name(column.name)} AS VARCHAR)" for column in columns)
+        printed = f"CAST(COALESCE(sum(hash({row})), 0) AS VARCHAR)"
+        return one_row(self._connection, f"SELECT count(*), {printed} FROM {self._connection.quoted(table)} t WHERE {chosen}", PRINTED)

@@ -1,0 +1,53 @@
+"""Retention: what each database does in its own way when rows go from a table to an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from sfumato.databases.table import TableColumn, TableName
+
+PRINTED = (TableColumn("n", "bigint", pa.int64()), TableColumn("print", "text", pa.string()))
+"""How a number of rows and the sum of their fingerprints are read."""
+
+
+class Retaining(Protocol):
+    """How a database retains."""
+
+    def is_ours(self, table: TableName) -> bool:
+        """Return whether a table is the user's own, as far as the server says whose it is, and nothing acts by itself on its rows or hides them."""
+        ...
+
+    def unique_keys(self, table: TableName) -> list[frozenset[str]] | None:
+        """Return which columns the server itself keeps unique; None where it cannot, or where nobody else writes meanwhile."""
+        ...
+
+    def of_others(self, beginning: str, table: TableName) -> list[str]:
+        """Return the names, beginning so, of what other users keep for themselves about a table, as far as this one may see it."""
+        ...
+
+    def columns_now(self, table: TableName) -> list[TableColumn]:
+        """Return the columns of a table as the session that works sees it, which may have just made it."""
+        ...
+
+    def is_name(self, text: str, name: str) -> str:
+        """Return the condition that a text is the name of a table, as the server tells names of tables apart."""
+        ...
+
+    def compare_by_bytes(self, table: TableName) -> None:
+        """Let the texts of a table be equal where their bytes are, also in its keys."""
+        ...
+
+    def create_from(self, table: TableName, query: str) -> None:
+        """Make a table of what a query gives, as it is in one moment, and wait for nobody who changes rows meanwhile."""
+        ...
+
+    def settle(self) -> None:
+        """Let happen now what waits for the end of the transaction, such as triggers that are deferred."""
+        ...
+
+    def rows_print(self, table: TableName, columns: Sequence[TableColumn], chosen: str) -> list[object]:
+        """Return how many rows ``t`` of a table are chosen, and the sum of the fingerprints of their values, which is the same in any order."""
+        ...
