@@ -391,3 +391,27 @@ def test_what_clusters_were_compared_with_is_counted_once_more(tmp_path: Path, b
     assert [each.split(",")[0] for each in found.sentences()] == [
         "release: t_closeness: what a release was tested against is not what its records say"
     ]
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", {"microaggregation": {"publish": "mean"}}])
+@pytest.mark.parametrize("kind", ["date", "timestamp", None])
+def test_a_year_covers_the_days_and_instants_that_lie_in_it(tmp_path: Path, algorithm: Any, kind: str | None) -> None:
+    columns = {
+        "pid": {"role": "identifier"},
+        "born": {"role": "quasi_identifier"} | ({"type": kind} if kind else {}),
+        "illness": {"role": "sensitive"},
+    }
+    path = tmp_path / "policy.yaml"
+    further = {"columns": columns, "promises": [{"k_anonymity": {"k": 2}}], "window": {"count": 4}, "algorithm": algorithm}
+    path.write_text(json.dumps(POLICY | further))
+    clock = "T10:00:00Z" if kind == "timestamp" else ""
+    days = ["2020-01-01", "2020-01-02", "2020-05-05", "2020-08-30"]
+    told = [{"pid": f"p{place}", "born": day + clock, "illness": "flu"} for place, day in enumerate(days)]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in told))
+    run_stream(path, Running(once=True))
+
+    assert "2020" in {row["born"] for row in rows(tmp_path)}
+    assert sfumato.check_stream(path).sentences() == []
+
+    rewrite(tmp_path, [row | {"born": row["born"].replace("2020", "2021")} for row in rows(tmp_path)])
+    assert broken(path) == {"covers"}
