@@ -415,3 +415,28 @@ def test_a_year_covers_the_days_and_instants_that_lie_in_it(tmp_path: Path, algo
 
     rewrite(tmp_path, [row | {"born": row["born"].replace("2020", "2021")} for row in rows(tmp_path)])
     assert broken(path) == {"covers"}
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        {"l_diversity": {"column": "illness", "l": 2}},
+        *({"t_closeness": {"column": "illness", "t": 0.9, "distance": far}} for far in ("equal", "hierarchical")),
+    ],
+)
+def test_a_missing_value_beside_a_hierarchy_is_measured_as_one_more(tmp_path: Path, promise: dict[str, Any]) -> None:
+    columns = {
+        "pid": {"role": "identifier"},
+        "age": {"role": "quasi_identifier", "type": "integer"},
+        "illness": {"role": "sensitive", "type": "text", "hierarchy": {"taxonomy": {"tree": TREE}}},
+    }
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(POLICY | {"columns": columns, "promises": [{"k_anonymity": {"k": 2}}, promise], "window": {"count": 4}}))
+    told = [{"pid": f"p{place}", "age": 31 + place, "illness": value} for place, value in enumerate(["flu", None, "cold", "gout"])]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in told))
+    run_stream(path, Running(once=True))
+
+    found = sfumato.check_stream(path)
+
+    assert found.sentences() == []
+    assert found.views[""].rows == 4
