@@ -440,3 +440,20 @@ def test_a_missing_value_beside_a_hierarchy_is_measured_as_one_more(tmp_path: Pa
 
     assert found.sentences() == []
     assert found.views[""].rows == 4
+
+
+def test_a_floor_above_z_holds_where_the_first_pieces_release_nothing(tmp_path: Path) -> None:
+    columns = {"pid": {"role": "identifier"}, "at": {"role": "identifier", "type": "integer"}, "item": {"role": "sensitive", "type": "text"}}
+    search = {"z": 2, "time": "at", "window": "100s", "path": "item", "tuning": {"every": "20s", "z_min": 2, "z_max": 7}, "floors": {"0-24": 4}}
+    path = tmp_path / "policy.yaml"
+    further = {"columns": columns, "promises": [], "algorithm": {"z_anonymity": search}, "stream": {"state": "state", "batch": 1}}
+    path.write_text(json.dumps(POLICY | further))
+    for first, end in ((0, 3), (3, 8)):
+        with (tmp_path / "events.jsonl").open("a") as file:
+            file.write("".join(json.dumps({"pid": f"p{number}", "at": 1000 + number, "item": "a.b"}) + "\n" for number in range(first, end)))
+        run_stream(path, Running(once=True, at_end="keep"))
+
+    found = sfumato.check_stream(path)
+
+    assert found.rows[""] == 5
+    assert found.sentences() == []
