@@ -100,7 +100,7 @@ class RowCheck:
         algorithm: Any = plan.resolved.algorithm
         if plan.way != "clusters" or not names:
             return None
-        unknown = any(plan.resolved.policy.columns[name].on_unknown == "suppress" for name in self._quasi)
+        unknown = any(_may_leave_out(plan, name) for name in self._quasi)
         horizon = getattr(algorithm, "horizon", None) or getattr(algorithm, "delta", None)
         if unknown or horizon is None:
             self._findings.cannot("what t_closeness was measured against: which records were left out before is not known here")
@@ -270,6 +270,17 @@ def _tells(plan: StreamPlan, name: str) -> Tells | None:
     if kind == "calendar":
         return stretch_of(given.time_zone)
     return None
+
+
+def _may_leave_out(plan: StreamPlan, name: str) -> bool:
+    """Return whether records may be left out for a value of a column before clusters are compared with them.
+
+    Categories without a hierarchy may have been grouped by the first records, and then later ones are left out unless the policy says otherwise.
+    """
+    column, resolved = plan.resolved.policy.columns[name], plan.resolved
+    has_hierarchy = name in resolved.ladders or name in resolved.hierarchies
+    may_be_grouped = not has_hierarchy and column.type in (None, "text") and "on_unknown" not in column.model_fields_set
+    return column.on_unknown == "suppress" or may_be_grouped
 
 
 def _is_among(text: str, originals: Iterable[str]) -> bool:
