@@ -481,3 +481,20 @@ def test_categories_that_come_after_their_groups_were_made_break_no_reference(tm
     assert accounts["suppressed"] > 40
     assert found.sentences() == []
     assert "what t_closeness was measured against: which records were left out before is not known here" in found.views[""].not_checked
+
+
+@pytest.mark.parametrize("way", ["events", "everybody"])
+@pytest.mark.parametrize("mask", [None, {"hash": {"key": "k"}}])
+def test_a_true_record_in_the_name_of_nobody_is_found(tmp_path: Path, way: str, mask: dict[str, Any] | None) -> None:
+    (tmp_path / "key.txt").write_text(new_key("k1"))
+    (tmp_path / "key.txt").chmod(0o600)
+    masked = {"pid": {"role": "identifier", "mask": mask}} if mask else {}
+    path = ran(tmp_path, way, columns=EVENTS["columns"] | masked, keys={"k": {"file": "key.txt"}})
+    assert sfumato.check_stream(path).holds
+    links = np.fromfile(tmp_path / "state" / "links" / "release.rows", "<i8").reshape(-1, 2)
+    place = int(np.flatnonzero(links[:, 0] >= 0)[7])
+    told = rows(tmp_path)
+    told[place]["pid"] = "".join(reversed(told[place]["pid"]))
+    rewrite(tmp_path, told)
+
+    assert broken(path) == {"values"}

@@ -43,6 +43,8 @@ class EventCheck:
         self._replay = replay_of(self._search, self._named)
         self._labels = self._labels_of()
         self._values = Values(plan, findings, besides=[subject])
+        # made-up rows have all columns of their record but the person's
+        self._person = Values(plan, findings, besides=[name for name in plan.plan.published if name != subject])
         self._names: dict[str | None, Hashable] = {}
         self._opted_out = self._listed()
         self._thresholds = _Thresholds(self._search)
@@ -96,9 +98,11 @@ class EventCheck:
             return
         self._thresholds.within_bounds(seen.number, self._findings)
         shown: list[Label] = [tuple(str(row.get(name)) for name in self._plan.event_columns) for _, row in leaving]
-        for place, (_, row) in enumerate(leaving, start=first):
+        for place, (is_fake, row) in enumerate(leaving, start=first):
             self._findings.rows += 1
             self._values.check(row, record, place)
+            if not is_fake:
+                self._person.check(row, record, place)
         if len(set(shown)) > 1:
             self._findings.breaks("z_anonymity", "made-up records show another attribute than the true one", f"row {first}")
         level = seen.labels.index(shown[0]) if shown[0] in seen.labels else len(seen.labels)
