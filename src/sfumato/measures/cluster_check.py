@@ -143,7 +143,8 @@ def _distances(
     own: Mapping[Hashable, int], reference: Mapping[Hashable, int], paths: Mapping[Hashable, Sequence[Hashable]] | None
 ) -> dict[str, float]:
     """Return the earth mover's distance of a cluster from the reference, by each ground."""
-    values = sorted({*own, *(value for value, count in reference.items() if count)}, key=str if any(isinstance(v, str) for v in own) else None)  # type: ignore[type-var, arg-type]
+    known = {*own, *(value for value, count in reference.items() if count)}
+    values = sorted(known, key=str if any(isinstance(value, str) for value in known) else None)  # type: ignore[type-var, arg-type]
     ours, theirs = sum(own.values()), sum(reference.values())
     excess = {value: own.get(value, 0) / ours - reference.get(value, 0) / theirs for value in values}
     distances = {"equal": sum(map(abs, excess.values())) / 2}
@@ -161,7 +162,8 @@ def _hierarchical(excess: Mapping[Hashable, float], paths: Mapping[Hashable, Seq
     """Return the distance where two values are as far apart as the lowest node that holds both is high; the root is 1 high."""
     height = 1 + max(len(path) for path in paths.values())
     # each value by its ancestors from the leaf up to the root; short paths stay themselves until their parent's level is reached
-    lines = {value: [value] * (height - len(paths[value])) + list(paths[value]) + ["*"] for value in excess}
+    # and a missing value, which no tree has, hangs below the root
+    lines = {value: [value] * (height - len(paths.get(value, ()))) + list(paths.get(value, ())) + ["*"] for value in excess}
     total = 0.0
     for level in range(1, height + 1):
         children: dict[tuple[Hashable, ...], dict[tuple[Hashable, ...], float]] = {}

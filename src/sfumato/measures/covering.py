@@ -26,6 +26,8 @@ def covers_text(published: str | None, original: str | None, tells: Tells | None
     (True, False, True, True)
     >>> covers_text("[2024-01-01, 2024-02-01]", "2024-01-31"), covers_text("[10.0.0.1, 10.0.0.9]", "10.0.0.4"), covers_text("often", "flu")
     (True, True, None)
+    >>> covers_text("2024", "2024-01-31"), covers_text("2023", "2024-01-31"), covers_text("2024", "2025")
+    (True, False, False)
     """
     if published == _ROOT:
         return True
@@ -40,7 +42,12 @@ def covers_text(published: str | None, original: str | None, tells: Tells | None
         return original in _members(published)
     if "/" in published and (network := _network(published)) is not None:
         return _address(original) in network if _address(original) is not None else False
-    return tells(published, original) if tells is not None else False if place_of(published) is not None else None
+    if tells is not None:
+        return tells(published, original)
+    # a year looks like a number, and is a stretch of the calendar beside days and instants
+    if _is_time(original) and stretch_of("UTC")(published, original):
+        return True
+    return False if place_of(published) is not None else None
 
 
 def covers_between(low: str | None, high: str | None, original: str | None) -> bool:
@@ -103,6 +110,7 @@ def prefix_of(mask: str) -> Tells:
     return tells
 
 
+@lru_cache(64)
 def stretch_of(time_zone: str) -> Tells:
     """Return what tells of stretches of the calendar.
 
@@ -139,6 +147,11 @@ def node_of(paths: Mapping[Hashable, Sequence[Hashable]]) -> Tells:
     True
     """
     return lambda published, original: published in paths.get(original, ())
+
+
+def _is_time(text: str) -> bool:
+    place = place_of(text)
+    return place is not None and place[0] == "time"
 
 
 def _instant(text: str) -> int | None:

@@ -43,6 +43,8 @@ class EventCheck:
         self._replay = replay_of(self._search, self._named)
         self._labels = self._labels_of()
         self._values = Values(plan, findings, besides=[subject])
+        # made-up rows have all columns of their record but the person's
+        self._person = Values(plan, findings, besides=[name for name in plan.plan.published if name != subject])
         self._names: dict[str | None, Hashable] = {}
         self._opted_out = self._listed()
         self._thresholds = _Thresholds(self._search)
@@ -88,16 +90,19 @@ class EventCheck:
     def _decided(self, seen: Seen, record: dict[str, str | None], rows: Iterator[Row]) -> None:
         """Look at what left of a record."""
         first, leaving = self._next, self._leaving(seen.number, rows)
-        asked = self._thresholds.at(seen.number, seen.time, self._findings)
+        asked = self._thresholds.at(seen.number, seen.time)
         if not leaving:
             late = self._replay.is_late(seen.time)
             self._late, self._held_back = self._late + late, self._held_back + (not late)
             self._breaches(self._replay.record(seen, Left(LATE if late else SUPPRESSED, [None], [], asked)))
             return
+        self._thresholds.within_bounds(seen.number, self._findings)
         shown: list[Label] = [tuple(str(row.get(name)) for name in self._plan.event_columns) for _, row in leaving]
-        for place, (_, row) in enumerate(leaving, start=first):
+        for place, (is_fake, row) in enumerate(leaving, start=first):
             self._findings.rows += 1
             self._values.check(row, record, place)
+            if not is_fake:
+                self._person.check(row, record, place)
         if len(set(shown)) > 1:
             self._findings.breaks("z_anonymity", "made-up records show another attribute than the true one", f"row {first}")
         level = seen.labels.index(shown[0]) if shown[0] in seen.labels else len(seen.labels)
@@ -188,23 +193,29 @@ class _Thresholds:
         self.tuned: Iterator[Sequence[int]] | None = None
         self._now: int = search.z
         self._next: Sequence[float] | None = None
+        self._least = 0
         self._hours = _hours(search.floors)
         self._zone = ZoneInfo(search.time_zone)
 
-    def at(self, number: int, time: int, findings: Findings) -> int:
+    def at(self, number: int, time: int) -> int:
         """Return how many people are asked for when a record comes."""
         self._newest = time if self._newest is None else max(self._newest, time)
-        floor = max(self._floor(self._newest), self._floor(time)) if self._hours else 0
+        floor = self._least = max(self._floor(self._newest), self._floor(time)) if self._hours else 0
         if self.tuned is None:
             return max(int(self._search.z), floor)
         while self._next is None or self._next[0] <= number:
             if self._next is not None:
                 self._now = int(self._next[1])
             self._next = next(self.tuned, (math.inf, self._now))
-        least, most = max(self._search.tuning.z_min, floor), max(self._search.tuning.z_max, floor)
+        return max(int(self._now), floor)
+
+    def within_bounds(self, number: int, findings: Findings) -> None:
+        """Hold z to its bounds at the record that was asked about last, of which something left: of pieces that released nothing no z is known."""
+        if self.tuned is None:
+            return
+        least, most = max(self._search.tuning.z_min, self._least), max(self._search.tuning.z_max, self._least)
         if not least <= self._now <= most:
             findings.breaks("z_anonymity", "z was beyond its bounds", f"record {number}", self._now, least if self._now < least else most)
-        return max(int(self._now), floor)
 
     def _floor(self, time: int) -> int:
         return self._hours.get(datetime.fromtimestamp(time // _SECOND, UTC).astimezone(self._zone).hour, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -100,7 +100,7 @@ class RowCheck:
         algorithm: Any = plan.resolved.algorithm
         if plan.way != "clusters" or not names:
             return None
-        unknown = any(plan.resolved.policy.columns[name].on_unknown == "suppress" for name in self._quasi)
+        unknown = any(_may_leave_out(plan, name) for name in self._quasi)
         horizon = getattr(algorithm, "horizon", None) or getattr(algorithm, "delta", None)
         if unknown or horizon is None:
             self._findings.cannot("what t_closeness was measured against: which records were left out before is not known here")
@@ -157,10 +157,10 @@ class RowCheck:
         if isinstance(published, tuple):
             low, high = published
             return covers_between(low, high, original)
-        if self._shows_means and published and place_of(published) is not None:
+        found = covers_text(published, original, self._tells[name])
+        if found is False and self._shows_means and published and place_of(published) is not None:
             # a mean covers nobody: whether it lies among its people is looked at for the whole cluster
             return True
-        found = covers_text(published, original, self._tells[name])
         if found is None:
             self._findings.cannot(f"column {name}: what its published values cover is known to its hierarchy alone")
         return found is not False
@@ -189,11 +189,12 @@ class RowCheck:
 
     def _means(self, found: Found, where: str) -> None:
         for name in self._quasi:
-            places = [place_of(str(member.values[name])) for member in found.members]
-            shown = {place_of(str(row.values[name])) for row in found.rows} - {None}
-            known = [place[1] for place in places if place is not None]
-            if any(place is not None and not (known and min(known) <= place[1] <= max(known)) for place in shown):
-                self._findings.breaks("covers", f"column {name}: a mean lies outside of its cluster", where)
+            originals = {str(member.values[name]) for member in found.members}
+            for text in {str(row.values[name]) for row in found.rows}:
+                if place_of(text) is None or all(covers_text(text, original, self._tells[name]) for original in originals):
+                    continue
+                if not _is_among(text, originals):
+                    self._findings.breaks("covers", f"column {name}: a mean lies outside of its cluster", where)
 
     def _diverse(self, settings: Mapping[str, Any], found: Found, where: str) -> None:
         column, least, kind = settings["column"], settings["l"], settings["kind"]
@@ -269,6 +270,24 @@ def _tells(plan: StreamPlan, name: str) -> Tells | None:
     if kind == "calendar":
         return stretch_of(given.time_zone)
     return None
+
+
+def _may_leave_out(plan: StreamPlan, name: str) -> bool:
+    """Return whether records may be left out for a value of a column before clusters are compared with them.
+
+    Categories without a hierarchy may have been grouped by the first records, and then later ones are left out unless the policy says otherwise.
+    """
+    column, resolved = plan.resolved.policy.columns[name], plan.resolved
+    has_hierarchy = name in resolved.ladders or name in resolved.hierarchies
+    may_be_grouped = not has_hierarchy and column.type in (None, "text") and "on_unknown" not in column.model_fields_set
+    return column.on_unknown == "suppress" or may_be_grouped
+
+
+def _is_among(text: str, originals: Iterable[str]) -> bool:
+    """Return whether a text lies between the smallest and the largest of the originals that stand on its line."""
+    line, own = place_of(text) or ("", None)
+    places = [place[1] for place in map(place_of, originals) if place is not None and place[0] == line]
+    return bool(places) and bool(min(places) <= own <= max(places))
 
 
 def _people_with(originals: Sequence[Original]) -> dict[str, Counter[Hashable]]:
