@@ -27,8 +27,9 @@ class Castle(Settings):
 
     Guarantee: every published cluster keeps every promise, one that is used again over all records that it has held; with ``outliers: suppress`` no
     record waits for more than ``delta`` others, with ``wait`` those who fit nowhere may, and at the beginning as many records wait for each other as
-    ``stream: {learn: ...}`` says. A record that is left out as it comes, for an unknown value, is none of these others. Cost: for each record about beta x columns, and when it is published the people of its cluster / k x columns; some
-    150,000 records a second. Does not protect a person who is seen again and again: the boxes of several clusters can be intersected.
+    ``stream: {learn: ...}`` says. A record that is left out as it comes, for an unknown value, is none of these others. Cost: for each
+    record about beta x columns, and when it is published the people of its cluster / k x columns; some 150,000 records a second.
+    Does not protect a person who is seen again and again: the boxes of several clusters can be intersected.
     """
 
     delta: Annotated[int, Field(ge=1, description="how many records may come after one before it must leave")] = 10_000
