@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ import sfumato
 from sfumato.core.stream import Clusters
 from sfumato.engine.stream import scales
 from sfumato.engine.stream.dead_letters import DeadLetter
+from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import DataError, PromiseError
 
 SECRET = bytes(range(32))
@@ -395,13 +398,39 @@ def test_who_has_opted_out_stays_so_beyond_the_window_and_in_a_state() -> None:
     assert one.snapshot() == other.snapshot()
 
 
-def test_a_flag_that_cannot_be_read_is_a_yes_and_one_that_is_not_there_in_a_dead_letter_is_none() -> None:
+def test_a_flag_that_cannot_be_read_and_one_that_is_not_there_is_a_yes_also_in_a_dead_letter() -> None:
     given = noisy({"opted_out": "out"}, {"out": {"role": "identifier", "type": "integer"}, "at": {"role": "identifier", "type": "integer"}})
     crowd, tom = [record | {"out": 0} for record in CROWD], event("tom", "a.q", 5) | {"out": 0}
     lost = event("ann", "a.y", None)  # type: ignore[arg-type]
 
+    assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [lost | {"out": 0}, tom]) == {"ann", "ben"}
     assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [event("ann", "a.y", 4) | {"out": "never!"}, tom]) == set()
-    assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [lost | {"out": None}, tom]) == {"ann", "ben"}
+    assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [lost | {"out": None}, tom]) == set()
+
+
+@pytest.mark.parametrize("nobody", ["", None])
+def test_records_of_nobody_opt_nobody_out_in_a_dead_letter_too(nobody: Any) -> None:
+    crowd = [event("tom", "a.x", 1), event(nobody, "a.y", 2), event("ben", "a.z", 3)]
+    lost = event(nobody, "a.y", None) | {"out": "yes"}  # type: ignore[arg-type]
+
+    assert nobody in made_up_for(sfumato.stream(OPTS_OUT, secret=SECRET), crowd, [event("tom", "a.q", 5)])
+    assert made_up_for(sfumato.stream(OPTS_OUT, secret=SECRET), crowd, [lost, event("tom", "a.q", 5)]) == set()
+
+
+@pytest.mark.parametrize("before", [0, 3], ids=["before all others", "after others"])
+@pytest.mark.parametrize("lost", [{"at": "soon"}, {"strange": 1}, {"item": ["a.y"]}], ids=["another type", "a field unnamed", "a list"])
+def test_an_opt_out_counts_also_where_the_record_could_not_be_read_whole(tmp_path: Path, lost: dict[str, Any], before: int) -> None:
+    says_so = event("ann", "a.y", 4) | {"out": True} | lost
+    events = [record | {"out": False} for record in [*CROWD, event("tom", "a.q", 5)]]
+    events.insert(before, says_so)
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in events))
+    given = OPTS_OUT | {"source": str(tmp_path / "in.jsonl"), "sink": str(tmp_path / "out.jsonl"), "stream": {"state": str(tmp_path / "state")}}
+
+    run_stream(given, Running(once=True))
+
+    released = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert "ann" not in {row["user"] for row in released if row["item"] == "a.q"}
+    assert len((tmp_path / "state" / "dead_letters.jsonl").read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize("at", [10**12, -(10**12), 10**18, -(2**63), 253_402_300_799])
