@@ -250,6 +250,18 @@ def test_nothing_is_made_up_in_the_name_of_whom_the_policy_lists(tmp_path: Any, 
     assert not listed & {"xu0", "xu4", "xu6"}
 
 
+@pytest.mark.parametrize(("line", "ann"), [("5.0", 5), ("05", 5), ("+5", 5), ("5.0", 5.0), ("5.50", 5.5), ("1e3", 1000.0), (" ann", " ann")])
+def test_people_in_a_list_are_known_however_their_numbers_are_written(tmp_path: Path, line: str, ann: Any) -> None:
+    (tmp_path / "out.txt").write_text(f"{line}\n")
+    tom, ben = ("tom", "ben") if isinstance(ann, str) else (type(ann)(7), type(ann)(8))
+    crowd = [event(tom, "a.x", 1), event(ann, "a.y", 2), event(ben, "a.z", 3)]
+    columns = {"at": {"role": "identifier", "type": "integer"}, "out": {"role": "identifier"}}
+    given = noisy({"opted_out_file": str(tmp_path / "out.txt")}, columns)
+
+    assert ann in made_up_for(sfumato.stream(noisy({}, columns), secret=SECRET), crowd, [event(tom, "a.q", 5)])
+    assert ann not in made_up_for(sfumato.stream(given, secret=SECRET), crowd, [event(tom, "a.q", 5)])
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
 def test_a_list_of_people_in_another_encoding_is_refused(tmp_path: Any, encoding: str) -> None:
     (tmp_path / "out.txt").write_text("Müller\nAbel\n", encoding=encoding)
