@@ -8,6 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import sfumato
@@ -463,3 +464,21 @@ def test_a_record_that_comes_late_is_asked_for_as_many_people_as_its_own_hour_as
 
     assert sfumato.stream(given).push([event("zed", "k.k", midnight + 1), *late]) == []
     assert len(sfumato.stream(given).push([event("zed", "k.k", midnight + 61), *[record | {"at": midnight + 1} for record in late]])[0].batch) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "writings"),
+    [
+        ("decimal", ["5", "5.0", "+5.00", "5e0"]),
+        ("timestamp", ["2020-01-01T00:00:00Z", "2020-01-01 00:00:00", "2020-01-01T01:00:00+01:00"]),
+        ("ip", ["::1", "0:0:0:0:0:0:0:1", "::0001"]),
+        (None, [float("nan"), None, float("nan")]),
+    ],
+)
+def test_one_person_in_several_writings_is_one(kind: str | None, writings: list[Any]) -> None:
+    columns = EVENTS["columns"] | {"user": {"role": "identifier"} | ({} if kind is None else {"type": kind})}
+    given = EVENTS | {"columns": columns, "algorithm": {"z_anonymity": {"z": 2, "time": "at", "path": "item"}}}
+    users = pa.array(writings, pa.float64() if kind is None else pa.string(), from_pandas=False)
+    items, times = ["a.x"] * len(users), list(range(len(users)))
+
+    assert sfumato.stream(given, secret=SECRET).push(pa.table({"user": users, "item": items, "at": times})) == []
