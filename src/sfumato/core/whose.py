@@ -18,7 +18,11 @@ def known_people(subjects: pa.Array) -> pa.Array:
     ['ada', None, None]
     >>> known_people(pa.array(["ada", "", "ada"]).dictionary_encode()).to_pylist()
     ['ada', None, 'ada']
+    >>> known_people(pa.array([5.0, float("nan"), None]).dictionary_encode()).to_pylist()
+    [5.0, None, None]
     """
+    if pa.types.is_dictionary(subjects.type) and pa.types.is_floating(subjects.type.value_type):
+        subjects = subjects.dictionary_decode()
     if pa.types.is_floating(subjects.type):
         # what is no number names nobody
         return pc.if_else(pc.is_nan(subjects), pa.scalar(None, subjects.type), subjects)
