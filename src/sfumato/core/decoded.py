@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,14 @@ from numpy.typing import NDArray
 
 
 class UnreadableError(Exception):
-    """A record that cannot be read, with the code of what is wrong and the column that is to blame where one is; it never leaves the reader."""
+    """A record that cannot be read, with the code of what is wrong and the column that is to blame where one is; it never leaves the reader.
 
-    def __init__(self, code: str, column: str | None = None) -> None:
+    ``remains`` are its fields that can be read all the same, None where nobody can tell which it has.
+    """
+
+    def __init__(self, code: str, column: str | None = None, remains: Mapping[str, Any] | None = None) -> None:
         super().__init__(code)
-        self.code, self.column = code, column
+        self.code, self.column, self.remains = code, column, remains
 
 
 @dataclass(frozen=True)
@@ -34,9 +38,14 @@ class Poison:
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """The rows of a block in their order, the place of each among its records, how many records there were, and those that are no rows."""
+    """The rows of a block in their order, the place of each among its records, how many records there were, and those that are no rows.
+
+    ``remains`` have what can be read of the poison that has fields, in columns like those of the rows, and ``remains_of`` whose they are.
+    """
 
     rows: pa.RecordBatch
     places: NDArray[np.int64]
     records: int
     poison: Sequence[Poison] = field(default=())
+    remains: pa.RecordBatch | None = None
+    remains_of: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))

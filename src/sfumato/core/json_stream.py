@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -57,12 +57,12 @@ def decoded(block: bytes, kinds: Mapping[str, Kind | None], separator: str, unna
     rows, places = scanned.rows(), scanned.places
     if not len(scanned.unsure):
         return Decoded(rows, places, scanned.records)
-    slow, slow_places, poison = _one_by_one(block, scanned.unsure, kinds, separator, unnamed)
-    if len(slow_places):
-        places = np.concatenate([places, slow_places])
+    slow = _one_by_one(block, scanned.unsure, kinds, separator, unnamed)
+    if len(slow.places):
+        places = np.concatenate([places, slow.places])
         order = np.argsort(places, kind="stable")
-        rows, places = pa.concat_batches([rows, slow]).take(pa.array(order)), places[order]
-    return Decoded(rows, places, scanned.records, poison)
+        rows, places = pa.concat_batches([rows, slow.rows]).take(pa.array(order)), places[order]
+    return replace(slow, rows=rows, places=places, records=scanned.records)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,26 +212,30 @@ def _schema(wanted: Sequence[tuple[int, str, Kind]]) -> pa.Schema:
     return pa.schema([(name, arrow_type(kind)) for _, name, kind in wanted])
 
 
-def _one_by_one(
-    block: bytes, lines: Sequence[tuple[int, int, int]], kinds: Mapping[str, Kind | None], separator: str, unnamed: Unnamed
-) -> tuple[pa.RecordBatch, NDArray[np.int64], list[Poison]]:
-    """Return the rows of lines that are to be read slowly, their places, and those that are none."""
+def _one_by_one(block: bytes, lines: Sequence[tuple[int, int, int]], kinds: Mapping[str, Kind | None], separator: str, unnamed: Unnamed) -> Decoded:
+    """Return the rows of lines that are to be read slowly, and those that are none."""
     objects = objects_of(kinds, separator)
-    good: list[dict[str, Any]] = []
-    places, poison = list[int](), list[Poison]()
+    good, remains = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
+    places, remains_of, poison = list[int](), list[int](), list[Poison]()
     for place, start, length in lines:
         try:
             good.append(_fields(block[start : start + length], kinds, objects, separator, unnamed))
             places.append(place)
         except UnreadableError as error:
             poison.append(Poison(place, error.code, start, length, error.column))
+            if error.remains is not None:
+                remains.append(error.remains)
+                remains_of.append(place)
+    read = [_batch(fields, kinds) for fields in (good, remains)]
+    return Decoded(read[0], np.array(places, np.int64), len(lines), poison, read[1], np.array(remains_of, np.int64))
+
+
+def _batch(records: Sequence[Mapping[str, Any]], kinds: Mapping[str, Kind | None]) -> pa.RecordBatch:
+    """Return the fields of records as columns of their kinds."""
     wanted = [(place, name, kind) for place, (name, kind) in enumerate(kinds.items()) if kind is not None]
     if not wanted:
-        rows = pa.record_batch([pa.nulls(len(good))], names=[""]).select([])
-    else:
-        arrays = [column([fields.get(name) for fields in good], kind) for _, name, kind in wanted]
-        rows = pa.record_batch(arrays, schema=_schema(wanted))
-    return rows, np.array(places, np.int64), poison
+        return pa.record_batch([pa.nulls(len(records))], names=[""]).select([])
+    return pa.record_batch([column([fields.get(name) for fields in records], kind) for _, name, kind in wanted], schema=_schema(wanted))
 
 
 def _fields(line: bytes, kinds: Mapping[str, Kind | None], objects: set[str], separator: str, unnamed: Unnamed) -> dict[str, Any]:
@@ -244,11 +248,12 @@ def _fields(line: bytes, kinds: Mapping[str, Kind | None], objects: set[str], se
         raise UnreadableError(code="json-line") from None
     # a null in the place of an object is no field
     others = [name for name, value in fields.items() if name not in kinds and not (value is None and name in objects)]
+    wrong = [name for name, kind in kinds.items() if not _fits(fields.get(name), kind)]
+    remains = {name: fields[name] for name in kinds if name in fields and name not in wrong}
     if others and unnamed == "refuse":
-        raise UnreadableError(code="json-field-unnamed", column=meant(tuple(name for name in kinds if name not in fields), tuple(others)))
-    wrong = next((name for name, kind in kinds.items() if not _fits(fields.get(name), kind)), None)
-    if wrong is not None:
-        raise UnreadableError(code="json-type", column=wrong)
+        raise UnreadableError("json-field-unnamed", meant(tuple(name for name in kinds if name not in fields), tuple(others)), remains)
+    if wrong:
+        raise UnreadableError("json-type", wrong[0], remains)
     return fields
 
 

@@ -46,7 +46,7 @@ def people_of(columns: pa.RecordBatch, subject: str | None) -> NDArray[np.int32]
     """Return whose each row is, by number; where nothing says so, everybody has one row. Rows of nobody are one person's."""
     if subject is None:
         return np.arange(columns.num_rows, dtype=np.int32)
-    return row_groups(pa.RecordBatch.from_arrays([known_people(as_text(columns.column(subject)))], [subject]), [subject])[0]
+    return row_groups(pa.RecordBatch.from_arrays([as_text(known_people(columns.column(subject)))], [subject]), [subject])[0]
 
 
 def parts_of_people(groups: NDArray[np.integer[Any]], whose: NDArray[np.int32]) -> NDArray[np.float64]:

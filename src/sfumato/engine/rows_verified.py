@@ -52,7 +52,7 @@ class _Occurrences:
         rows = pa.Table.from_batches(self._source.batches(names))
         if self._subject is not None and self._subject != column:
             whose = [known_people(part) for part in rows.column(self._subject).chunks]
-            rows = rows.set_column(1, self._subject, pa.chunked_array(whose, rows.schema.field(1).type))
+            rows = rows.set_column(1, self._subject, pa.chunked_array(whose, whose[0].type if whose else rows.schema.field(1).type))
         known = rows.filter(rows.column(column).is_valid())
         persons = known.group_by(names).aggregate([]) if self._subject is not None else known
         counts = pc.value_counts(persons.column(column)).field("counts").to_numpy(zero_copy_only=False)

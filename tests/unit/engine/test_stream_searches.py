@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import sfumato
 from sfumato.core.stream import Clusters
 from sfumato.engine.stream import scales
 from sfumato.engine.stream.dead_letters import DeadLetter
+from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import DataError, PromiseError
 
 SECRET = bytes(range(32))
@@ -247,6 +251,18 @@ def test_nothing_is_made_up_in_the_name_of_whom_the_policy_lists(tmp_path: Any, 
     assert not listed & {"xu0", "xu4", "xu6"}
 
 
+@pytest.mark.parametrize(("line", "ann"), [("5.0", 5), ("05", 5), ("+5", 5), ("5.0", 5.0), ("5.50", 5.5), ("1e3", 1000.0), (" ann", " ann")])
+def test_people_in_a_list_are_known_however_their_numbers_are_written(tmp_path: Path, line: str, ann: Any) -> None:
+    (tmp_path / "out.txt").write_text(f"{line}\n")
+    tom, ben = ("tom", "ben") if isinstance(ann, str) else (type(ann)(7), type(ann)(8))
+    crowd = [event(tom, "a.x", 1), event(ann, "a.y", 2), event(ben, "a.z", 3)]
+    columns = {"at": {"role": "identifier", "type": "integer"}, "out": {"role": "identifier"}}
+    given = noisy({"opted_out_file": str(tmp_path / "out.txt")}, columns)
+
+    assert ann in made_up_for(sfumato.stream(noisy({}, columns), secret=SECRET), crowd, [event(tom, "a.q", 5)])
+    assert ann not in made_up_for(sfumato.stream(given, secret=SECRET), crowd, [event(tom, "a.q", 5)])
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "latin-1"])
 def test_a_list_of_people_in_another_encoding_is_refused(tmp_path: Any, encoding: str) -> None:
     (tmp_path / "out.txt").write_text("Müller\nAbel\n", encoding=encoding)
@@ -395,13 +411,39 @@ def test_who_has_opted_out_stays_so_beyond_the_window_and_in_a_state() -> None:
     assert one.snapshot() == other.snapshot()
 
 
-def test_a_flag_that_cannot_be_read_is_a_yes_and_one_that_is_not_there_in_a_dead_letter_is_none() -> None:
+def test_a_flag_that_cannot_be_read_and_one_that_is_not_there_is_a_yes_also_in_a_dead_letter() -> None:
     given = noisy({"opted_out": "out"}, {"out": {"role": "identifier", "type": "integer"}, "at": {"role": "identifier", "type": "integer"}})
     crowd, tom = [record | {"out": 0} for record in CROWD], event("tom", "a.q", 5) | {"out": 0}
     lost = event("ann", "a.y", None)  # type: ignore[arg-type]
 
+    assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [lost | {"out": 0}, tom]) == {"ann", "ben"}
     assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [event("ann", "a.y", 4) | {"out": "never!"}, tom]) == set()
-    assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [lost | {"out": None}, tom]) == {"ann", "ben"}
+    assert made_up_for(sfumato.stream(given, secret=SECRET), crowd, [lost | {"out": None}, tom]) == set()
+
+
+@pytest.mark.parametrize("nobody", ["", None])
+def test_records_of_nobody_opt_nobody_out_in_a_dead_letter_too(nobody: Any) -> None:
+    crowd = [event("tom", "a.x", 1), event(nobody, "a.y", 2), event("ben", "a.z", 3)]
+    lost = event(nobody, "a.y", None) | {"out": "yes"}  # type: ignore[arg-type]
+
+    assert nobody in made_up_for(sfumato.stream(OPTS_OUT, secret=SECRET), crowd, [event("tom", "a.q", 5)])
+    assert made_up_for(sfumato.stream(OPTS_OUT, secret=SECRET), crowd, [lost, event("tom", "a.q", 5)]) == set()
+
+
+@pytest.mark.parametrize("before", [0, 3], ids=["before all others", "after others"])
+@pytest.mark.parametrize("lost", [{"at": "soon"}, {"strange": 1}, {"item": ["a.y"]}], ids=["another type", "a field unnamed", "a list"])
+def test_an_opt_out_counts_also_where_the_record_could_not_be_read_whole(tmp_path: Path, lost: dict[str, Any], before: int) -> None:
+    says_so = event("ann", "a.y", 4) | {"out": True} | lost
+    events = [record | {"out": False} for record in [*CROWD, event("tom", "a.q", 5)]]
+    events.insert(before, says_so)
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(record) + "\n" for record in events))
+    given = OPTS_OUT | {"source": str(tmp_path / "in.jsonl"), "sink": str(tmp_path / "out.jsonl"), "stream": {"state": str(tmp_path / "state")}}
+
+    run_stream(given, Running(once=True))
+
+    released = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert "ann" not in {row["user"] for row in released if row["item"] == "a.q"}
+    assert len((tmp_path / "state" / "dead_letters.jsonl").read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize("at", [10**12, -(10**12), 10**18, -(2**63), 253_402_300_799])
@@ -422,3 +464,21 @@ def test_a_record_that_comes_late_is_asked_for_as_many_people_as_its_own_hour_as
 
     assert sfumato.stream(given).push([event("zed", "k.k", midnight + 1), *late]) == []
     assert len(sfumato.stream(given).push([event("zed", "k.k", midnight + 61), *[record | {"at": midnight + 1} for record in late]])[0].batch) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "writings"),
+    [
+        ("decimal", ["5", "5.0", "+5.00", "5e0"]),
+        ("timestamp", ["2020-01-01T00:00:00Z", "2020-01-01 00:00:00", "2020-01-01T01:00:00+01:00"]),
+        ("ip", ["::1", "0:0:0:0:0:0:0:1", "::0001"]),
+        (None, [float("nan"), None, float("nan")]),
+    ],
+)
+def test_one_person_in_several_writings_is_one(kind: str | None, writings: list[Any]) -> None:
+    columns = EVENTS["columns"] | {"user": {"role": "identifier"} | ({} if kind is None else {"type": kind})}
+    given = EVENTS | {"columns": columns, "algorithm": {"z_anonymity": {"z": 2, "time": "at", "path": "item"}}}
+    users = pa.array(writings, pa.float64() if kind is None else pa.string(), from_pandas=False)
+    items, times = ["a.x"] * len(users), list(range(len(users)))
+
+    assert sfumato.stream(given, secret=SECRET).push(pa.table({"user": users, "item": items, "at": times})) == []

@@ -57,14 +57,13 @@ class EventWork(Work):
                 unfit.add(nowhere & is_given, "place-impossible", name)
 
     def _look_at_letters(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:
-        """Take it from records that are set aside, too, who wants nothing made up; what stands there and cannot be read is a yes."""
+        """Take it from records that are set aside, too, who wants nothing made up: as from others, and a flag that cannot be read is a yes."""
         column, subject = self._plan.opted_out, self._plan.subject
         if column is None or subject is None or unfit.fits.all():
             return
         letters = unfit.letters(np.arange(len(unfit.fits)))
         unread = np.isin(np.arange(len(unfit.fits)), [letter.number for letter in letters if letter.column == column])
-        said = unread | (_wanted(columns[column]) & columns[column].is_valid().to_numpy(zero_copy_only=False))
-        wants = ~unfit.fits & said & columns[subject].is_valid().to_numpy(zero_copy_only=False)
+        wants = ~unfit.fits & (unread | _wanted(columns[column]))
         if wants.any():
             if self.search is None:
                 self.search = self.started()

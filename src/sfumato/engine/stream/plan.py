@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from sfumato.core import canonical
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import MaskPlan
 from sfumato.core.mask import WIDE, MaskContext
@@ -20,6 +21,7 @@ from sfumato.core.stream_search import Way, way_of
 from sfumato.engine.columns import compare_columns, remove_unnamed
 from sfumato.engine.documents import refuse_documents
 from sfumato.engine.plan import AnyPolicy, Plan, named_view, refuse_misfits
+from sfumato.engine.stream.listed_people import listed_people
 from sfumato.engine.translated import missing_as_read, translated
 from sfumato.errors import DataError, Mistake, PolicyError
 from sfumato.policy.load import Loaded, load
@@ -122,7 +124,9 @@ class StreamPlan:
         def broken(place: str, what: str, hint: str) -> DataError:
             return DataError(f"list of people who opted out {path}{place} {what}", code="file-encoding", hint=hint)
 
-        return pa.array([line.strip() for line in lines_of(path, broken) if line.strip()], pa.string())
+        subject = self.subject
+        numbers = subject is not None and canonical.infer(pa.nulls(0, self.plan.schema.field(subject).type)) in ("integer", "decimal")
+        return listed_people(lines_of(path, broken), numbers or (subject is not None and self.resolved.policy.columns[subject].type == "decimal"))
 
     @property
     def _noise(self) -> Any:

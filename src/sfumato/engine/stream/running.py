@@ -189,8 +189,8 @@ class _Stream:
         for piece in pieces:
             decoded = self._reading.decode(self._reading.again(piece.place, piece.start, piece.finish))
             for view in self._views.values():
-                for rows, unreadable in self._batches(decoded):
-                    view.session.push(rows, unreadable)
+                for records in self._batches(decoded):
+                    view.session.push(*records)
             self.progress.goes_on()
         self._number = self._journal.records
         for name, view in self._views.items():
@@ -249,8 +249,8 @@ class _Stream:
         self._letters.poison(decoded, stretch.content, self._number)
         # the time of the stream is known from the views that look at it, to the others too
         for name, view in sorted(self._views.items(), key=lambda each: each[1].session.time is None):
-            for rows, unreadable in self._batches(decoded):
-                self._write(name, view, view.session.push(rows, unreadable), decoded)
+            for records in self._batches(decoded):
+                self._write(name, view, view.session.push(*records), decoded)
                 self._history.look(name, view.session)
         piece = Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end)
         self._since.pieces.append(piece)
@@ -259,8 +259,8 @@ class _Stream:
         self._number += decoded.records
         self.progress.compiles = False
 
-    def _batches(self, decoded: Decoded) -> Iterator[tuple[pa.RecordBatch, Sequence[int]]]:
-        """Yield the rows of a stretch, so many at a time as the policy says, and which records among them are none.
+    def _batches(self, decoded: Decoded) -> Iterator[tuple[pa.RecordBatch, Sequence[int], pa.RecordBatch | None]]:
+        """Yield the rows of a stretch, so many at a time as the policy says, which records among them are none, and what remains of these.
 
         When a stretch is taken again they are the same.
         """
@@ -269,7 +269,9 @@ class _Stream:
         for start in range(0, max(rows, 1), self._batch):
             end = int(decoded.places[start + self._batch]) if start + self._batch < rows else decoded.records
             unreadable = poison[(poison >= begin) & (poison < end)] - begin
-            yield decoded.rows.slice(start, self._batch), unreadable.tolist()
+            first, last = np.searchsorted(decoded.remains_of, [begin, end]).tolist()
+            remains = decoded.remains.slice(first, last - first) if decoded.remains is not None and first < last else None
+            yield decoded.rows.slice(start, self._batch), unreadable.tolist(), remains
             begin = end
 
     def _write(self, name: str, view: _View, pushed: Pushed, decoded: Decoded | None = None) -> None:

@@ -59,7 +59,8 @@ class Session:
             raise UsageError(f"a secret has {_SHORTEST_SECRET} bytes at least", code="stream-secret", hint="secret=os.urandom(32), kept for a replay")
         self._resolved, self.view = resolve_stream(policy, view)
         self._secret = os.urandom(32) if secret is None else secret
-        self._people = People(self._secret)
+        whose = self._resolved.policy.subject
+        self._people = People(self._secret, None if whose is None else self._resolved.policy.columns[whose].type)
         self._state = State()
         self._search: Retraced | None = None
         self._plan: StreamPlan | None = None if schema is None else plan_stream(self._resolved, self.view, schema, False)
@@ -94,15 +95,15 @@ class Session:
         """The plan of the view; None before the first records, where no schema was declared."""
         return self._plan
 
-    def push(self, records: Any, unreadable: Sequence[int] = ()) -> Pushed:
+    def push(self, records: Any, unreadable: Sequence[int] = (), remains: pa.RecordBatch | None = None) -> Pushed:
         """Take further records and return what can be released now, with the records that were set aside, late or left out.
 
         ``unreadable`` are the places, among all records that came, of those that whoever reads them could not read: they have numbers too, and count
-        as dead letters.
+        as dead letters. ``remains`` has what could be read of some of them all the same, in columns like those of the records.
         """
         plan, taken = self._plan, take(records, self._resolved.policy, None if self._plan is None else self._plan.plan.schema)
         unread = np.asarray(unreadable, np.int64)
-        if not taken.rows:
+        if not taken.rows and remains is None:
             added = Accounts(dead=len(unread))
             self._state = replace(self._state, next_number=self.next_number + len(unread), accounts=self.accounts + added)
             return Pushed(accounts=added)
@@ -113,7 +114,8 @@ class Session:
             # records that name their own columns are read again as the schema has them
             taken = take(records, self._resolved.policy, schema)
         work = _WORK[plan.way](plan, self._state, self._search, self._people)
-        return self._done(plan, work, str(self.next_number), lambda: work.push(taken, unread))
+        left = None if remains is None else take(remains, self._resolved.policy, plan.plan.schema)
+        return self._done(plan, work, str(self.next_number), lambda: work.push(taken, unread, left))
 
     def flush(self) -> Pushed:
         """Release what still can be and leave out the rest: afterwards nothing waits."""

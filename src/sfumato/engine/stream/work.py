@@ -64,12 +64,19 @@ class Work:
         self._suppressed: list[NDArray[np.int64]] = []
         self._unreadable = 0
 
-    def push(self, taken: Taken, unreadable: NDArray[np.int64]) -> Pushed:
-        """Take records; ``unreadable`` are the places of those among them that are no rows."""
+    def push(self, taken: Taken, unreadable: NDArray[np.int64], remains: Taken | None = None) -> Pushed:
+        """Take records; ``unreadable`` are the places of those among them that are no rows, and ``remains`` what could be read of these."""
         before, records = self.state.accounts, taken.rows + len(unreadable)
         self._unreadable = len(unreadable)
-        places = np.arange(records)
-        self._take(self._arrived(taken, np.delete(places, unreadable) if len(unreadable) else places))
+        if remains is not None:
+            unfit = Unfit(remains.rows)
+            unfit.add(np.ones(remains.rows, bool), "value-type")
+            self._look_at_letters(self._fitted(remains, unfit), unfit)
+        if taken.rows:
+            places = np.arange(records)
+            self._take(self._arrived(taken, np.delete(places, unreadable) if len(unreadable) else places))
+        else:
+            self.state = replace(self.state, next_number=self.state.next_number + records)
         return self._pushed(records, before)
 
     def flush(self) -> Pushed:
@@ -89,7 +96,7 @@ class Work:
         """Return records that fit and came in time as rows; ``places`` are those of the rows among all records that came."""
         plan, first = self._plan, self.state.next_number
         numbers, unfit = first + places, Unfit(taken.rows)
-        columns = in_canonical_form(plan, fitted(taken, plan.plan.schema, plan.resolved.policy, unfit), unfit)
+        columns = self._fitted(taken, unfit)
         times = self._times(columns, unfit)
         starts = self._starts(columns, unfit)
         self._set_aside(columns, unfit)
@@ -105,6 +112,11 @@ class Work:
         rows = Rows.of(numbers_left, times, people, starts, {name: columns[name] for name in plan.needed}, made).where(again.fits)
         self.state = replace(self.state, next_number=first + taken.rows + self._unreadable)
         return self._in_time(rows)
+
+    def _fitted(self, taken: Taken, unfit: Unfit) -> dict[str, pa.Array]:
+        """Return columns as the schema has them, in canonical form; set records aside that do not fit."""
+        plan = self._plan
+        return in_canonical_form(plan, fitted(taken, plan.plan.schema, plan.resolved.policy, unfit), unfit)
 
     def _set_aside(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:
         """Set records aside of which the search cannot decide: here it can of all."""
