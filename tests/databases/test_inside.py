@@ -115,6 +115,8 @@ def test_adult_takes_few_statements(adult: Path, mariadb_url: str, statements: l
         "promises": [{"k_anonymity": {"k": 10}}],
     }
     outside: Any = sfumato.run({**given, "source": {"delimited": {"path": str(path), "delimiter": ";"}}})
+    # where a release is replaced, what hangs on the old one is asked for too
+    ask(mariadb_url, "DROP TABLE IF EXISTS `release`")
     statements.clear()
     inside: Any = sfumato.run({**given, "sink": {"sql": component(mariadb_url, "release")}})
 

@@ -11,7 +11,7 @@ import pytest
 
 import sfumato
 from sfumato.engine.retain import retain
-from sfumato.errors import DataError, SfumatoError, UsageError
+from sfumato.errors import SfumatoError, UsageError
 from tests.databases.test_inside import TABLE, policy, stored
 from tests.servers import ask, component, staging
 
@@ -85,7 +85,7 @@ def test_keys_that_do_not_tell_rows_apart_delete_nothing(request: pytest.Fixture
     url = str(request.getfixturevalue(f"{server}_url"))
     given = old_rows(url, "id integer")
     ask(url, f"INSERT INTO visits VALUES {rows}")
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(UsageError) as caught:
         retain(given, NOW)
 
     assert caught.value.code == "retention-key"

@@ -251,9 +251,10 @@ def _fields(line: bytes, kinds: Mapping[str, Kind | None], objects: set[str], se
     wrong = [name for name, kind in kinds.items() if not _fits(fields.get(name), kind)]
     remains = {name: fields[name] for name in kinds if name in fields and name not in wrong}
     if others and unnamed == "refuse":
-        raise UnreadableError("json-field-unnamed", meant(tuple(name for name in kinds if name not in fields), tuple(others)), remains)
+        column = meant(tuple(name for name in kinds if name not in fields), tuple(others))
+        raise UnreadableError(code="json-field-unnamed", column=column, remains=remains)
     if wrong:
-        raise UnreadableError("json-type", wrong[0], remains)
+        raise UnreadableError(code="json-type", column=wrong[0], remains=remains)
     return fields
 
 
