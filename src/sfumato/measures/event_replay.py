@@ -87,6 +87,10 @@ class EventReplay:
         """Look at the number of made-up people alone from now on."""
         self._asked = replace(self._asked, names=False)
 
+    def opt_out(self, person: Hashable) -> None:
+        """Expect nothing to be made up in somebody's name from now on."""
+        self._opted_out.add(person)
+
     def record(self, record: Seen, left: Left) -> Iterator[Breach]:
         """Yield what is wrong with the next record; it must be gone through to its end."""
         level, leaving = left.level, left.names

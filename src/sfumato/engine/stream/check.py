@@ -24,6 +24,7 @@ from sfumato.engine.stream.depended_on import refuse_changed_files
 from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.kept_state import KeptState, told_status
 from sfumato.engine.stream.letters import NAME as LETTERS
+from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.plan import way_of_view
 from sfumato.engine.stream.private_files import damaged, private_lines
 from sfumato.engine.stream.read_again import RecordsAgain
@@ -143,7 +144,11 @@ class _View:
             for _ in rows:
                 pass
             return
-        checker = EventCheck(plan, self.findings, links, dead) if way == "events" else RowCheck(plan, self.findings, links, dead, came)
+        checker: EventCheck | RowCheck
+        if way == "events":
+            checker = EventCheck(plan, self.findings, links, dead, OptedOut.of(self.kept, self.name))
+        else:
+            checker = RowCheck(plan, self.findings, links, dead, came)
         try:
             checker.check(_with(first, records), rows, self._releases())
         except SfumatoError as error:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import chain
+from operator import attrgetter
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,11 +16,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.events import LATE, SUPPRESSED
 from sfumato.core.stream import Accounts
-from sfumato.core.whose import known_person
 from sfumato.engine.stream.check_rows import Values
 from sfumato.engine.stream.findings import Findings
+from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.plan import StreamPlan
-from sfumato.engine.stream.read_again import Came
+from sfumato.engine.stream.read_again import Came, Letter
 from sfumato.engine.stream.released_rows import NotAsWrittenError, Row
 from sfumato.measures.covering import microseconds_of
 from sfumato.measures.event_labels import labels_of, replay_of
@@ -33,8 +35,10 @@ _UNLIKELY = 6.0
 class EventCheck:
     """Holds what left of each record against all records of the window at that time."""
 
-    def __init__(self, plan: StreamPlan, findings: Findings, links: NDArray[np.int64], dead: NDArray[np.bool_]) -> None:
+    def __init__(self, plan: StreamPlan, findings: Findings, links: NDArray[np.int64], dead: NDArray[np.bool_], listed: OptedOut) -> None:
         self._plan, self._findings, self._links, self._dead = plan, findings, links, dead
+        # who has come before the record from which on they have opted out, and records that were set aside and not heeded yet
+        self._listed, self._later, self._letters = listed, dict[int, set[Hashable]](), deque[Letter]()
         search: Any = plan.resolved.algorithm
         self._search, subject = search, plan.subject
         assert subject is not None  # noqa: S101 - events are counted by people, and the policy says whose they are
@@ -46,7 +50,6 @@ class EventCheck:
         # made-up rows have all columns of their record but the person's
         self._person = Values(plan, findings, besides=[name for name in plan.plan.published if name != subject])
         self._names: dict[str | None, Hashable] = {}
-        self._opted_out = self._listed()
         self._thresholds = _Thresholds(self._search)
         self._late = self._held_back = self._next = 0
         self._order = _Order()
@@ -70,22 +73,38 @@ class EventCheck:
 
     def _batch(self, batch: Came, rows: Iterator[Row]) -> None:
         columns, plan = batch.columns, self._plan
-        times = columns[self._search.time]
+        self._letters = deque(sorted([*self._letters, *batch.letters], key=attrgetter("number")))
+        times = columns.get(self._search.time, [])
         declared = plan.resolved.policy.columns[self._search.time].type
         is_number = None if declared is None else declared in ("integer", "decimal")
-        for place, number in enumerate(batch.numbers):
+        for place, (number, person, since) in enumerate(zip(batch.numbers, batch.people, self._listed.since(batch.marks), strict=True)):
+            self._heed(number, person, since)
             if self._dead[number]:
+                if self._opts_out(columns[plan.opted_out][place] if plan.opted_out is not None else "no"):
+                    self._replay.opt_out(person)
                 continue
             time = microseconds_of(times[place], _SECOND, is_number)
             if time is None:
                 self._findings.breaks("accounts", "a record that says no time is no dead letter", f"record {number}")
                 continue
             record = {name: texts[place] for name, texts in columns.items()} | {f"made {name}": made[place] for name, made in batch.made.items()}
-            person = known_person(record[self._subject])
             if self._named:
-                self._name(record.get(f"made {self._subject}", person), person)
+                self._name(record.get(f"made {self._subject}", record[self._subject]), person)
             labels = self._labels([record[name] for name in plan.event_columns])
-            self._decided(Seen(number, time, person, labels, self._opts_out(record)), record, rows)
+            says_so = plan.opted_out is not None and self._opts_out(record[plan.opted_out])
+            self._decided(Seen(number, time, person, labels, says_so), record, rows)
+
+    def _heed(self, number: int, person: Hashable, since: int | None) -> None:
+        """Take note of who has opted out before a record is decided of: by letters before it, and by being in the list as it was known then."""
+        while self._letters and self._letters[0].number < number:
+            letter = self._letters.popleft()
+            if self._opts_out(letter.flag):
+                self._replay.opt_out(letter.person)
+        if since is not None:
+            self._later.setdefault(since, set()).add(person)
+        for reached in [first for first in self._later if first <= number]:
+            for known in self._later.pop(reached):
+                self._replay.opt_out(known)
 
     def _decided(self, seen: Seen, record: dict[str, str | None], rows: Iterator[Row]) -> None:
         """Look at what left of a record."""
@@ -169,14 +188,10 @@ class EventCheck:
             return lambda texts: named(texts[0])
         return lambda texts: named([math.nan if text is None else _number(text) for text in texts])
 
-    def _listed(self) -> set[str]:
-        people = self._plan.opted_out_people
-        return set() if people is None else set(people.to_pylist())
-
-    def _opts_out(self, record: dict[str, str | None]) -> bool:
-        column = self._plan.opted_out
-        said = column is not None and (record[column] is None or str(record[column]).lower() not in _NO)
-        return said or record[self._subject] in self._opted_out
+    @staticmethod
+    def _opts_out(flag: str | None) -> bool:
+        """Return whether a record says that nothing may be made up in its person's name: what is no clear no does."""
+        return flag is None or flag.lower() not in _NO
 
     def _breaches(self, found: Iterator[Any]) -> None:
         for breach in found:

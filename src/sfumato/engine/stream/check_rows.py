@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.whose import known_person
 from sfumato.engine.stream.check_references import Compared, References
 from sfumato.engine.stream.check_sensitive import Sensitive
 from sfumato.engine.stream.findings import Findings
@@ -41,7 +40,7 @@ class RowCheck:
         self._wanted = np.zeros(records, np.bool_)
         numbers = links[:, 0]
         self._wanted[numbers[(numbers >= 0) & (numbers < records)]] = True
-        self._waiting: dict[int, _Record] = {}
+        self._waiting: dict[int, tuple[_Record, Hashable]] = {}
         self._quasi = list(plan.plan.quasi_identifiers)
         self._sensitive = Sensitive(plan)
         self._replay = ClusterReplay({name: partial(self._covers, name) for name in self._quasi}, self._sensitive.paths)
@@ -89,7 +88,7 @@ class RowCheck:
         for place, record in enumerate(batch.numbers):
             if self._wanted[record]:
                 told = {name: batch.columns[name][place] for name in names}
-                self._waiting[record] = told | {f"made {name}": made[place] for name, made in batch.made.items()}
+                self._waiting[record] = (told | {f"made {name}": made[place] for name, made in batch.made.items()}, batch.people[place])
         return True
 
     def _references(self, came: Iterator[Came]) -> References | None:
@@ -124,7 +123,7 @@ class RowCheck:
     def _release(self, first: int, links: Sequence[Sequence[int]], rows: Sequence[Row], tested: Mapping[str, Any]) -> None:
         published, originals = [], []
         for place, ((number, identity), row) in enumerate(zip(links, rows, strict=True), start=first):
-            record = self._waiting.pop(number, None)
+            record, person = self._waiting.pop(number, (None, None))
             if record is None and 0 <= number < len(self._dead) and self._again.missing[number]:
                 self._partial.add(identity)
                 continue
@@ -135,7 +134,7 @@ class RowCheck:
             self._values.check(row, record, place)
             published.append(Published(number, identity, {name: self._shown(name, row) for name in self._quasi}))
             values = {name: record.get(f"made {name}", record[name]) for name in self._quasi}
-            originals.append(Original(known_person(record[self._plan.subject]) if self._plan.subject else number, values, self._sensitive.of(record)))
+            originals.append(Original(person, values, self._sensitive.of(record)))
         is_window = self._plan.way == "windows"
         if not self._quasi or (is_window and len(published) < len(rows)):
             return

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.hierarchy import Hierarchy
-from sfumato.core.whose import known_person
 from sfumato.engine.stream.check_references import Compared
 from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.read_again import Came
@@ -43,12 +42,11 @@ class Sensitive:
 
     def compared(self, batch: Came, dead: NDArray[np.bool_]) -> Iterator[Compared]:
         """Yield the records that clusters are compared with: all but dead letters."""
-        subject = self._plan.subject
-        for place, number in enumerate(batch.numbers):
+        for place, (number, person) in enumerate(zip(batch.numbers, batch.people, strict=True)):
             if not dead[number]:
                 texts = {name: batch.columns[name][place] for name in self._keys}
                 values = {name: None if text in self._missing[name] else text for name, text in texts.items()}
-                yield Compared(number, known_person(batch.columns[subject][place]) if subject else number, values)
+                yield Compared(number, person, values)
 
     def written(self, tested: Mapping[str, Sequence[int]]) -> dict[str, dict[Hashable, int]]:
         """Return how many people had each text of what clusters were tested against; one that was not read yet has a number in its place."""

@@ -17,8 +17,9 @@ from sfumato.core.globe import on_the_globe
 from sfumato.core.number_columns import numbers_of
 from sfumato.engine.broken_release import broken
 from sfumato.engine.stream.dead_letters import Unfit
+from sfumato.engine.stream.incoming import Taken
 from sfumato.engine.stream.names import Names
-from sfumato.engine.stream.release import StreamRelease
+from sfumato.engine.stream.release import Pushed, StreamRelease
 from sfumato.engine.stream.rows import Rows
 from sfumato.engine.stream.verify import Promised, verify
 from sfumato.engine.stream.work import Work
@@ -33,13 +34,19 @@ class EventWork(Work):
     order by chance, for records leave as they come.
     """
 
+    def push(self, taken: Taken, unreadable: NDArray[np.int64], remains: Taken | None = None) -> Pushed:
+        """Take records, of which the first is also the first for whoever was put into the list before this run."""
+        further = self._opted_out.between(self.state.heeded, self._first)
+        if self.search is not None and len(further):
+            self.search.opt_out(further)
+        self.state = replace(self.state, heeded=self._first)
+        return super().push(taken, unreadable, remains)
+
     def _start(self) -> Any:
         search: Any = self._plan.resolved.algorithm
         taxonomy = getattr(search, "taxonomy", None)
         started = search.start(None if taxonomy is None else self._plan.resolved.ladders[taxonomy])
-        listed = self._plan.opted_out_people
-        if listed is not None:
-            started.opt_out(self._people.numbers(listed))
+        started.opt_out(self._opted_out.between(-1, self._first))
         return started
 
     def _set_aside(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.core import canonical
+from sfumato.core.decoded import Decoded
+from sfumato.core.whose import in_one_writing, known_people
 from sfumato.engine.stream.dead_letters import Unfit
 from sfumato.engine.stream.incoming import fitted, schema_of, take
 from sfumato.engine.stream.kept_state import KeptState
 from sfumato.engine.stream.masking import mask_as_they_come
+from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan, plan_stream
 from sfumato.engine.stream.reading import Reading
 from sfumato.engine.stream.taken_log import NAME, taken
@@ -26,11 +30,27 @@ _AT_ONCE = 5_000
 
 @dataclass(frozen=True)
 class Came:
-    """Some records: their numbers, the texts of their columns, and what masks of single rows make of these, where they make the same every time."""
+    """Some records: their numbers, the texts of their columns, and what masks of single rows make of these, where they make the same every time.
+
+    ``people`` are those of the records in the one writing by which people are told apart, where the policy names a subject; ``marks`` their numbers
+    under the stream's secret. ``letters`` are further records that do not fit, in any order, also some of those that come with the next ones.
+    """
 
     numbers: list[int]
     columns: Mapping[str, Texts]
     made: Mapping[str, Texts]
+    people: Sequence[Hashable]
+    marks: Sequence[int]
+    letters: Sequence[Letter] = ()
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A record that was set aside: its number, whose it is and what it says of opting out, each None where that cannot be read."""
+
+    number: int
+    person: str | None
+    flag: str | None
 
 
 class RecordsAgain:
@@ -44,6 +64,9 @@ class RecordsAgain:
         self._resolved, self._view, self._kept = resolved, view, kept
         self._reading = Reading(resolved, kept, again=True)
         self._plan: StreamPlan | None = None
+        subject = resolved.policy.subject
+        self._kind = None if subject is None else resolved.policy.columns[subject].type
+        self._marks = People(kept.secret, self._kind)
         self.read = 0
 
     @property
@@ -62,32 +85,62 @@ class RecordsAgain:
                 self.read += piece.records
                 continue
             numbers = piece.first + decoded.places
+            letters = self._remains(decoded, piece.first)
             for start in range(0, decoded.rows.num_rows, _AT_ONCE):
-                yield self._came(decoded.rows.slice(start, _AT_ONCE), numbers[start : start + _AT_ONCE].tolist())
+                found = self._came(decoded.rows.slice(start, _AT_ONCE), numbers[start : start + _AT_ONCE])
+                yield replace(found, letters=[*found.letters, *letters]) if start == 0 else found
+            if letters and not decoded.rows.num_rows:
+                yield Came([], {}, {}, [], [], letters)
             self.read += decoded.records
 
-    def _came(self, rows: pa.RecordBatch, numbers: list[int]) -> Came:
+    def _came(self, rows: pa.RecordBatch, numbers: NDArray[np.int64]) -> Came:
+        plan = self._planned(rows)
+        columns, unfit = self._fitted(plan, rows)
+        letters = self._letters(plan, columns, numbers, unfit)
+        columns, numbers = _where(columns, unfit), numbers[unfit.fits]
+        refused = Unfit(len(numbers))
+        made = _where(mask_as_they_come(plan, columns, refused), refused)
+        letters += self._letters(plan, columns, numbers, refused)
+        columns, numbers = _where(columns, refused), numbers[refused.fits]
+        again = [name for name in plan.narrow if plan.masks[name].repeatable or name in plan.plan.quasi_identifiers]
+        texts = {name: _texts(columns[name]) for name in plan.needed}
+        people = numbers.tolist() if plan.subject is None else self._people(columns[plan.subject])
+        marks = [] if plan.subject is None else self._marks.numbers(columns[plan.subject]).tolist()
+        return Came(numbers.tolist(), texts, {name: _texts(made[name]) for name in again}, people, marks, letters)
+
+    def _planned(self, rows: pa.RecordBatch) -> StreamPlan:
         policy = self._resolved.policy
         if self._plan is None:
             self._plan = plan_stream(self._resolved, self._view, schema_of(take(rows, policy), policy), False)
-        plan = self._plan
-        unfit = Unfit(rows.num_rows)
-        columns = in_canonical_form(plan, fitted(take(rows, policy, plan.plan.schema), plan.plan.schema, policy, unfit), unfit)
-        columns, numbers = _where(columns, unfit), _of(numbers, unfit)
-        refused = Unfit(len(numbers))
-        made = _where(mask_as_they_come(plan, columns, refused), refused)
-        columns, numbers = _where(columns, refused), _of(numbers, refused)
-        again = [name for name in plan.narrow if plan.masks[name].repeatable or name in plan.plan.quasi_identifiers]
-        return Came(numbers, {name: _texts(columns[name]) for name in plan.needed}, {name: _texts(made[name]) for name in again})
+        return self._plan
+
+    def _fitted(self, plan: StreamPlan, rows: pa.RecordBatch) -> tuple[dict[str, pa.Array], Unfit]:
+        policy, schema, unfit = self._resolved.policy, plan.plan.schema, Unfit(rows.num_rows)
+        return in_canonical_form(plan, fitted(take(rows, policy, schema), schema, policy, unfit), unfit), unfit
+
+    def _remains(self, decoded: Decoded, first: int) -> list[Letter]:
+        """Return what can be read of records that are no rows."""
+        if decoded.remains is None or not len(decoded.remains_of):
+            return []
+        plan = self._planned(decoded.rows)
+        columns, unfit = self._fitted(plan, decoded.remains)
+        unfit.add(np.ones(len(decoded.remains_of), bool), "value-type")
+        return self._letters(plan, columns, first + decoded.remains_of, unfit)
+
+    def _letters(self, plan: StreamPlan, columns: Mapping[str, pa.Array], numbers: NDArray[np.int64], unfit: Unfit) -> list[Letter]:
+        if plan.opted_out is None or plan.subject is None or unfit.fits.all():
+            return []
+        aside = pa.array(~unfit.fits)
+        subjects, flags = (columns[name].filter(aside) for name in (plan.subject, plan.opted_out))
+        return [Letter(*each) for each in zip(numbers[~unfit.fits].tolist(), self._people(subjects), _texts(flags), strict=True)]
+
+    def _people(self, subjects: pa.Array) -> Texts:
+        return _texts(in_one_writing(known_people(subjects), self._kind))
 
 
 def _where(columns: Mapping[str, pa.Array], unfit: Unfit) -> dict[str, pa.Array]:
     fits = pa.array(unfit.fits)
     return {name: column.filter(fits) for name, column in columns.items()}
-
-
-def _of(numbers: list[int], unfit: Unfit) -> list[int]:
-    return [number for number, fits in zip(numbers, unfit.fits.tolist(), strict=True) if fits]
 
 
 def _texts(values: pa.Array) -> Texts:

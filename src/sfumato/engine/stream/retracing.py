@@ -52,8 +52,8 @@ class Retraced:
         return self._step(lambda search: search.push(records))
 
     def opt_out(self, people: NDArray[np.int64]) -> None:
-        """Let nothing be made up in the name of some people."""
-        self._step(lambda search: search.opt_out(people))
+        """Let nothing be made up in the name of some people. That takes no chance: what follows is the same whenever it was done."""
+        self._step(lambda search: search.opt_out(people), bytes(32))
 
     def flush(self) -> Any:
         """Let the search end what waits in it."""
@@ -69,8 +69,8 @@ class Retraced:
         if steps != len(self._taken):
             self._taken, self._search = self._taken[:steps], None
 
-    def _step(self, what: Callable[[Any], Any]) -> Any:
-        search, step = self.search, _Step(what, random_bytes(32))
+    def _step(self, what: Callable[[Any], Any], secret: bytes | None = None) -> Any:
+        search, step = self.search, _Step(what, random_bytes(32) if secret is None else secret)
         # one that stops half way is to be put back too
         self._taken.append(step)
         return step.taken(search)

@@ -28,12 +28,13 @@ from sfumato.engine.stream.depended_on import refuse_changed_files
 from sfumato.engine.stream.endpoint import served
 from sfumato.engine.stream.history import History, told_of
 from sfumato.engine.stream.letters import Letters
+from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.outputs import Links, written
 from sfumato.engine.stream.progress import StreamProgress, ViewProgress
 from sfumato.engine.stream.reading import Reading
 from sfumato.engine.stream.release import Pushed
 from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Planned, Point, Segment
-from sfumato.engine.stream.session import Session, stream
+from sfumato.engine.stream.session import Session
 from sfumato.engine.stream.taken_log import TakenLog
 from sfumato.engine.warm import is_stream_warm
 from sfumato.errors import SfumatoError
@@ -114,7 +115,7 @@ class _Stream:
         self._loaded, self.progress.compiles = loaded, not is_stream_warm(loaded)
         self._views: dict[str, _View] = {}
         for name, each in resolved.items():
-            session = stream(loaded, name or None, self._journal.secret)
+            session = Session(loaded, name or None, self._journal.secret, opted_out=OptedOut.of(self._journal, name))
             output, links = written(each, name, self._journal, stop, self._unread), Links(self._journal.folder, name, self._journal)
             stack.callback(output.close)
             stack.callback(links.close)

@@ -31,6 +31,7 @@ from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import schema_of, take
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.names import Names
+from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan, plan_stream, resolve_stream
 from sfumato.engine.stream.release import Pushed
@@ -54,16 +55,24 @@ class Session:
     as private as they are. Not for two threads at once.
     """
 
-    def __init__(self, policy: AnyPolicy, view: str | None = None, secret: bytes | None = None, schema: pa.Schema | None = None) -> None:
+    def __init__(
+        self,
+        policy: AnyPolicy,
+        view: str | None = None,
+        secret: bytes | None = None,
+        schema: pa.Schema | None = None,
+        opted_out: OptedOut | None = None,
+    ) -> None:
         if secret is not None and (not isinstance(secret, bytes) or len(secret) < _SHORTEST_SECRET):
             raise UsageError(f"a secret has {_SHORTEST_SECRET} bytes at least", code="stream-secret", hint="secret=os.urandom(32), kept for a replay")
         self._resolved, self.view = resolve_stream(policy, view)
         self._secret = os.urandom(32) if secret is None else secret
         whose = self._resolved.policy.subject
         self._people = People(self._secret, None if whose is None else self._resolved.policy.columns[whose].type)
+        self._opted_out = opted_out or OptedOut()
         self._state = State()
         self._search: Retraced | None = None
-        self._plan: StreamPlan | None = None if schema is None else plan_stream(self._resolved, self.view, schema, False)
+        self._plan: StreamPlan | None = None if schema is None else self._planned(schema, False)
 
     @property
     def accounts(self) -> Accounts:
@@ -110,10 +119,10 @@ class Session:
         if plan is None:
             schema = schema_of(taken, self._resolved.policy)
             with in_view(self.view, self._resolved.own):
-                plan = plan_stream(self._resolved, self.view, schema, taken.loose)
+                plan = self._planned(schema, taken.loose)
             # records that name their own columns are read again as the schema has them
             taken = take(records, self._resolved.policy, schema)
-        work = _WORK[plan.way](plan, self._state, self._search, self._people)
+        work = self._work(plan, self._state, self._search)
         left = None if remains is None else take(remains, self._resolved.policy, plan.plan.schema)
         return self._done(plan, work, str(self.next_number), lambda: work.push(taken, unread, left))
 
@@ -121,7 +130,7 @@ class Session:
         """Release what still can be and leave out the rest: afterwards nothing waits."""
         if self._plan is None:
             return Pushed()
-        work = _WORK[self._plan.way](self._plan, self._state, self._search, self._people)
+        work = self._work(self._plan, self._state, self._search)
         return self._done(self._plan, work, f"{self.next_number}:flush", work.flush)
 
     def measured(self) -> dict[str, Any]:
@@ -167,7 +176,7 @@ class Session:
             words, hint = "what was given to be restored was written under another secret", "the secret with which the session began"
             raise DataError(words, code="stream-state", hint=hint)
         schema = session_state.schema_of_text(head["schema"])
-        plan = None if schema is None else plan_stream(self._resolved, self.view, schema, head["loose"])
+        plan = None if schema is None else self._planned(schema, head["loose"])
         ladders = self._resolved.ladders
         scales = {name: session_state.scale_of_json(told, ladders.get(name)) for name, told in head["scales"].items()}
         restored = State(
@@ -183,13 +192,25 @@ class Session:
             names=Names().later({int(person): name for person, name in head["names"].items()}),
             measures=Measures.of_state(head["measures"]),
             ledger=Ledger.of_bytes(parts["ledger"]),
+            heeded=head["next_number"],
         )
         search = None
         if head["searches"] and plan is not None:
-            search = _WORK[plan.way](plan, restored, None, self._people).started(parts["search"])
+            search = self._work(plan, restored, None).started(parts["search"])
             # a state that does not fit is refused now, not with the next records
             _ = search.search
         self._plan, self._state, self._search = plan, restored, search
+
+    def _planned(self, schema: pa.Schema, loose: bool) -> StreamPlan:
+        """Return the plan of the view, and take note of who is listed as having opted out."""
+        plan = plan_stream(self._resolved, self.view, schema, loose)
+        listed = plan.opted_out_people
+        if listed is not None:
+            self._opted_out.learn(self._people.numbers(listed))
+        return plan
+
+    def _work(self, plan: StreamPlan, state: State, search: Retraced | None) -> Work:
+        return _WORK[plan.way](plan, state, search, self._people, self._opted_out)
 
     def _done(self, plan: StreamPlan, work: Work, purpose: str, what: Any) -> Pushed:
         before = 0 if self._search is None else self._search.steps

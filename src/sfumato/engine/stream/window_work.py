@@ -9,6 +9,7 @@ import numpy as np
 
 from sfumato.engine.stream.closing import Closed, close_window
 from sfumato.engine.stream.forming import arrive, windows_of
+from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.rows import Rows
@@ -19,8 +20,8 @@ from sfumato.policy.windows import Window
 class WindowWork(Work):
     """Puts rows into windows, and publishes those that are over."""
 
-    def __init__(self, plan: StreamPlan, state: State, search: Any, people: People) -> None:
-        super().__init__(plan, state, search, people)
+    def __init__(self, plan: StreamPlan, state: State, search: Any, people: People, opted_out: OptedOut) -> None:
+        super().__init__(plan, state, search, people, opted_out)
         self._came, self._over = np.empty(0, np.int64), np.empty(0, np.int64)
 
     def _in_time(self, rows: Rows) -> Rows:

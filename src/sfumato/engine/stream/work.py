@@ -23,6 +23,7 @@ from sfumato.engine.stream.incoming import Taken, fitted
 from sfumato.engine.stream.masking import mask_as_they_come
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.names import Names
+from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.release import Pushed, StreamRelease
@@ -51,13 +52,16 @@ class State:
     names: Names = field(default_factory=Names)
     ledger: Ledger = field(default_factory=Ledger)
     measures: Measures = field(default_factory=Measures)
+    heeded: int = -1
+    """Up to which record the search knows who was listed as having opted out."""
 
 
 class Work:
     """One push, or the flush of a session, of records that wait for nobody; others begin and end in the same way."""
 
-    def __init__(self, plan: StreamPlan, state: State, search: Retraced | None, people: People) -> None:
-        self._plan, self.state, self.search, self._people = plan, state, search, people
+    def __init__(self, plan: StreamPlan, state: State, search: Retraced | None, people: People, opted_out: OptedOut) -> None:
+        self._plan, self.state, self.search, self._people, self._opted_out = plan, state, search, people, opted_out
+        self._first = state.next_number
         self._releases: list[StreamRelease] = []
         self._dead: list[DeadLetter] = []
         self._late: list[NDArray[np.int64]] = []
