@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
@@ -290,6 +291,7 @@ def test_a_file_of_the_policy_that_was_changed_is_refused_before_a_state_was_kep
     (folder / "read.txt").write_text(before)
     with monkeypatch.context() as killed:
         killed.setattr(running._Stream, "_end", interrupted)
+        killed.setattr(running.StreamSettings, "longest_wait", 0.0)
         with pytest.raises(KeyboardInterrupt):
             run(path)
 
@@ -743,3 +745,54 @@ def test_a_report_replaces_its_own_page_and_no_other(folder: Path, sfumato_comma
         assert (ended.returncode, ended.stdout) == (0, f"report    {page}\n"), ended.stderr
     page.write_text(page.read_text().replace("</body>", "<p>a note</p></body>"))
     assert "[output-exists]" in sfumato_command("stream", "report", path).stderr
+
+
+KEYS = {name: base64.b64encode(bytes(range(place, place + 32))).decode() for place, name in enumerate("ABC")}
+KEYED = {
+    "keys": {"names": {"file": "names.key"}},
+    "columns": policy()["columns"] | {"name": {"role": "other", "mask": {"hash": {"key": "names"}}, "accept": "singling_out"}},
+}
+
+
+def test_a_key_that_was_exchanged_is_refused_and_the_first_goes_on(folder: Path) -> None:
+    (folder / "names.key").write_text(f"first:{KEYS['A']}\n")
+    (folder / "names.key").chmod(0o600)
+    path = written(folder, **KEYED)
+    run(path, at_end="keep")
+    for other in (f"first:{KEYS['B']}", f"second:{KEYS['B']}\nfirst:{KEYS['A']}", f"second:{KEYS['A']}"):
+        (folder / "names.key").write_text(other)
+        for command in (run, sfumato.check_stream):
+            with pytest.raises(SfumatoError) as refused:
+                command(path)
+            assert str(refused.value) == (
+                f"key names: the one in use is not the one that the stream in {folder / 'state'} began with [stream-key-changed]\n"
+                "  try: put that one first again; for a new key name another state and another sink: one release is made under one key"
+            )
+    (folder / "names.key").write_text(f"first:{KEYS['A']}\nzeroth:{KEYS['C']}\n")
+    assert run(path)["released"] == 100
+    assert sfumato.check_stream(path).sentences() == []
+    assert [file for file in (folder / "state").rglob("*") if file.is_file() and KEYS["A"].encode() in file.read_bytes()] == []
+
+
+def test_a_session_is_not_restored_under_another_key(folder: Path) -> None:
+    (folder / "names.key").write_text(f"first:{KEYS['A']}\n")
+    (folder / "names.key").chmod(0o600)
+    path = written(folder, **KEYED)
+    session = sfumato.stream(path, secret=bytes(32))
+    session.push([{"pid": 1, "name": "ada", "age": 20, "illness": "flu"}])
+    state = session.snapshot()
+    sfumato.stream(path, secret=bytes(32)).restore(state)
+    (folder / "names.key").write_text(f"first:{KEYS['B']}\n")
+    with pytest.raises(SfumatoError, match="key names: the one in use is not the one that what is restored was written under"):
+        sfumato.stream(path, secret=bytes(32)).restore(state)
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_a_file_that_is_mended_before_anything_was_taken_is_no_other(folder: Path, kind: str) -> None:
+    column, _, after = CHANGED[kind]
+    path = written(folder, columns=policy()["columns"] | {"illness": column}, stream={"state": "state", "on_unfit": "error"})
+    (folder / "read.txt").write_text("*: cold\n" if kind == "hierarchy" else "cold,a\n")
+    with pytest.raises(SfumatoError):
+        run(path)
+    (folder / "read.txt").write_text(after)
+    assert run(path)["released"] == 100

@@ -32,6 +32,7 @@ from sfumato.engine.stream.released_rows import NotAsWrittenError, ReleasedRows,
 from sfumato.engine.stream.run_journal import Segment
 from sfumato.engine.stream.running import state_folder
 from sfumato.engine.stream.taken_log import NAME as TAKEN
+from sfumato.engine.stream.used_keys import refuse_changed_keys
 from sfumato.errors import SfumatoError, UnreachableError
 from sfumato.policy.load import load
 from sfumato.policy.resolve import Resolved
@@ -80,6 +81,7 @@ def check_stream(policy: AnyPolicy) -> StreamCheck:
     kept.refuse_other_policy(loaded, "check it with the policy that it was run with")
     every = resolve_views(loaded).views
     refuse_changed_files(kept, every)
+    refuse_changed_keys(kept, every)
     views, rows = {}, {}
     for name, resolved in every.items():
         view = _View(resolved, name, kept, finished=state in ("ended", "stopped"))

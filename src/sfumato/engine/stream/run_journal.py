@@ -131,6 +131,11 @@ class Journal:
         return int(self._about("records") or 0)
 
     @property
+    def has_begun(self) -> bool:
+        """Whether anything was taken: before that the policy, and what it names, may still be mended."""
+        return self._about("position") is not None or self.planned is not None
+
+    @property
     def position(self) -> dict[str, Any]:
         """What was read of each file, also of what is planned and not yet committed."""
         planned = self.planned
@@ -222,7 +227,7 @@ class Journal:
             with self._transaction():
                 self._put("secret", mark_of(self.secret))
         refuse_other_secret(self._about("secret"), self.secret, self.folder)
-        if self._about("identity") != identity and self._about("position") is None and self.planned is None:
+        if self._about("identity") != identity and not self.has_begun:
             # nothing was taken yet: a policy that was refused may be mended
             with self._transaction():
                 database.execute("DELETE FROM about WHERE name LIKE 'told %'")

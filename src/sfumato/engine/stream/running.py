@@ -36,6 +36,7 @@ from sfumato.engine.stream.release import Pushed
 from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Planned, Point, Segment
 from sfumato.engine.stream.session import Session
 from sfumato.engine.stream.taken_log import TakenLog
+from sfumato.engine.stream.used_keys import refuse_changed_keys
 from sfumato.engine.warm import is_stream_warm
 from sfumato.errors import SfumatoError
 from sfumato.policy.identity import identity_of, policy_hash
@@ -111,6 +112,7 @@ class _Stream:
         first = next(iter(resolved.values()))
         self._journal = stack.enter_context(Journal(state_folder(loaded), policy_hash(loaded.policy)))
         refuse_changed_files(self._journal, resolved)
+        refuse_changed_keys(self._journal, resolved)
         self.progress = StreamProgress(self._journal.records)
         self._loaded, self.progress.compiles = loaded, not is_stream_warm(loaded)
         self._views: dict[str, _View] = {}

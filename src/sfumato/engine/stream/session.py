@@ -37,6 +37,7 @@ from sfumato.engine.stream.plan import StreamPlan, plan_stream, resolve_stream
 from sfumato.engine.stream.release import Pushed
 from sfumato.engine.stream.retracing import Retraced
 from sfumato.engine.stream.sensitive import Known
+from sfumato.engine.stream.used_keys import marks_of, refuse_other_keys
 from sfumato.engine.stream.window_work import WindowWork
 from sfumato.engine.stream.work import State, Work
 from sfumato.errors import DataError, PromiseError, UsageError
@@ -149,6 +150,7 @@ class Session:
             "policy": self._fingerprint(),
             "view": self.view,
             "secret": self._mark(),
+            "keys": {} if self._plan is None else marks_of(self._plan.plan.keys, self._secret),
             "schema": session_state.schema_as_text(None if self._plan is None else self._plan.plan.schema),
             "loose": self._plan is not None and self._plan.loose,
             "next_number": state.next_number,
@@ -177,6 +179,8 @@ class Session:
             raise DataError(words, code="stream-state", hint=hint)
         schema = session_state.schema_of_text(head["schema"])
         plan = None if schema is None else self._planned(schema, head["loose"])
+        if plan is not None:
+            refuse_other_keys(marks_of(plan.plan.keys, self._secret), head.get("keys", {}), "what is restored was written under")
         ladders = self._resolved.ladders
         scales = {name: session_state.scale_of_json(told, ladders.get(name)) for name, told in head["scales"].items()}
         restored = State(
