@@ -186,6 +186,13 @@ def test_a_rate_that_nothing_can_keep_is_refused(rate: str, sfumato_command: Com
     assert ended.stderr.startswith("the rate is not from 0.001 to 1,000,000 rows a second [generate-rate]\n")
 
 
+def test_so_many_rows_and_rows_without_end_are_not_asked_for_together(sfumato_command: Command) -> None:
+    ended = sfumato_command("generate", "shop", "--rows", "3", "--endless")
+
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "--rows says how many, and --endless that there is no end [generate-endless]\n  try: leave one of them out\n"
+
+
 @pytest.mark.parametrize("name", ["x.parquet", "x.csv.gz", "x.tsv", "x.json"])
 def test_nothing_is_generated_in_a_format_that_its_ending_does_not_say(name: str, tmp_path: Path, sfumato_command: Command) -> None:
     ended = sfumato_command("generate", "shop", "--rows", "2", "-o", tmp_path / name)

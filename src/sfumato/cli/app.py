@@ -173,7 +173,7 @@ def generate(
     kind: Annotated[
         str, typer.Argument(help="what to generate: hospital, census, shop, domains or positions", autocompletion=completions.generators)
     ],
-    rows: Annotated[int, typer.Option(help="how many rows", min=1, max=10**12)] = 1000,
+    rows: Annotated[int | None, typer.Option(help="how many rows; 1000 where it is not given", min=1, max=10**12)] = None,
     endless: Annotated[bool, typer.Option("--endless", help="rows without end, until it is stopped")] = False,
     rate: Annotated[float | None, typer.Option(help="so many rows leave a second, 1,000,000 at most; all at once where it is not given")] = None,
     times: Annotated[bool, typer.Option("--times", help="a stream: people come again, and a column `at` says when; some always are")] = False,
@@ -187,7 +187,7 @@ def generate(
     """Generate demonstration data: a table, or a stream."""
     from sfumato.cli.generate import generate as command
 
-    command(kind, None if endless else rows, seed, output, format.value, times, rate, force)
+    command(kind, rows, endless, seed, output, format.value, times, rate, force)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from sfumato.cli.new_file import refuse_existing
 from sfumato.core.files import file_errors
 from sfumato.errors import UsageError, number_of
 
+_ROWS = 1000
 _A_MOMENT = 0.1
 _SLOWEST, _FASTEST = 0.001, 1_000_000.0
 _MOST_AT_ONCE = 10_000
@@ -20,7 +21,9 @@ _JSON_LINES = (".jsonl", ".ndjson")
 _CSV = (".csv", ".txt", "")
 
 
-def generate(kind: str, rows: int | None, seed: int, output: Path | None, format: str, times: bool, rate: float | None, force: bool) -> None:
+def generate(
+    kind: str, number: int | None, endless: bool, seed: int, output: Path | None, format: str, times: bool, rate: float | None, force: bool
+) -> None:
     """Write rows of a kind as CSV, to a file or to standard output; there, with JSON, and into a file of JSON lines, one object a line.
 
     With a rate so many lines leave a second. Rows without end leave as they are made, to a file too.
@@ -28,6 +31,7 @@ def generate(kind: str, rows: int | None, seed: int, output: Path | None, format
     from sfumato.registry import find
 
     _look_at_rate(rate)
+    rows = _rows(number, endless)
     generator = find("generators", kind)()
     if output is None:
         texts = generator.json_lines(rows, seed, times) if format == "json" else generator.csv(rows, seed, times)
@@ -42,6 +46,13 @@ def generate(kind: str, rows: int | None, seed: int, output: Path | None, format
         _write(texts, file, rows, rate)
     answer = {"rows": rows, "file": str(output)}
     sys.stdout.write(json.dumps(answer) + "\n" if format == "json" else f"{number_of(rows or 0, 'row')} of {kind} in {output}\n")
+
+
+def _rows(number: int | None, endless: bool) -> int | None:
+    """Return how many rows are asked for, None where there is no end of them."""
+    if number is not None and endless:
+        raise UsageError("--rows says how many, and --endless that there is no end", code="generate-endless", hint="leave one of them out")
+    return None if endless else number or _ROWS
 
 
 def _look_at_rate(rate: float | None) -> None:
