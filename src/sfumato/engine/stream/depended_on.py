@@ -24,7 +24,7 @@ def refuse_changed_files(journal: Journal | KeptState, views: Mapping[str, Resol
     """Refuse hierarchies and files of masks that are not those with which the stream began; write down what they are where it begins."""
     now = {name: digest_of(resolved) for name, resolved in views.items()}
     told = journal.told(_TOLD)
-    if told is None or not journal.has_begun:
+    if told is None:
         journal.tell(_TOLD, now)
     elif told != now:
         raise UnreachableError(

@@ -84,11 +84,6 @@ class KeptState:
         return int(self._about.get("records", 0))
 
     @property
-    def has_begun(self) -> bool:
-        """Whether anything was taken."""
-        return "position" in self._about
-
-    @property
     def position(self) -> dict[str, Any]:
         """What was read of each file."""
         return self._position

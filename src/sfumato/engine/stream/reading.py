@@ -197,6 +197,11 @@ class Reading:
         if self._spool is not None:
             self._spool.forget(place, start)
 
+    def discard(self) -> None:
+        """Throw away what came by a pipe: nothing of it was taken, and who mends what was refused sends it again."""
+        if self._spool is not None:
+            self._spool.discard()
+
     def close(self) -> None:
         """Take nothing more."""
         self._stretches.close()

@@ -227,8 +227,8 @@ class Journal:
             with self._transaction():
                 self._put("secret", mark_of(self.secret))
         refuse_other_secret(self._about("secret"), self.secret, self.folder)
-        if self._about("identity") != identity and not self.has_begun:
-            # nothing was taken yet: a policy that was refused may be mended
+        if not self.has_begun:
+            # nothing was taken yet: a policy that was refused may be mended, and so may what it names and what it reads
             with self._transaction():
                 database.execute("DELETE FROM about WHERE name LIKE 'told %'")
                 self._put("identity", identity)

@@ -38,7 +38,7 @@ from sfumato.engine.stream.session import Session
 from sfumato.engine.stream.taken_log import TakenLog
 from sfumato.engine.stream.used_keys import refuse_changed_keys
 from sfumato.engine.warm import is_stream_warm
-from sfumato.errors import SfumatoError
+from sfumato.errors import DataError, PolicyError, SfumatoError
 from sfumato.policy.identity import identity_of, policy_hash
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.own_files import MANIFEST
@@ -150,6 +150,8 @@ class _Stream:
         except BaseException as error:
             self.progress.state, self.progress.error = ("failed", error.code) if isinstance(error, SfumatoError) else ("interrupted", None)
             with suppress(SfumatoError):
+                if isinstance(error, PolicyError | DataError) and not self._journal.has_begun:
+                    self._reading.discard()
                 self._tell()
             raise
 
@@ -236,7 +238,8 @@ class _Stream:
             yield from self._reading.stretches(ended)
         except SfumatoError:
             with suppress(SfumatoError):
-                self._commit(snapshot=True)
+                if self._number:
+                    self._commit(snapshot=True)
             raise
 
     def _push(self, stretch: Stretch) -> None:

@@ -2,7 +2,7 @@
 
 Whatever was synced here survives; what had been read from the pipe and not yet been synced is lost with the process: at most one block of 256 KiB.
 The files together are one line of bytes, and are named after where on it they begin. Each pipe begins a place of its own, so that half a record
-that an earlier one ended with does not run into the next.
+that an earlier one ended with does not run into the next. Of a stream that was refused before it took anything nothing stays: it will be sent again.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Spool:
         self._folder, self._pipe, self._records = folder, pipe, records
         with written_errors(folder, "made"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._refused.exists():
+            self._remove()
         written = self._written()
         # where pipes begin, of which something may be unread: also one that a crash has ended before anything of it was committed
         begun = {0, *self._marked(), *(int(begin) for begin in (position or {}).get("pipes", []))}
@@ -92,6 +94,15 @@ class Spool:
         for begin in self._marked():
             if begin < int(place):
                 self._mark(begin).unlink(missing_ok=True)
+
+    def discard(self) -> None:
+        """Keep nothing of what has come."""
+        self.close()
+        # whatever is copied before this is heard goes with the next start
+        with written_errors(self._folder):
+            self._refused.touch(mode=0o600)
+            for path in self._kept():
+                path.unlink(missing_ok=True)
 
     @property
     def lost(self) -> tuple[str, ...]:
@@ -184,6 +195,19 @@ class Spool:
             parts.append(part)
             start, number = start + len(part), number - len(part)
         return b"".join(parts)
+
+    def _remove(self) -> None:
+        with written_errors(self._folder):
+            for path in (*self._kept(), self._refused):
+                path.unlink(missing_ok=True)
+
+    def _kept(self) -> list[Path]:
+        return [path for path in self._folder.iterdir() if path != self._refused]
+
+    @property
+    def _refused(self) -> Path:
+        """The empty file that says that what was copied is to be thrown away."""
+        return self._folder / "refused"
 
     def _begins(self) -> list[int]:
         return sorted(int(path.name) for path in self._folder.iterdir() if path.name.isdigit())

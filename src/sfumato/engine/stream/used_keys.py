@@ -23,7 +23,7 @@ def refuse_changed_keys(journal: Journal | KeptState, views: Mapping[str, Resolv
     names = dict.fromkeys(key for resolved in views.values() for mask in resolved.masks.values() for key in mask.keys)
     now = marks_of(next(iter(views.values())).keys(names), journal.secret)
     told = journal.told(_TOLD)
-    if told is None or not journal.has_begun:
+    if told is None:
         journal.tell(_TOLD, now)
         return
     refuse_other_keys(now, told, f"the stream in {journal.folder} began with")
