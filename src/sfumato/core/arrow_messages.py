@@ -7,10 +7,11 @@ there: that is told apart from what can be no message at all.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import BinaryIO, Literal
 
 Kind = Literal["schema", "rows", "end", "mark"]
 
@@ -20,6 +21,7 @@ _CONTINUES = b"\xff\xff\xff\xff"
 _SCHEMA = 1
 _LARGEST_METADATA = 64 << 20
 _LARGEST_BODY = 1 << 31
+_AT_ONCE = 1 << 20
 
 
 class NoMessageError(Exception):
@@ -35,7 +37,43 @@ class Part:
     end: int
 
 
-def parts_of(block: bytes) -> Iterator[Part]:
+class FarBytes:
+    """The bytes of a file, of which those are read that somebody asks for."""
+
+    def __init__(self, handle: BinaryIO) -> None:
+        self._number, self._size = handle.fileno(), os.fstat(handle.fileno()).st_size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, place: slice) -> bytes:
+        start, end, _ = place.indices(self._size)
+        return os.pread(self._number, max(end - start, 0), start)
+
+    def find(self, wanted: bytes, start: int) -> int:
+        """Return where bytes stand first from a place on, -1 where they do not."""
+        while start < self._size:
+            found = self[start : start + _AT_ONCE].find(wanted)
+            if found >= 0:
+                return start + found
+            start += _AT_ONCE - len(wanted) + 1
+        return -1
+
+
+def files_in(block: bytes | FarBytes) -> list[tuple[int, int]]:
+    """Return where files begin and end that follow each other, as far as they are whole.
+
+    >>> one = _MARK + _CONTINUES + bytes(4) + bytes([16, 0, 0, 0]) + struct.pack("<i", 4) + _FOOTER_END
+    >>> files_in(one + one + one[:-1])
+    [(0, 30), (30, 60)]
+    """
+    marks = [part for part in parts_of(block) if part.kind == "mark"]
+    begins = [part.start for part in marks if block[part.start : part.end] == _MARK]
+    ends = [part.end for part in marks if block[part.start : part.end] != _MARK]
+    return list(zip(begins, ends, strict=False))
+
+
+def parts_of(block: bytes | FarBytes) -> Iterator[Part]:
     """Yield the whole parts with which a block begins; raise a NoMessageError where something follows them that never becomes one.
 
     >>> [part.kind for part in parts_of(_MARK + _CONTINUES + bytes(4) + _CONTINUES)]
@@ -47,7 +85,7 @@ def parts_of(block: bytes) -> Iterator[Part]:
         start = part.end
 
 
-def _part(block: bytes, start: int) -> Part | None:
+def _part(block: bytes | FarBytes, start: int) -> Part | None:
     """Return the part at a place, None where it is not whole yet."""
     beginning = block[start : start + 8]
     if beginning == _MARK:
@@ -60,9 +98,9 @@ def _part(block: bytes, start: int) -> Part | None:
     return _message(block, start, start + 8) if len(beginning) == 8 else None
 
 
-def _message(block: bytes, start: int, begin: int) -> Part | None:
+def _message(block: bytes | FarBytes, start: int, begin: int) -> Part | None:
     """Return the message whose metadata begin at a place."""
-    (length,) = struct.unpack_from("<i", block, begin - 4)
+    (length,) = struct.unpack("<i", block[begin - 4 : begin])
     if length == 0:
         return Part("end", start, begin)
     if not 0 < length <= _LARGEST_METADATA:
@@ -94,11 +132,11 @@ def _told(metadata: bytes) -> tuple[int, int]:
     return kind, body
 
 
-def _footer(block: bytes, start: int) -> Part | None:
+def _footer(block: bytes | FarBytes, start: int) -> Part | None:
     """Return the footer of a file: it ends with its length and a mark."""
     found = block.find(_FOOTER_END, start)
     while found >= 0:
-        if found >= start + 4 and struct.unpack_from("<i", block, found - 4)[0] == found - 4 - start:
+        if found >= start + 4 and struct.unpack("<i", block[found - 4 : found])[0] == found - 4 - start:
             return Part("mark", start, found + len(_FOOTER_END))
         found = block.find(_FOOTER_END, found + 1)
     return None

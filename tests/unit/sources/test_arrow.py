@@ -31,6 +31,39 @@ def test_files_and_streams_are_read_alike(stream: bool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["file", "stream"])
+@pytest.mark.parametrize("times", [2, 3])
+def test_files_and_streams_that_follow_each_other_are_read_to_the_end(stream: bool, times: int, tmp_path: Path) -> None:
+    path = written(tmp_path / "data.arrow", stream)
+    path.write_bytes(path.read_bytes() * times)
+
+    assert pa.Table.from_batches(Arrow(path=str(path)).batches(["age", "name"])).to_pylist() == TABLE.select(["age", "name"]).to_pylist() * times
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["file", "stream"])
+def test_a_further_file_of_another_schema_is_refused(stream: bool, tmp_path: Path) -> None:
+    path, other = written(tmp_path / "data.arrow", stream), tmp_path / "other.arrow"
+    with pa.OSFile(str(other), "wb") as file, (pa.ipc.new_stream if stream else pa.ipc.new_file)(file, pa.schema([("age", pa.int64())])):
+        pass
+    path.write_bytes(path.read_bytes() + other.read_bytes())
+
+    with pytest.raises(DataError) as caught:
+        list(Arrow(path=str(path)).batches(["age"]))
+
+    assert caught.value.code == "arrow-schema-changed"
+
+
+@pytest.mark.parametrize("cut", [1, 10, 100, 300])
+def test_half_a_file_behind_a_whole_one_is_refused(cut: int, tmp_path: Path) -> None:
+    path = written(tmp_path / "data.arrow", stream=False)
+    path.write_bytes(path.read_bytes() + path.read_bytes()[:-cut])
+
+    with pytest.raises(DataError) as caught:
+        list(Arrow(path=str(path)).batches(["age"]))
+
+    assert caught.value.code == "arrow-damaged"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["file", "stream"])
 @pytest.mark.parametrize("kept", [0, 3, 100, 0.5, 0.9])
 def test_a_file_that_was_cut_off_is_refused(stream: bool, kept: float, tmp_path: Path) -> None:
     path = written(tmp_path / "data.arrow", stream)
