@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.interfaces import WrittenHierarchy
 from sfumato.core.mask import WIDE
 from sfumato.core.mistakes import Place, key_text
+from sfumato.core.publication import published_names
 from sfumato.core.stream_search import Way, way_of
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, UnreachableError, UsageError, suggestion
 from sfumato.policy.lines import Lines
 from sfumato.policy.model import Column, Component, Policy
-from sfumato.policy.windows import StreamSettings
+from sfumato.policy.windows import StreamSettings, Window
 from sfumato.registry import find
 
 if TYPE_CHECKING:
@@ -114,6 +115,27 @@ class StreamChecks:
                 yield self._wrong(("window", key), "is longer than a hundred years", "policy-window", f"{key}: 10m")
         if not window.length and window.count is None:
             yield self._wrong(("window", kinds[0]), "is no time at all", "policy-window", f"{kinds[0]}: 10m")
+        yield from self._published_times(window)
+
+    def _published_times(self, window: Window) -> Iterator[Mistake]:
+        """Yield what is wrong with the columns that say when windows began and ended."""
+        publish = window.publish
+        if publish is None:
+            return
+        if window.count is not None:
+            yield self._wrong(("window", "publish"), "says something only of windows of time", "policy-window", _LEFT_OUT)
+            return
+        if window.session is not None:
+            words = "a session begins and ends at its person's own times, which nobody else has"
+            yield self._wrong(("window", "publish"), words, "policy-window", "leave it out; windows of time, window: {time: 10m}, may say theirs")
+            return
+        names = [name for name in (publish.start, publish.end) if name is not None]
+        if not names:
+            yield self._wrong(("window", "publish"), "names no column", "policy-window", "publish: {start: window_start, end: window_end}")
+        released = {*self.policy.columns} | {shown for name, column in self.policy.columns.items() for shown in published_names(name, column.publish)}
+        for key, name in (("start", publish.start), ("end", publish.end)):
+            if name in released or (key == "end" and name is not None and name == publish.start):
+                yield self._wrong(("window", "publish", key), f"there is a column {name} already", "policy-window", f"{key}: window_{key}")
 
     def _of_time(self) -> Iterator[Mistake]:
         window = self.policy.window

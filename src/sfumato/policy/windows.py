@@ -15,6 +15,13 @@ DURATION = r"^[0-9]+(ms|s|m|h|d)$"
 _UNITS = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 
 
+class PublishedTimes(Settings):
+    """What the columns are called in which a window says when it began and ended."""
+
+    start: Annotated[str | None, Field(min_length=1, description="the column of the time at which the window begins, which belongs to it")] = None
+    end: Annotated[str | None, Field(min_length=1, description="the column of the time at which it ends, which belongs to the next one")] = None
+
+
 class Window(Settings):
     """The stretch of a stream that is anonymised together."""
 
@@ -34,6 +41,9 @@ class Window(Settings):
         Field(description="what becomes of a window in which the promises cannot be kept: it waits for the next one, or is left out"),
     ] = "carry"
     most: Annotated[int, Field(ge=1, description="how many records are held at most: then the oldest window ends early")] = 100_000
+    publish: Annotated[
+        PublishedTimes | None, Field(description="further columns of the release that say when a window of time began and ended; none by default")
+    ] = None
 
     @property
     def length(self) -> int:

@@ -132,7 +132,7 @@ class _View:
         except SfumatoError as error:
             self._gone(error)
         plan = came.plan
-        names = plan.plan.released if plan is not None else []
+        names = plan.released if plan is not None else []
         released = ReleasedRows(self.resolved.sink, names)
         self._manifest(released)
         if plan is None or first is None:

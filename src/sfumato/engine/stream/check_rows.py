@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.engine.stream.check_references import Compared, References
 from sfumato.engine.stream.check_sensitive import Sensitive
+from sfumato.engine.stream.check_windows import WindowTimes
 from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.read_again import Came, RecordsAgain
@@ -36,7 +37,7 @@ class RowCheck:
         self._again, self._partial = again, set[int]()
         self._plan, self._findings, self._links, self._dead = plan, findings, links, dead
         records = len(dead)
-        self._values = Values(plan, findings)
+        self._values, self._times = Values(plan, findings), WindowTimes(plan, findings)
         self._wanted = np.zeros(records, np.bool_)
         numbers = links[:, 0]
         self._wanted[numbers[(numbers >= 0) & (numbers < records)]] = True
@@ -121,7 +122,7 @@ class RowCheck:
         return False
 
     def _release(self, first: int, links: Sequence[Sequence[int]], rows: Sequence[Row], tested: Mapping[str, Any]) -> None:
-        published, originals = [], []
+        published, originals, records = [], [], list[_Record]()
         for place, ((number, identity), row) in enumerate(zip(links, rows, strict=True), start=first):
             record, person = self._waiting.pop(number, (None, None))
             if record is None and 0 <= number < len(self._dead) and self._again.missing[number]:
@@ -132,10 +133,12 @@ class RowCheck:
                 continue
             self._findings.rows += 1
             self._values.check(row, record, place)
+            records.append(record)
             published.append(Published(number, identity, {name: self._shown(name, row) for name in self._quasi}))
             values = {name: record.get(f"made {name}", record[name]) for name in self._quasi}
             originals.append(Original(person, values, self._sensitive.of(record)))
         is_window = self._plan.way == "windows"
+        self._times.check(rows, records, first)
         if not self._quasi or (is_window and len(published) < len(rows)):
             return
         references = _people_with(originals) if is_window else self._sensitive.references(tested)

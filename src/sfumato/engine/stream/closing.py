@@ -29,6 +29,7 @@ from sfumato.engine.stream.scales import Placed, Scale, learnt
 from sfumato.engine.stream.searching import cluster
 from sfumato.engine.stream.sensitive import Coded, kinds_of, of_window
 from sfumato.engine.stream.verify import Promised, holds_on_published, verify
+from sfumato.engine.stream.window_times import verify_times, window_times
 from sfumato.engine.verify import reference_of
 from sfumato.engine.wide_masks_again import WideMasksAgain
 from sfumato.errors import PromiseError
@@ -149,11 +150,12 @@ def release_of(
             columns[name] = made[name].take(pa.array(order))
         else:
             columns[name] = shuffled.made(name)
-    public = pa.RecordBatch.from_pydict(columns)
+    public = pa.RecordBatch.from_pydict(columns | window_times(plan, shuffled))
     publications = [each.publication for each in boxes]
     promised = replace(promised, codes={name: codes[order] for name, codes in promised.codes.items()})
     if whole and not holds_on_published(plan, public, shuffled, of_cluster):
         return None
+    verify_times(plan, public, shuffled)
     verify(plan, public, shuffled, publications, promised, whole, {each.publication.column for each in boxes if each.shows_means})
     if not _totals_hold(plan, public, rows, order, publications):
         return None

@@ -83,6 +83,9 @@ def _waiting(stream: StreamPlan) -> list[str]:
     steps = [f"Gather records in windows: {_window(window, stream)}."]
     if stream.plan.quasi_identifiers:
         steps.append(f"Search each window with {name} for classes that lose little detail.")
+    if window.publish is not None:
+        told = [f"{which} in {name}" for which, name in (("began", window.publish.start), ("ended", window.publish.end)) if name is not None]
+        steps.append(f"Say in every row when its window {' and '.join(told)}.")
     small = "let it wait for the next one" if window.on_small == "carry" else "leave it out"
     steps.append(f"Where a window cannot keep the promises, or is of too few people, {small}; hold at most {window.most:,} records.")
     return steps

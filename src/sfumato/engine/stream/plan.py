@@ -60,6 +60,12 @@ class StreamPlan:
         return self.resolved.policy.window if self.way == "windows" else None
 
     @property
+    def released(self) -> list[str]:
+        """The columns of the release as they are written, with those that say when windows began and ended."""
+        publish = self.window.publish if self.window is not None else None
+        return [*self.plan.released, *(name for name in ((publish.start, publish.end) if publish is not None else ()) if name is not None)]
+
+    @property
     def subject(self) -> str | None:
         """The column that says whose a record is."""
         return self.resolved.policy.subject
