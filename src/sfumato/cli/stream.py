@@ -55,7 +55,6 @@ def status(policy: Path, format: str) -> None:
     """Say how a stream goes, whether it runs or not."""
     from sfumato.engine.stream.health import STALLED_AFTER, Health, held_up
     from sfumato.engine.stream.kept_state import KeptState, told_status
-    from sfumato.engine.stream.run_journal import is_running
     from sfumato.engine.stream.running import state_folder
     from sfumato.policy.identity import policy_hash
     from sfumato.policy.load import load
@@ -66,8 +65,6 @@ def status(policy: Path, format: str) -> None:
     if KeptState(folder).identity != policy_hash(loaded.policy):
         told["policy"] = "changed"
     told["folder"], told["seconds_ago"] = str(folder), round(time.time() - told.pop("at"), 1)
-    if told["state"] == "running" and not is_running(folder):
-        told["state"] = "interrupted"
     if told["state"] != "running":
         told.pop("health", None)
     elif told["seconds_ago"] >= STALLED_AFTER:
@@ -79,7 +76,8 @@ def status(policy: Path, format: str) -> None:
     why = f" [{told['error']}]" if told.get("error") else ""
     lines = [f"state     {told['state']}{why}{ago}"]
     lines += [f"health    {Health(**told['health']).words()}"] if "health" in told else []
-    lines += [f"records   {told['records']:,}, of late {told['records_per_second']:,.0f} a second"]
+    rate = f", of late {told['records_per_second']:,.0f} a second" if told["state"] == "running" else ""
+    lines += [f"records   {told['records']:,}{rate}"]
     lines += ["policy    changed since: all of this is of the policy before, and stream run refuses the new one"] if "policy" in told else []
     lines += [
         *_of_awaited(told.get("awaited")),

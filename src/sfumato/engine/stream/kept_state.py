@@ -12,7 +12,8 @@ from typing import Any
 from sfumato.core.files import file_errors
 from sfumato.core.stream import Accounts
 from sfumato.engine.stream.private_files import damaged, mapping_of
-from sfumato.engine.stream.run_journal import Segment, is_running, refuse_other_secret, refuse_other_version
+from sfumato.engine.stream.progress import as_numbers
+from sfumato.engine.stream.run_journal import Segment, is_running, last_measured, refuse_other_secret, refuse_other_version
 from sfumato.errors import UnreachableError, UsageError
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.load import Loaded
@@ -28,9 +29,24 @@ def existing(folder: Path, name: str) -> Path:
 
 
 def told_status(folder: Path) -> dict[str, Any]:
-    """Return what a stream last said of itself; where that is gone, what its state says."""
-    if not (folder / STATUS).is_file():
-        return _status_of(KeptState(folder))
+    """Return what a stream last said of itself, with the numbers of its last commit, which it may not have come to say, and whether it runs.
+
+    Where what it said is gone, it is what the state says.
+    """
+    told = _last_words(folder) if (folder / STATUS).is_file() else None
+    kept = KeptState(folder)
+    if told is None:
+        return _status_of(kept)
+    if told["state"] == "running" and not is_running(folder):
+        told["state"] = "interrupted"
+    told["records"] = kept.records
+    for name, found in _views(kept).items():
+        if told["views"].get(name, {}).get("accounts") != found["accounts"]:
+            told["views"][name] = told["views"].get(name, {}) | found
+    return told
+
+
+def _last_words(folder: Path) -> dict[str, Any]:
     with file_errors(folder / STATUS):
         content = existing(folder, STATUS).read_bytes()
     told = mapping_of(content, folder / STATUS, state=str, at=float, process=int, records=int, records_per_second=float, views=dict)
@@ -41,9 +57,13 @@ def told_status(folder: Path) -> dict[str, Any]:
 
 def _status_of(kept: KeptState) -> dict[str, Any]:
     """Return what is known of a stream whose status is gone: how it ended is not."""
-    views = {view: {"accounts": accounts.as_mapping(), "measured": {}} for view, accounts in kept.all_accounts.items()}
     state, at = "running" if is_running(kept.folder) else "unknown", (kept.folder / STATE).stat().st_mtime
-    return {"state": state, "error": None, "process": 0, "records": kept.records, "records_per_second": 0.0, "views": views, "at": at}
+    return {"state": state, "error": None, "process": 0, "records": kept.records, "records_per_second": 0.0, "views": _views(kept), "at": at}
+
+
+def _views(kept: KeptState) -> dict[str, dict[str, Any]]:
+    measured = kept.last_measured
+    return {view: {"accounts": each.as_mapping(), "measured": as_numbers(measured.get(view, {}))} for view, each in kept.all_accounts.items()}
 
 
 class KeptState:
@@ -62,6 +82,7 @@ class KeptState:
             refuse_other_secret(self._about.get("secret"), self.secret, folder)
             self._position = dict(json.loads(self._about.get("position", "{}")))
             self._accounts = {view: Accounts(**json.loads(told)) for view, told in database.execute("SELECT name, accounts FROM view")}
+            self.last_measured = last_measured(database)
             self._lengths: dict[str, int] = dict(database.execute("SELECT path, length FROM file"))
             self._segments: dict[str, list[Segment]] = {}
             for view, told in database.execute("SELECT view, told FROM segment ORDER BY view, number"):

@@ -154,6 +154,15 @@ class StreamProgress:
         return "\n".join(lines) + "\n"
 
 
+def as_numbers(told: Mapping[str, Any]) -> dict[str, float]:
+    """Return what was measured, without what became of records, which is told apart.
+
+    >>> as_numbers({"loss": 1, "silent": None, "accounts.released": 7})
+    {'loss': 1.0}
+    """
+    return {name: float(value) for name, value in told.items() if isinstance(value, int | float) and not name.startswith("accounts.")}
+
+
 def words_of_unfinished(bytes: int, seconds: float) -> str:
     """Return what is said of bytes that are no whole record.
 

@@ -188,6 +188,11 @@ class Journal:
         """Return what was measured of a view over time."""
         return [{"records": records, **json.loads(told)} for records, told in self._rows("SELECT records, told FROM measured WHERE view = ?", view)]
 
+    def last_measured(self) -> dict[str, dict[str, Any]]:
+        """Return what was last measured of each view."""
+        with self._errors():
+            return last_measured(self._database)
+
     def commit(self, done: Commit) -> None:
         """Write down what was read and what became of it, together or not at all."""
         last = done.pieces[-1] if done.pieces else None
@@ -281,6 +286,12 @@ class Journal:
                 code="stream-state-damaged",
                 hint="look at the folder's permissions; a damaged state cannot be mended: name another, and begin anew",
             ) from None
+
+
+def last_measured(database: sqlite3.Connection) -> dict[str, dict[str, Any]]:
+    """Return what was last measured of each view."""
+    # of the columns that are not grouped the database gives those of the largest
+    return {view: json.loads(told) for view, told, _ in database.execute("SELECT view, told, MAX(records) FROM measured GROUP BY view")}
 
 
 def refuse_other_version(found: str | None, folder: Path) -> None:

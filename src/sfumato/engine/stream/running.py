@@ -30,7 +30,7 @@ from sfumato.engine.stream.history import History, told_of
 from sfumato.engine.stream.letters import Letters
 from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.outputs import Links, written
-from sfumato.engine.stream.progress import StreamProgress, ViewProgress
+from sfumato.engine.stream.progress import StreamProgress, ViewProgress, as_numbers
 from sfumato.engine.stream.reading import Reading
 from sfumato.engine.stream.release import Pushed
 from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Planned, Point, Segment
@@ -114,6 +114,9 @@ class _Stream:
         refuse_changed_files(self._journal, resolved)
         refuse_changed_keys(self._journal, resolved)
         self.progress = StreamProgress(self._journal.records)
+        last = self._journal.last_measured()
+        # until more is known the last commit is what there is to say
+        self.progress.views = {name: ViewProgress(self._journal.accounts(name).as_mapping(), as_numbers(last.get(name, {}))) for name in resolved}
         self._loaded, self.progress.compiles = loaded, not is_stream_warm(loaded)
         self._views: dict[str, _View] = {}
         for name, each in resolved.items():
@@ -148,7 +151,7 @@ class _Stream:
                 self._tell(self._measured())
                 return self._go_on()
         except BaseException as error:
-            self.progress.state, self.progress.error = ("failed", error.code) if isinstance(error, SfumatoError) else ("interrupted", None)
+            self.progress.state, self.progress.error = _how_it_ended(error)
             with suppress(SfumatoError):
                 if isinstance(error, PolicyError | DataError) and not self._journal.has_begun:
                     self._reading.discard()
@@ -360,7 +363,7 @@ class _Stream:
         self.progress.needed = self._reading.files(self._needed)
         if measured is not None:
             told = {
-                name: ViewProgress(view.session.accounts.as_mapping(), _numbers(measured[name]), self._letters.reasons(name))
+                name: ViewProgress(view.session.accounts.as_mapping(), as_numbers(measured[name]), self._letters.reasons(name))
                 for name, view in self._views.items()
             }
             self.progress.add(self._number, told)
@@ -374,5 +377,9 @@ class _Stream:
             self._watch(self.progress)
 
 
-def _numbers(told: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(value) for name, value in told.items() if isinstance(value, int | float) and not name.startswith("accounts.")}
+def _how_it_ended(error: BaseException) -> tuple[str, str | None]:
+    """Return what the status says of a stream that an error has ended: who goes away, or interrupts it, is no fault of its own."""
+    if isinstance(error, SfumatoError):
+        return "failed", error.code
+    is_fault = isinstance(error, Exception) and not isinstance(error, BrokenPipeError)
+    return ("failed", "internal") if is_fault else ("interrupted", None)
