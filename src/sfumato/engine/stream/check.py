@@ -262,8 +262,11 @@ class _View:
 
 
 def _are_references(told: Mapping[str, Any], of_events: bool) -> bool:
-    """Return whether it is what is written down: of events from which record on z was what, else how many people had each value."""
+    """Return whether it is what is written down: of events from which record on z was what and who was drawn, else how many had each value."""
     if of_events:
+        drawn = told.get("drawn", [])
+        if not isinstance(drawn, list) or any(type(person) is not int for person in drawn):
+            return False
         return all(isinstance(each, list) and [type(number) for number in each] == [int, int] for each in told.get("z") or []) and "z" in told
     return all(isinstance(counts, list) and all(isinstance(count, int) for count in counts) for counts in told.values())
 

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, tee
 from operator import attrgetter
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -50,6 +50,8 @@ class EventCheck:
         # made-up rows have all columns of their record but the person's
         self._person = Values(plan, findings, besides=[name for name in plan.plan.published if name != subject])
         self._names: dict[str | None, Hashable] = {}
+        self._marks: dict[Hashable, int] = {}
+        self._drawn: Iterator[int | None] = iter(())
         self._thresholds = _Thresholds(self._search)
         self._late = self._held_back = self._next = 0
         self._order = _Order()
@@ -57,7 +59,9 @@ class EventCheck:
     def check(self, came: Iterator[Came], rows: Iterator[Row], releases: Iterator[dict[str, Any]]) -> None:
         """Go through all of it."""
         if self._search.tuning is not None:
-            self._thresholds.tuned = chain.from_iterable(release["references"]["z"] for release in releases)
+            releases, others = tee(releases)
+            self._thresholds.tuned = chain.from_iterable(release["references"]["z"] for release in others)
+        self._drawn = self._who_was_drawn(releases) if self._search.noise is not None else iter(())
         for batch in came:
             self._batch(batch, rows)
         if self._next < len(self._links):
@@ -89,6 +93,7 @@ class EventCheck:
                 continue
             record = {name: texts[place] for name, texts in columns.items()} | {f"made {name}": made[place] for name, made in batch.made.items()}
             if self._named:
+                self._marks[person] = batch.marks[place]
                 self._name(record.get(f"made {self._subject}", record[self._subject]), person)
             labels = self._labels([record[name] for name in plan.event_columns])
             says_so = plan.opted_out is not None and self._opts_out(record[plan.opted_out])
@@ -130,7 +135,7 @@ class EventCheck:
         fakes = [place for place, (is_fake, _) in enumerate(leaving) if is_fake]
         if fakes:
             self._order.add([is_fake for is_fake, _ in leaving])
-        names = [(self._whose(is_fake, row, seen, place), is_fake) for place, (is_fake, row) in enumerate(leaving)]
+        names = [(self._whose(is_fake, row, seen, first + place), is_fake) for place, (is_fake, row) in enumerate(leaving)]
         self._breaches(self._replay.record(seen, Left(level, shown[0], names, asked)))
         self._findings.measured["made-up records"] = self._findings.measured.get("made-up records", 0) + len(fakes)
 
@@ -149,9 +154,25 @@ class EventCheck:
         """Return in whose name a row left; somebody whom nobody knows where that cannot be told."""
         if not is_fake:
             return self._own(row, seen)
+        drawn = next(self._drawn, None)
         if not self._named:
             return ("made up", seen.number, place)
-        return self._names.get(row.get(self._subject), ("nobody", seen.number, place))
+        person = self._names.get(row.get(self._subject), ("nobody", seen.number, place))
+        if drawn is not None and self._marks.get(person) != drawn:
+            self._findings.breaks("z_anonymity", "a made-up record is in another name than that of who was drawn for it", f"row {place}")
+        return person
+
+    def _who_was_drawn(self, releases: Iterator[dict[str, Any]]) -> Iterator[int | None]:
+        """Yield of each made-up row who was drawn for it, None where that was not written down."""
+        for release in releases:
+            links, drawn = self._links[release["row"] : release["row"] + release["rows"], 0], release["references"].get("drawn")
+            fakes = int((links < 0).sum())
+            if drawn is None and fakes:
+                self._findings.cannot("who of those who may be it records were made up for: an earlier version has not written it down")
+            elif drawn is not None and len(drawn) != fakes:
+                self._findings.breaks("links", "not as many people were drawn as records were made up", f"row {release['row']}", len(drawn), fakes)
+                drawn = None
+            yield from [None] * fakes if drawn is None else drawn
 
     def _own(self, row: Row, seen: Seen) -> Hashable:
         if self._named and self._names.get(row.get(self._subject)) not in (seen.person, None):

@@ -137,7 +137,7 @@ class EventWork(Work):
         verify(self._plan, real, leaving.where(true), [], Promised({}, {}, {}), whole=True)
         self._as_they_came(public, leaving, decisions.levels[places])
         numbers = np.where(decisions.is_fake, -1, leaving.numbers)
-        return StreamRelease(public, numbers, leaving.numbers, {"z": _changes(decisions)})
+        return StreamRelease(public, numbers, leaving.numbers, {"z": _changes(decisions), "drawn": decisions.shown[decisions.is_fake]})
 
     def _as_they_came(self, public: pa.RecordBatch, leaving: Rows, levels: NDArray[np.int8]) -> None:
         """Check that an attribute that was not generalised is what it was, and that nothing else has left."""

@@ -19,7 +19,7 @@ class StreamRelease:
 
     ``batch`` is public. ``numbers`` are those of the records that its rows are made of, -1 where a row is made up; ``clusters`` the private number of
     the cluster of each row, of a search over events that of the record which a row left with, -1 where there are none; ``references`` what promises
-    such as t-closeness were tested against, of a search over events how large z was, and from which record on.
+    such as t-closeness were tested against, of a search over events how large z was and from which record on, and who was drawn for made-up rows.
     """
 
     batch: pa.RecordBatch
