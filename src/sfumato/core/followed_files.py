@@ -170,7 +170,7 @@ class FollowedFiles:
         missing = {begun.file: place for place, begun in self._begun.items() if begun.file not in named}
         found: dict[str, Path] = {}
         for folder in {Path(self._begun[place].path).parent for place in missing.values()}:
-            found |= _beside(folder / "any", set(missing))
+            found |= {file: path for file, path in _beside(folder / "any", set(missing)).items() if self._is_at(missing[file], path)}
         nowhere = [place for file, place in missing.items() if file not in found]
         away = [place for place in nowhere if place in self._open]
         # of files that were emptied, or removed and their number given to another, the rest has gone too
@@ -181,6 +181,19 @@ class FollowedFiles:
         self.unfinished.forget(place for place in self._gone if place not in away)
         moved = {path: status for path in sorted(found.values()) if (status := _status(path)) is not None}
         return moved, away
+
+    def _is_at(self, place: str, path: Path) -> bool:
+        """Return whether a file is the one at a path: where nobody keeps it open, its number may have been given to another since it was removed."""
+        if place in self._open:
+            return True
+        try:
+            with path.open("rb") as file:
+                return self._begun[place].printed > 0 and self._is(self._begun[place], file)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            # said by whoever reads it
+            return True
 
     def _followed(self, path: Path, is_named: bool) -> str | None:
         """Return by which name the file at a path is known here, with the file kept open; None where it has just been moved.

@@ -268,3 +268,18 @@ def test_a_file_that_is_emptied_between_two_looks_at_it_is_not_read_on(tmp_path:
     assert read(files) == []
     monkeypatch.undo()
     assert read(files) == [b"new 1\nnew 2\n"]
+
+
+def test_a_file_that_went_unread_is_lost_also_where_its_number_was_given_to_another(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(b"1\n2")
+    files = followed(tmp_path)
+    read(files)
+    (tmp_path / "a.log").unlink()
+    (tmp_path / "other.txt").write_bytes(b"nothing of it")
+    status = (tmp_path / "other.txt").stat()
+    files.close()
+    position = {place: begun | {"file": f"{status.st_dev}:{status.st_ino}"} for place, begun in files.position.items()}
+
+    found = followed(tmp_path, position=position)
+
+    assert (read(found), found.lost) == ([], (str(tmp_path / "a.log"),))
