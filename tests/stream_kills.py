@@ -55,7 +55,7 @@ POLICY: dict[str, Any] = {
                     "time": "at",
                     "path": "item",
                     "separator": "*",
-                    "noise": {"diffmax": MADE_UP, "copied": ["number", "illness"]},
+                    "noise": {"diffmax": MADE_UP, "copied": ["number", "illness"], "opted_out_file": "out.txt"},
                 }
             },
             "promises": [],
@@ -88,10 +88,14 @@ def records(start: int, number: int) -> str:
 
 
 def killed_stream(folder: Path, number: int, kills: int, chance: random.Random) -> Counter[str]:
-    """Let a stream follow a file that grows, kill it so often, let it come to its end, and return how the runs ended."""
+    """Let a stream follow a file that grows, kill it so often, let it come to its end, and return how the runs ended.
+
+    Each time somebody opts out, and one who has before is taken out of the list.
+    """
     (folder / "policy.yaml").write_text(json.dumps(POLICY))
     source, written, ended = folder / "events.jsonl", 0, Counter[str]()
     source.touch()
+    (folder / "out.txt").touch()
     for trial in range(kills):
         before, process = _commits(folder), _started(folder)
         goal, until, deadline = number * (trial + 1) // kills, chance.uniform(0.1, 3), time.monotonic() + 600
@@ -104,6 +108,7 @@ def killed_stream(folder: Path, number: int, kills: int, chance: random.Random) 
         process.send_signal(signal.SIGKILL)
         ended["killed" if process.wait() == -signal.SIGKILL else "failed"] += 1
         ended["after a commit"] += _commits(folder) != before
+        (folder / "out.txt").write_text("".join(f"{person}\n" for person in chance.sample(range(PEOPLE), 40)))
         written += _append(source, written, goal - written, chance)
     process = _started(folder, "--once")
     ended["done" if process.wait() == 0 else "failed"] += 1
