@@ -341,6 +341,15 @@ class Totals(Protocol):
 
 
 @runtime_checkable
+class Replacing(Protocol):
+    """A mask that may make something of other columns alone, and put it in the place of the column's own value."""
+
+    def leaves_out(self, column: str) -> bool:
+        """Return whether nothing of a column's own value is in what the mask makes there."""
+        ...
+
+
+@runtime_checkable
 class Mixing(Protocol):
     """A mask by which rows exchange values; among few rows many keep their own, and all keep one of few."""
 

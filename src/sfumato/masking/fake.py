@@ -115,10 +115,13 @@ class Fake(ByChance):
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return a made-up value for every row."""
         made = pool(self.kind, self.locale, self.by is not None)
-        deciding = [value_text(columns.column(name), context.kinds.get(name)) for name in self.reads]
-        values = _joined(deciding) if deciding else columns.column(context.column)
-        drawn = self.drawn(values, context if self.by is None else MaskContext(context.column, context.view, context.keys))
-        return made.take(pa.array(below(drawn[:, 0], len(made))))
+        kinds = {context.column: context.kind} if self.by is None else {name: context.kinds.get(name) for name in self.by}
+        texts = [value_text(columns.column(name), kind) for name, kind in kinds.items()]
+        drawn = self.drawn(_joined(texts), MaskContext(context.column, context.view, context.keys))
+        found = made.take(pa.array(below(drawn[:, 0], len(made))))
+        for name, kind in kinds.items():
+            found = self.of_type(found, columns.column(name), kind)
+        return found
 
 
 def _joined(texts: Sequence[pa.Array]) -> pa.Array:
