@@ -777,3 +777,30 @@ def test_cases_by_a_text_beside_totals_are_weighed_without_it() -> None:
     columns = {name: {"role": "other"} for name in ("ward", "town")} | {"pay": {"role": "identifier"}}
     columns |= {name: {"role": "other", "mask": mask, "on_invalid": "remove"} for name, mask in masks.items()}
     assert sfumato.run({"accept": "inference", "columns": columns}, data).table.num_rows == 12
+
+
+HOURS = [40] * 30 + [30] * 29 + [31]
+STAFF = pa.table(
+    {
+        "ward": ["A"] * 30 + ["B"] * 30,
+        "hours": HOURS,
+        "pay": [3100 + (37 * number * number) % 900 for number in range(60)],
+        "bonus": [1] * 60,
+    }
+)
+
+
+@pytest.mark.parametrize("sql", ["pay * hours", 'PAY * "hours"', "pay * hours * 2"])
+def test_a_weighted_sum_is_held_against_others_whatever_column_it_stands_in(sql: str) -> None:
+    made = [{"expression": {"sql": sql, "columns": ["pay", "hours"]}}, {"aggregate": {"function": "sum", "k": 10, "by": ["ward"]}}]
+    columns = {
+        "ward": {"role": "other"},
+        "hours": {"role": "other", "accept": ["singling_out"]},
+        "pay": {"role": "other", "mask": {"aggregate": {"function": "sum", "k": 10}}},
+        "bonus": {"role": "other", "mask": made},
+    }
+
+    # one person has 31 hours: her pay would follow from both sums
+    with pytest.raises(PromiseError) as refusal:
+        sfumato.run({"columns": columns, "accept": ["inference"]}, STAFF)
+    assert refusal.value.code == "aggregate-difference"

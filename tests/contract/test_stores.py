@@ -16,6 +16,7 @@ from sfumato.core.interfaces import AttachPlan, ClassPlan, CountPlan, MaskPlan, 
 from sfumato.core.publication import Publication
 from sfumato.core.quiet import Quiet
 from sfumato.core.recoding import Recoding
+from sfumato.core.whose import Subject
 from sfumato.core.workplace import Workplace
 from sfumato.registry import find, names
 from sfumato.sinks.delimited import Delimited
@@ -48,7 +49,7 @@ def workplace() -> object:
 
 
 def attach(store: Store, workplace: Workplace) -> object:
-    return store.attach(Memory(table=DATA), AttachPlan(["job", "illness"], ["illness", "note"], "person"), workplace, Quiet())
+    return store.attach(Memory(table=DATA), AttachPlan(["job", "illness"], ["illness", "note"], Subject("person")), workplace, Quiet())
 
 
 def count(store: Store, attached: object, refused: dict[str, int] | None = None) -> object:

@@ -279,6 +279,19 @@ def test_what_is_not_done_inside_is_done_here(people: str, changes: dict[str, An
     assert sfumato.run(given).record.rows.out == ROWS
 
 
+def test_one_person_in_several_writings_is_one_in_databases_too(url: str) -> None:
+    table = pa.table({"who": ["5", "5.0", "5.00", "+5", "6"], "age": [30, 31, 32, 33, 34]})
+    stored(url, table, "people")
+    columns = {"who": {"role": "identifier", "type": "decimal"}, "age": {"role": "quasi_identifier"}}
+    given = policy(url, subject="who", columns=columns, promises=[{"k_anonymity": {"k": 3}}])
+
+    assert str(not_inside(make_plan(given))).startswith("who says whose rows are in texts of a declared type")
+    with pytest.raises(PromiseError) as refused:
+        sfumato.run(given)
+    assert refused.value.code == "promise-impossible"
+    assert sfumato.run({**given, "promises": [{"k_anonymity": {"k": 2}}]}).record.promises[0].measured == 2
+
+
 @pytest.mark.parametrize(
     "called",
     [

@@ -193,7 +193,7 @@ def test_a_cluster_of_too_few_people_is_found_by_who_they_are(tmp_path: Path) ->
 
 @pytest.mark.parametrize("way", ["windows", "means", "clusters", "everybody"])
 def test_nobody_who_was_counted_as_two_people_is_found(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.engine.stream.people.known_people", lambda subjects: subjects)
+    monkeypatch.setattr("sfumato.engine.stream.people.known_people", lambda subjects, _: subjects)
     path = tmp_path / "policy.yaml"
     path.write_text(json.dumps(POLICY | WAYS[way]))
     told = [json.loads(line(number)) for number in range(400) if number % 90 != 17]

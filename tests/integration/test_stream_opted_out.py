@@ -194,7 +194,7 @@ def test_a_class_of_one_person_in_several_writings_is_found(tmp_path: Path, monk
     people = ["1", "1.0", "+1", "2", "3", "4"]
     (tmp_path / "events.csv").write_text("pid,age\n" + "".join(f"{people[n % 6]},{20 if n % 6 < 3 else 60}\n" for n in range(24)))
     # as if the run took each writing for another person
-    monkeypatch.setattr("sfumato.engine.stream.people.in_one_writing", lambda subjects, _: subjects)
+    monkeypatch.setattr("sfumato.engine.stream.people.known_people", lambda subjects, _: subjects)
     run_stream(tmp_path / "policy.yaml", Running(once=True))
 
     (found,) = sfumato.check_stream(tmp_path / "policy.yaml").sentences()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.arrow_alone import load_arrow_alone
 from sfumato.cli.progress import Bars
+from sfumato.core.whose import Subject
 from sfumato.errors import PolicyError, UsageError
 
 POLICIES = {".yaml", ".yml"}
@@ -33,21 +34,21 @@ def assess(
     load_arrow_alone()
     written = {name: value for name, value in (("delimiter", delimiter), ("encoding", encoding)) if value}
     if data.suffix.lower() in POLICIES:
-        source, quasi_identifiers, subject = _of_policy(data, quasi_identifiers, subject, written)
+        source, quasi_identifiers, whose = _of_policy(data, quasi_identifiers, subject, written)
     else:
-        source = source_of(data, written)
+        source, whose = source_of(data, written), None if subject is None else Subject(subject)
     everybody: Any = None
     if population is not None:
         everybody = int(population) if population.removeprefix("-").isdecimal() else source_of(Path(population), written)
     with Bars() as progress:
-        found = measure(source, quasi_identifiers, subject, everybody, progress)
+        found = measure(source, quasi_identifiers, whose, everybody, progress)
     if format == "json":
         sys.stdout.write(json.dumps(found.as_mapping(), indent=1, ensure_ascii=False) + "\n")
     else:
         sys.stdout.write(f"{found}\n")
 
 
-def _of_policy(path: Path, named: Sequence[str], subject: str | None, written: Mapping[str, str]) -> tuple[Source, Sequence[str], str | None]:
+def _of_policy(path: Path, named: Sequence[str], subject: str | None, written: Mapping[str, str]) -> tuple[Source, Sequence[str], Subject | None]:
     """Return the source of a policy, and what it says that was not said here."""
     from sfumato.engine.plan import make_plans
 
@@ -56,9 +57,13 @@ def _of_policy(path: Path, named: Sequence[str], subject: str | None, written: M
     plans = make_plans(path)
     if plans.are_tables:
         raise UsageError("the policy has several tables", code="view-unknown", hint="a policy whose source names one table")
-    policy = next(iter(plans.views.values())).resolved.policy
+    resolved = next(iter(plans.views.values())).resolved
+    policy = resolved.policy
     known = plans.known.union(*(plan.quasi_identifiers for plan in plans.views.values()))
-    return plans.source, named or [name for name in policy.columns if name in known], subject or policy.subject
+    columns = named or [name for name in policy.columns if name in known]
+    if subject is None:
+        return plans.source, columns, resolved.subject
+    return plans.source, columns, Subject(subject, policy.columns[subject].type if subject in policy.columns else None)
 
 
 def source_of(path: Path, written: Mapping[str, str]) -> Source:

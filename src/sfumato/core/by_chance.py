@@ -7,6 +7,7 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
@@ -41,6 +42,14 @@ class ByChance(Operation):
         if self.key is None:
             return draws(pa.nulls(0, pa.string()), np.array([len(values) * numbers]), None, "").reshape(len(values), numbers)
         return keyed_draws(values, context.key(self.key, self.domain), self.component_name(), numbers, kind or context.kind)
+
+    def of_type(self, made: pa.Array, values: pa.Array, kind: ValueType | None) -> pa.Array:
+        """Return what was made of some values; under a key none for those that are not of their type, which would all become the same."""
+        if self.key is None:
+            return made
+        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        unread = value_text(coded.dictionary, kind).is_null()
+        return pc.if_else(unread.take(coded.indices).fill_null(False), pa.scalar(None, made.type), made) if unread.true_count else made
 
 
 def keyed_draws(values: pa.Array, secret: bytes, purpose: str, numbers: int = 1, kind: ValueType | None = None) -> NDArray[np.uint64]:

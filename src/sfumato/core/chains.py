@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.core.mask import NOTHING, WIDE, Mask, Totals
+from sfumato.core.mask import NOTHING, WIDE, Mask, Replacing, Totals
 
 
 def is_keyed(steps: Sequence[Mask]) -> bool:
@@ -45,6 +45,15 @@ def may_be_undone(steps: Sequence[Mask]) -> bool:
 def taken_in(steps: Sequence[Mask]) -> frozenset[str]:
     """Return the other columns of which a chain puts something into the value; those that only make groups are none of them."""
     return frozenset(name for step in steps if not isinstance(step, Totals) for name in step.reads)
+
+
+def made_of(column: str, steps: Sequence[Mask]) -> frozenset[str]:
+    """Return the columns of which there is something in the value of a column at the end of a chain."""
+    found = frozenset([column])
+    for number, step in enumerate(steps):
+        replaced = step.reads and isinstance(step, Replacing) and step.leaves_out(column)
+        found = taken_in(steps[number : number + 1]) | (frozenset() if replaced else found)
+    return found
 
 
 def _rests(steps: Sequence[Mask]) -> list[Sequence[Mask]]:

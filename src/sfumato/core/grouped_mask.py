@@ -17,6 +17,11 @@ from sfumato.core.number_columns import numbers_of
 from sfumato.core.row_groups import row_groups
 from sfumato.core.windows import Length, divides
 
+KeptDecimals = Annotated[
+    int | None, Field(ge=0, le=15, description="how many decimals are kept; none: as many as the column has, and all digits of floats, as in JSON")
+]
+"""The setting of masks that tell numbers of groups."""
+
 
 class GroupedMask(Operation):
     """A mask within groups of rows, or within the whole table where no columns make groups."""

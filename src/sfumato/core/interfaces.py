@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.mask import WIDE, Counting, Mask, MaskContext
 from sfumato.core.nested_values import as_json, as_nested
 from sfumato.core.settings import Settings
+from sfumato.core.whose import Subject
 
 if TYPE_CHECKING:
     from sfumato.core.classes import Classes
@@ -251,7 +252,7 @@ class AttachPlan:
 
     coded: Sequence[str]
     kept: Sequence[str] = ()
-    subject: str | None = None
+    subject: Subject | None = None
 
 
 @dataclass(frozen=True)
@@ -338,7 +339,7 @@ class MaskPlan:
     def needed(self, name: str) -> list[str]:
         """Return the columns that the mask of a column looks at, itself first."""
         subject = self.contexts[name].subject
-        return list(dict.fromkeys([name, *self.masks[name].reads, *([subject] if subject is not None and name in self.wide else [])]))
+        return list(dict.fromkeys([name, *self.masks[name].reads, *([subject.name] if subject is not None and name in self.wide else [])]))
 
 
 class Attached(Protocol):

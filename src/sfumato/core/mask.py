@@ -21,6 +21,7 @@ from sfumato.core.canonical import ValueType
 from sfumato.core.keys import Keys
 from sfumato.core.moved_together import MovedTogether
 from sfumato.core.settings import Settings
+from sfumato.core.whose import Subject
 
 if TYPE_CHECKING:
     import ibis
@@ -72,7 +73,8 @@ class MaskContext:
     """What a mask may need beside the columns: whose mask it is, the keys, and what the policy says of the column.
 
     ``subject`` is the column that says whose row it is, and is among the columns an operation gets where it asks for it; ``people`` is the
-    number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one. ``view`` tells one
+    number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one; ``kinds`` the types
+    that the policy says columns have. ``view`` tells one
     view of one policy from all others. In a ``rehearsal`` no vault is written: what it would remember is remembered there.
     ``pads`` finds the columns of a database that hold the pads of a key for a purpose, where the key may be there.
     """
@@ -81,9 +83,10 @@ class MaskContext:
     view: str = "default"
     keys: Keys = field(default_factory=Keys)
     kind: ValueType | None = None
-    subject: str | None = None
+    subject: Subject | None = None
     people: int = 2
     ladder: Hierarchy | None = None
+    kinds: Mapping[str, ValueType] = field(default_factory=dict)
     private: Path | None = None
     rehearsal: Rehearsal | None = None
     pads: Callable[[str, str], tuple[Any, Any] | None] | None = None
@@ -334,6 +337,15 @@ class Totals(Protocol):
 
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return of which rows it tells totals, or values; None where it tells nothing that could be taken from another total."""
+        ...
+
+
+@runtime_checkable
+class Replacing(Protocol):
+    """A mask that may make something of other columns alone, and put it in the place of the column's own value."""
+
+    def leaves_out(self, column: str) -> bool:
+        """Return whether nothing of a column's own value is in what the mask makes there."""
         ...
 
 

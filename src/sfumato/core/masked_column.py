@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
-from sfumato.core.chains import is_keyed, is_plain, moves, taken_in
+from sfumato.core.chains import is_keyed, is_plain, made_of, moves, taken_in
 from sfumato.core.condition import Condition
 from sfumato.core.makers import faults_of, refuse_misfit
 from sfumato.core.mask import (
@@ -337,7 +337,7 @@ class MaskedColumn:
             step, mixed = steps[number], seen.filter(pa.array(rows))
             told = step.told(mixed, context) if isinstance(step, Totals) else None
             if told is not None:
-                of = told.of | taken_in(steps[:number]) if told.of else told.of
+                of = made_of(context.column, steps[:number]) if told.of else told.of
                 cards = [earlier.card for earlier in steps[:number]]
                 # an expression may have chance in it: it is taken for one that has none
                 weighed = any(card.changes_type for card in cards) and not any(card.perturbs or card.reveals == NOTHING for card in cards)

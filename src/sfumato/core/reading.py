@@ -18,10 +18,8 @@ from numpy.typing import NDArray
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.fingerprint import fingerprints
 from sfumato.core.nested_types import is_readable
-from sfumato.core.whose import known_people
+from sfumato.core.whose import Subject
 
-SUBJECT = "subject"
-"""The group of the column that says whose rows are, among the fingerprints of a reading."""
 _UNIFY_EVERY = 1 << 20
 
 
@@ -48,11 +46,12 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was read: the number of rows, coded columns, and one fingerprint a row for each group of further columns."""
+    """What was read: the number of rows, coded columns, one fingerprint a row for each group of further columns, and one of whose it is."""
 
     rows: int
     columns: dict[str, CodedColumn]
     prints: dict[str, NDArray[np.uint64]]
+    people: NDArray[np.uint64] | None = None
 
 
 def read(
@@ -62,6 +61,7 @@ def read(
     progress: Progress,
     beside: Callable[[pa.RecordBatch], None] | None = None,
     further: Sequence[str] = (),
+    subject: Subject | None = None,
 ) -> Reading:
     """Read some columns as codes and fingerprint groups of others row by row.
 
@@ -69,7 +69,9 @@ def read(
     """
     builders = {name: _Builder() for name in coded}
     prints: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in printed}
-    others = {name for columns in printed.values() for name in columns} - {*coded, *further}
+    whose: list[NDArray[np.uint64]] = []
+    others = {name for columns in printed.values() for name in columns} | ({subject.name} if subject else set())
+    others -= {*coded, *further}
     dictionaries = {*coded, *repeating(source, sorted(others))} - set(further)
     rows = 0
     # a reader of no column may not know how many rows there are
@@ -78,14 +80,20 @@ def read(
         for name, builder in builders.items():
             builder.add(batch.column(name))
         for name, columns in printed.items():
-            found = [batch.column(column) for column in columns]
-            prints[name].append(fingerprints([known_people(each) for each in found] if name == SUBJECT else found, batch.num_rows))
+            prints[name].append(fingerprints([batch.column(column) for column in columns], batch.num_rows))
+        if subject is not None:
+            whose.append(fingerprints([subject.people(batch)], batch.num_rows))
         if beside is not None:
             beside(batch)
         rows += batch.num_rows
         progress.advance(batch.num_rows)
-    joined = {name: np.concatenate(parts) if parts else np.empty(0, np.uint64) for name, parts in prints.items()}
-    return Reading(rows, {name: builder.finish() for name, builder in builders.items()}, joined)
+    joined = {name: _joined(parts) for name, parts in prints.items()}
+    people = _joined(whose) if subject is not None else None
+    return Reading(rows, {name: builder.finish() for name, builder in builders.items()}, joined, people)
+
+
+def _joined(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    return np.concatenate(parts) if parts else np.empty(0, np.uint64)
 
 
 def repeating(source: Source, names: Sequence[str]) -> list[str]:

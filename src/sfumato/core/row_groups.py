@@ -14,7 +14,7 @@ from sfumato.core.canonical import as_text
 from sfumato.core.chance import random_bytes
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.kernels.permutation import permute
-from sfumato.core.whose import known_people
+from sfumato.core.whose import Subject
 from sfumato.core.windows import windows
 
 
@@ -42,11 +42,11 @@ def row_groups(
     return groups, len(firsts)
 
 
-def people_of(columns: pa.RecordBatch, subject: str | None) -> NDArray[np.int32]:
+def people_of(columns: pa.RecordBatch, subject: Subject | None) -> NDArray[np.int32]:
     """Return whose each row is, by number; where nothing says so, everybody has one row. Rows of nobody are one person's."""
     if subject is None:
         return np.arange(columns.num_rows, dtype=np.int32)
-    return row_groups(pa.RecordBatch.from_arrays([as_text(known_people(columns.column(subject)))], [subject]), [subject])[0]
+    return row_groups(pa.RecordBatch.from_arrays([as_text(subject.people(columns))], [subject.name]), [subject.name])[0]
 
 
 def parts_of_people(groups: NDArray[np.integer[Any]], whose: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -39,9 +39,10 @@ def value_text(values: pa.Array, declared: ValueType | None = None) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_timestamp(values.type):
-        return _instants(values)
+        return pc.cast(canonical.parse(values, "date"), _TEXT) if declared == "date" else _instants(values)
     if pa.types.is_floating(values.type) or pa.types.is_decimal(values.type):
-        return _decimals(pc.cast(values, _TEXT))
+        numbers = _decimals(pc.cast(values, _TEXT))
+        return pc.if_else(pc.match_substring(numbers, "."), pa.scalar(None, _TEXT), numbers) if declared == "integer" else numbers
     if not _is_text(values.type) or declared in (None, "text"):
         return pc.cast(values, _TEXT)
     text = pc.cast(values, _TEXT)

@@ -14,7 +14,8 @@ from sfumato.core.html import html_sentence, html_table
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.grouping import group_columns, group_keys
 from sfumato.core.quiet import Quiet
-from sfumato.core.reading import SUBJECT, CodedColumn, Reading, read
+from sfumato.core.reading import CodedColumn, Reading, read
+from sfumato.core.whose import Subject
 from sfumato.engine.assessment_words import in_words
 from sfumato.engine.plan import as_source
 from sfumato.errors import DataError, UsageError, suggestion
@@ -83,7 +84,7 @@ class Assessment:
 def assess(
     data: Any,
     quasi_identifiers: Sequence[str],
-    subject: str | None = None,
+    subject: str | Subject | None = None,
     population: Any = None,
     progress: Progress | None = None,
 ) -> Assessment:
@@ -95,9 +96,10 @@ def assess(
     progress = progress or Quiet()
     source = as_source(data)
     names = list(dict.fromkeys([quasi_identifiers] if isinstance(quasi_identifiers, str) else quasi_identifiers))
-    _refuse_unknown(source, names if subject is None else [*names, subject])
+    whose = Subject(subject) if isinstance(subject, str) else subject
+    _refuse_unknown(source, names if whose is None else [*names, whose.name])
     progress.stage("reading", source.about())
-    reading = read(source, names, {SUBJECT: [subject]} if subject else {}, progress)
+    reading = read(source, names, {}, progress, subject=whose)
     if not reading.rows:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
     table = _Table(reading, names)
@@ -123,7 +125,7 @@ class _Table:
         self._rows = reading.rows
         self._spans = {name: len(reading.columns[name].values) + 1 for name in names}
         self._distinct = {name: int(np.count_nonzero(reading.columns[name].counts())) for name in names}
-        self._people = group_keys(reading.prints[SUBJECT].view(np.int64))[0].astype(np.int64) if SUBJECT in reading.prints else None
+        self._people = None if reading.people is None else group_keys(reading.people.view(np.int64))[0].astype(np.int64)
 
     @property
     def people(self) -> int:

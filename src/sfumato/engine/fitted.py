@@ -18,7 +18,7 @@ from sfumato.core.hierarchy import ROOT
 from sfumato.core.interfaces import Dictionary, MaskPlan
 from sfumato.core.mask import WIDE
 from sfumato.core.quiet import Quiet
-from sfumato.core.reading import SUBJECT, CodedColumn, read
+from sfumato.core.reading import CodedColumn, read
 from sfumato.core.recoding import Recoding
 from sfumato.core.record import RunRecord
 from sfumato.core.text_classes import TextClasses
@@ -81,7 +81,7 @@ def transform(fitted: Fitted, data: Any, suppress: bool) -> pa.Table:
     left out: they say nothing, ``*`` or a missing value in every column.
     """
     plan = _in_memory(fitted.loaded, data)
-    reading = read(plan.source, [*plan.quasi_identifiers, *plan.watched], _whose(plan), Quiet())
+    reading = read(plan.source, [*plan.quasi_identifiers, *plan.watched], {}, Quiet(), subject=plan.resolved.subject)
     if not reading.rows:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
     with chance_of(plan.resolved.policy.seed, "transform"):
@@ -119,11 +119,6 @@ def _refuse_wide_masks(plan: Plan) -> None:
 def _dictionary(column: CodedColumn) -> Dictionary:
     counts = column.counts()
     return Dictionary(column.values, counts[:-1], int(counts[-1]))
-
-
-def _whose(plan: Plan) -> dict[str, list[str]]:
-    subject = plan.resolved.policy.subject
-    return {SUBJECT: [subject]} if subject else {}
 
 
 def _written(fitted: Fitted, plan: Plan, class_of: NDArray[np.int32]) -> pa.Table:

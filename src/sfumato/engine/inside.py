@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
+
 from sfumato.core.relaxed_search import deals_out
 from sfumato.databases.address import Address, Kind
 from sfumato.databases.inside import Layout
@@ -78,9 +80,12 @@ def not_inside(plan: Plan, views: int = 1) -> str | None:
         return "several tables are published together"
     if views > 1:
         return "several views are made of one source"
-    if plan.resolved.policy.subject is not None and not plan.quasi_identifiers:
+    whose = plan.resolved.subject
+    if whose is not None and not plan.quasi_identifiers:
         # the cells would be people, as many as there are, and nothing is decided about them
         return "a subject is named, and no column is generalised"
+    if whose is not None and whose.is_read and pa.types.is_string(plan.schema.field(whose.name).type):
+        return f"{whose.name} says whose rows are in texts of a declared type, and one person may be written in several ways"
     if getattr(plan.sink, "classes", None) is not None:
         return "equivalence classes have a table of their own"
     written = [name for name in plan.quasi_identifiers if plan.resolved.policy.columns[name].publish in ("typed_bounds", "range")]

@@ -134,8 +134,9 @@ class Plan:
         policy = self.resolved.policy
         # tables are joined by their pseudonyms, views are not
         domain = own_domain(self.resolved.identity, "" if self.resolved.part == "table" else self.view)
-        kind, people = policy.columns[column].type, self.threshold
-        return MaskContext(column, domain, self.keys, kind, policy.subject, people, ladder, rehearsal=self.rehearsal, moved=self._moved)
+        kinds = {name: each.type for name, each in policy.columns.items() if each.type is not None}
+        subject, people, kind = self.resolved.subject, self.threshold, kinds.get(column)
+        return MaskContext(column, domain, self.keys, kind, subject, people, ladder, kinds, rehearsal=self.rehearsal, moved=self._moved)
 
     @property
     def as_read(self) -> ReadView:

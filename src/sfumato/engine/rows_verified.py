@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sfumato.core.classes import Classes
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.reading import Reading
+from sfumato.core.row_groups import people_of
 from sfumato.core.text_classes import TextClasses
-from sfumato.core.whose import known_people
 from sfumato.engine.plan import Plan
 from sfumato.engine.singling_out import singling_out
 from sfumato.engine.verify import not_kept, observed, result_of
@@ -44,16 +44,13 @@ class _Occurrences:
 
     def __init__(self, plan: Plan) -> None:
         self._source = plan.source
-        self._subject = plan.resolved.policy.subject
+        self._subject = plan.resolved.subject
 
     def occurrences(self, column: str) -> tuple[int, int]:
         """Return how many distinct values a column has, and how many of them one person alone has."""
-        names = [column, *([self._subject] if self._subject is not None else [])]
-        rows = pa.Table.from_batches(self._source.batches(names))
-        if self._subject is not None and self._subject != column:
-            whose = [known_people(part) for part in rows.column(self._subject).chunks]
-            rows = rows.set_column(1, self._subject, pa.chunked_array(whose, whose[0].type if whose else rows.schema.field(1).type))
+        names = [column] if self._subject is None else list(dict.fromkeys([column, self._subject.name]))
+        (rows,) = pa.Table.from_batches(self._source.batches(names)).combine_chunks().to_batches()
         known = rows.filter(rows.column(column).is_valid())
-        persons = known.group_by(names).aggregate([]) if self._subject is not None else known
-        counts = pc.value_counts(persons.column(column)).field("counts").to_numpy(zero_copy_only=False)
+        persons = pa.table({"value": known.column(column), "person": people_of(known, self._subject)})
+        counts = pc.value_counts(persons.group_by(["value", "person"]).aggregate([]).column("value")).field("counts").to_numpy(zero_copy_only=False)
         return len(counts), int((counts == 1).sum())

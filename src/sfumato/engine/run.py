@@ -293,11 +293,11 @@ def _attach_plan(plans: Plans) -> AttachPlan:
     """Return what all views together need of the source."""
     views = list(plans.views.values())
     coded = dict.fromkeys(name for plan in views for name in [*plan.quasi_identifiers, *plan.watched, *plan.laddered])
-    subject = views[0].resolved.policy.subject
+    subject = views[0].resolved.subject
     masks = [mask for plan in views for mask in plan.resolved.masks.values()]
     read_by_masks = [name for mask in masks for name in mask.reads]
     if subject is not None and any(mask.card.scope in WIDE for mask in masks):
-        read_by_masks.append(subject)
+        read_by_masks.append(subject.name)
     masked = [name for plan in views for name in plan.masked if name not in plan.quasi_identifiers]
     kept = dict.fromkeys([*(name for plan in views for name in plan.kept), *masked, *read_by_masks])
     return AttachPlan(list(coded), list(kept), subject)

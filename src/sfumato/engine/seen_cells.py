@@ -114,7 +114,7 @@ class People:
     """Whose cells are, where the policy names a subject: with the sensitive values beside them, by class."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._subject = plan, plan.resolved.policy.subject
+        self._plan, self._subject = plan, plan.resolved.subject
         self._cells: list[tuple[Cells, NDArray[np.int64]]] = []
 
     def add(self, cells: Cells, class_of: NDArray[np.int64]) -> None:
@@ -124,11 +124,11 @@ class People:
 
     def classes(self, number: int, ladders: Mapping[str, Hierarchy]) -> Classes:
         """Return the classes that the cells make; cells of people are never many at a time."""
-        if len(self._cells) != 1:
+        if len(self._cells) != 1 or self._subject is None:
             raise AssertionError("people are told apart among all cells at once")
         ((cells, class_of),) = self._cells
         # by sorting texts: not the way in which people were told apart for the search
-        values, codes = cells.columns[str(self._subject)]
+        values, codes = cells.columns[self._subject.name]
         texts = as_text(values)
         of_value = np.unique(np.array(texts.to_pylist(), object), return_inverse=True)[1] if len(texts) else np.empty(0, np.int64)
         of_value = np.where(known_people(texts).is_valid(), of_value, len(texts)).astype(np.int64)

@@ -23,7 +23,7 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import ClassPlan, MaskPlan, Progress, Promise, Staged
 from sfumato.core.publication import Publication
 from sfumato.core.quiet import Quiet
-from sfumato.core.reading import SUBJECT, CodedColumn, Reading, read
+from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.record import PromiseResult
 from sfumato.core.text_classes import TextClasses
 from sfumato.engine.broken_release import broken, broken_by_mask
@@ -54,8 +54,8 @@ def read_again(parts: Sequence[tuple[Plan, MaskPlan]], further: Sequence[str], r
     """
     progress.stage("re-reading", rows)
     plan = parts[0][0]
-    subject = plan.resolved.policy.subject
-    printed = {_kept_group(masks): masks.kept for _, masks in parts} | ({SUBJECT: [subject]} if subject else {})
+    subject = plan.resolved.subject
+    printed = {_kept_group(masks): masks.kept for _, masks in parts}
     coded = dict.fromkeys([name for each, _ in parts for name in [*each.quasi_identifiers, *each.watched, *perturbed_columns(each)]] + [*further])
     printed |= {_original_group(name): [name] for each, _ in parts for name in measured_columns(each)}
     masked = [(each.view, masks) for each, masks in parts]
@@ -66,7 +66,7 @@ def read_again(parts: Sequence[tuple[Plan, MaskPlan]], further: Sequence[str], r
         wide.add(batch)
 
     needed = list(dict.fromkeys([*again.needed, *wide.needed]))
-    reading = read(plan.source, list(coded), printed, progress, beside if needed else None, needed)
+    reading = read(plan.source, list(coded), printed, progress, beside if needed else None, needed, subject)
     reading.prints.update(again.prints())
     return reading, wide
 
@@ -139,9 +139,9 @@ def observed(plan: Plan, original: Reading, rows: NDArray[np.int64], ladders: Ma
     """Return the sensitive values and the people of some rows of the source, and how often each value occurs in all of it."""
     sensitive, references = {}, {}
     people: NDArray[np.int32] | None = None
-    if plan.resolved.policy.subject:
+    if original.people is not None:
         # by sorting: not the way in which people were told apart for the search
-        people = np.unique(original.prints[SUBJECT], return_inverse=True)[1].astype(np.int32)
+        people = np.unique(original.people, return_inverse=True)[1].astype(np.int32)
     for name in plan.watched:
         column = original.columns[name]
         encoding = encode_sensitive(plan, name, column.values, ladders)
@@ -246,6 +246,6 @@ def fingerprint_of(reading: Reading) -> str:
         digest.update(name.encode())
         digest.update("\0".join(as_text(column.values).to_pylist()).encode())
         digest.update(np.ascontiguousarray(column.codes).data)
-    for prints in reading.prints.values():
+    for prints in [*reading.prints.values(), *([] if reading.people is None else [reading.people])]:
         digest.update(np.ascontiguousarray(prints).data)
     return digest.hexdigest()

@@ -16,6 +16,7 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import read
 from sfumato.core.row_groups import people_of
+from sfumato.core.whose import Subject
 from sfumato.engine.broken_release import broken, broken_by_mask
 from sfumato.engine.masks_again import as_values
 from sfumato.engine.moved_as_one import check_moved_together
@@ -30,12 +31,12 @@ _HINT = "make groups that are the same or differ by more people, leave one of th
 class WideMasksAgain:
     """Gathers the columns that such masks look at as the source is read anew; of those that chance decides only what they tell is looked at."""
 
-    def __init__(self, parts: Sequence[tuple[str, MaskPlan]], subject: str | None) -> None:
+    def __init__(self, parts: Sequence[tuple[str, MaskPlan]], subject: Subject | None) -> None:
         self._columns = {view: [name for name in masks.wide if _tells(masks.masks[name])] for view, masks in parts}
         self._subject = subject
         needed = [column for view, masks in parts for name in self._columns[view] for column in masks.needed(name)]
         needed += _asked_beside([mask for _, masks in parts for mask in masks.masks.values() if isinstance(mask, MaskedColumn)])
-        self.needed = list(dict.fromkeys([*needed, *([subject] if subject is not None and needed else [])]))
+        self.needed = list(dict.fromkeys([*needed, *([subject.name] if subject is not None and needed else [])]))
         self._batches: list[pa.RecordBatch] = []
 
     def add(self, batch: pa.RecordBatch) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
 from sfumato.core.canonical import ValueType, as_text
-from sfumato.core.grouped_mask import GroupedMask, missing, one_as_list, told_apart
+from sfumato.core.grouped_mask import GroupedMask, KeptDecimals, missing, one_as_list, told_apart
 from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Card, MaskContext, Told, Way
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly, with_decimals
@@ -53,14 +53,7 @@ class Aggregate(GroupedMask):
     dominance: Annotated[float, Field(gt=0, le=1, description="the largest part of a sum or mean that one person may make up")] = 0.5
     minimum: Annotated[float | None, Field(description="the smallest number that min and max may tell")] = None
     maximum: Annotated[float | None, Field(description="the largest number that min and max may tell")] = None
-    decimals: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            le=15,
-            description="how many decimals are kept; none: as many as the column has, and all digits of floats, as in JSON",
-        ),
-    ] = None
+    decimals: KeptDecimals = None
     plain: Annotated[bool, Field(description="whether plain aggregates are told, whoever they show")] = False
 
     @model_validator(mode="after")

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 
 from sfumato.core import canonical
+from sfumato.core.by_chance import ByChance
 from sfumato.core.canonical import ValueType
-from sfumato.core.draws import draws, fractions
+from sfumato.core.draws import fractions
 from sfumato.core.files import PolicyPath
-from sfumato.core.mask import NOTHING, Card, MaskContext, Operation, text_of
+from sfumato.core.mask import NOTHING, Card, MaskContext, text_of
 from sfumato.core.policy_files import lines_of
 from sfumato.core.row_groups import permuted
 from sfumato.errors import DataError
@@ -33,7 +34,7 @@ def _texts(given: Any) -> Any:
     return [str(one) for one in given]
 
 
-class Choice(Operation):
+class Choice(ByChance):
     """Replaces every value by one of a list in the policy or in a file, one a line, each as likely as any other or by ``weights``.
 
     Chance comes from the operating system; with a ``key`` the choice is a function of the value, so that equal values stay equal. With ``turn`` the
@@ -54,8 +55,6 @@ class Choice(Operation):
         Literal["row", "value"] | None,
         Field(description="values are taken in turn, the next one for each row, or for each value, which then keeps it; none: by chance"),
     ] = None
-    key: Annotated[str | None, Field(min_length=1, description="the key under which the choice is a function of the value")] = None
-    domain: Annotated[str | None, Field(description="the pseudonym domain of the key; none: the view's own")] = None
 
     @model_validator(mode="after")
     def _fit_together(self) -> Choice:
@@ -85,11 +84,6 @@ class Choice(Operation):
         )
 
     @property
-    def keys(self) -> Sequence[str]:
-        """The key, where one is named."""
-        return () if self.key is None else (self.key,)
-
-    @property
     def makes(self) -> ValueType | None:
         """Text, unless a value looks like a number or a date, or they are in a file: what is chosen an operation after it may take."""
         is_text = self.values is not None and all(canonical.infer(pa.array([value], pa.string())) == "text" for value in self.values)
@@ -102,14 +96,13 @@ class Choice(Operation):
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return one of the values for every row."""
-        texts = text_of(columns, context)
+        values = columns.column(context.column)
         if self.turn is not None:
-            return self._values.take(pa.array(_turns(texts, self.turn) % len(self._values)))
-        secret = context.key(self.key, self.domain) if self.key is not None else None
-        drawn = fractions(draws(texts, np.ones(len(texts), np.int64), secret, "choice"))
+            return self._values.take(pa.array(_turns(text_of(columns, context), self.turn) % len(self._values)))
+        drawn = fractions(self.drawn(values, context)[:, 0])
         # the last bound is 1 but for rounding, and every fraction is below 1
         places = np.searchsorted(self._bounds[:-1], drawn, side="right")
-        return self._values.take(pa.array(places))
+        return self.of_type(self._values.take(pa.array(places)), values, context.kind)
 
     def read_files(self) -> None:
         """Read the values where they stand in a file, so that what is wrong with it is told with the policy."""

@@ -82,4 +82,7 @@ class DateJitter(ByChance):
 
 def _told_by(kind: pa.DataType, declared: ValueType | None) -> ValueType | None:
     """Return the type by which values are told apart under a key."""
-    return declared if declared in ("date", "timestamp") and pa.types.is_string(kind) else None
+    if not pa.types.is_string(kind):
+        # days of a column of instants move by hours
+        return "timestamp"
+    return declared if declared in ("date", "timestamp") else None

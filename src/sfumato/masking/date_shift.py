@@ -66,7 +66,7 @@ class DateShift(Operation):
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return each date moved by its person's days; null for what is no date, and where nobody is named."""
         times = Times.of(columns.column(context.column))
-        people = known_people(columns.column(self.by))
+        people = known_people(columns.column(self.by), context.kinds.get(self.by))
         drawn = keyed_draws(people, context.key(self.key, self.domain), self.component_name())[:, 0]
         if self.zero:
             offsets = below(drawn, 2 * self.days + 1) - self.days

@@ -78,6 +78,10 @@ class Expression(Operation):
         given = {name.lower() for name in ("rows", column, *self.columns)}
         return [name for name in named_columns(self.sql) if name.lower() not in given]
 
+    def leaves_out(self, column: str) -> bool:
+        """Return whether it does not name the column itself, nor the whole row; the database does not mind capitals."""
+        return not {column.lower(), "rows"} & {name.lower() for name in named_columns(self.sql)}
+
     @property
     def warnings(self) -> Sequence[str]:
         """Nobody has looked at the expression."""

@@ -115,14 +115,17 @@ class Fake(ByChance):
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return a made-up value for every row."""
         made = pool(self.kind, self.locale, self.by is not None)
-        values = columns.column(context.column) if self.by is None else _joined([columns.column(name) for name in self.by])
-        drawn = self.drawn(values, context if self.by is None else MaskContext(context.column, context.view, context.keys))
-        return made.take(pa.array(below(drawn[:, 0], len(made))))
+        kinds = {context.column: context.kind} if self.by is None else {name: context.kinds.get(name) for name in self.by}
+        texts = [value_text(columns.column(name), kind) for name, kind in kinds.items()]
+        drawn = self.drawn(_joined(texts), MaskContext(context.column, context.view, context.keys))
+        found = made.take(pa.array(below(drawn[:, 0], len(made))))
+        for name, kind in kinds.items():
+            found = self.of_type(found, columns.column(name), kind)
+        return found
 
 
-def _joined(columns: Sequence[pa.Array]) -> pa.Array:
-    """Return one text for the values of several columns, different where one of them is; missing where one is missing."""
-    texts = [value_text(column) for column in columns]
+def _joined(texts: Sequence[pa.Array]) -> pa.Array:
+    """Return one text for those of several columns, different where one of them is; missing where one is missing."""
     if len(texts) == 1:
         return texts[0]
     lengths = [pc.cast(pc.binary_length(text), pa.string()) for text in texts]

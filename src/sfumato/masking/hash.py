@@ -122,7 +122,7 @@ class Hash(Operation):
 
         value = columns[context.column]
         text = value_text(value)
-        if text is None or self.output == "base64" or (value.type().is_string() and context.kind not in (None, "text")):
+        if text is None or self.output == "base64" or _is_read_as_another(value, context.kind):
             return None
         if self.key is None:
             digits = digest(text, str(self.unkeyed))
@@ -150,6 +150,14 @@ class Hash(Operation):
             leading = np.ascontiguousarray(raw[:, :8]).view(">u8").reshape(-1)
             return pa.array((leading >> np.uint64(1)).astype(np.int64))
         return base64_text(raw, self.length)
+
+
+def _is_read_as_another(value: ibis.Value, declared: ValueType | None) -> bool:
+    """Return whether a column is of a type that the policy says to be another: text that is read, instants that are days, decimals that are whole."""
+    kind = value.type()
+    if kind.is_string():
+        return declared not in (None, "text")
+    return bool((kind.is_timestamp() and declared == "date") or (kind.is_decimal() and declared == "integer"))
 
 
 def _digests(texts: pa.Array, algorithm: str) -> pa.Array:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sfumato.core.grouped_mask import GroupedMask, told_apart
+from sfumato.core.grouped_mask import GroupedMask, KeptDecimals, told_apart
 from sfumato.core.mask import Card, MaskContext, Told, Way
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly, with_decimals
 from sfumato.core.row_groups import parts_of_people, people_of
@@ -41,14 +41,7 @@ class Microaggregate(GroupedMask):
     ] = "mean"
     dominance: Annotated[float, Field(gt=0, le=1, description="the largest part of what is told of a group that one person may make up")] = 0.5
     within: Annotated[list[str], Field(description="the columns in which rows must be alike to be grouped; all rows where there are none")] = []
-    decimals: Annotated[
-        int | None,
-        Field(
-            ge=0,
-            le=15,
-            description="how many decimals are kept; none: as many as the column has, and all digits of floats, as in JSON",
-        ),
-    ] = None
+    decimals: KeptDecimals = None
 
     @property
     def card(self) -> Card:

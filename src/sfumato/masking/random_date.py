@@ -73,4 +73,4 @@ class RandomDate(ByChance):
         number = (last_moment(self.last) - first_moment(self.first)) // step + 1
         found = first_moment(self.first) + below(self.drawn(values, context)[:, 0], number) * step
         every = np.ones(len(values), bool)
-        return Times(kind, found, np.full(len(values), not instants), every).put(found, every)
+        return self.of_type(Times(kind, found, np.full(len(values), not instants), every).put(found, every), values, context.kind)

@@ -87,4 +87,5 @@ class RandomNumber(ByChance):
         values = columns.column(context.column)
         drawn = self.drawn(values, context)[:, 0]
         words = below(drawn, self._last - self._first + 1) + self._first
-        return Numbers.of(pa.nulls(len(values), self.output_type(values.type))).put(words, self.decimals, np.ones(len(values), bool))
+        made = Numbers.of(pa.nulls(len(values), self.output_type(values.type))).put(words, self.decimals, np.ones(len(values), bool))
+        return self.of_type(made, values, context.kind)

@@ -76,17 +76,17 @@ class RandomText(ByChance):
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return a text for every row."""
-        longest = self.length or self.maximum_length or 1
-        drawn = self.drawn(columns.column(context.column), context, longest + 1)
+        longest, values = self.length or self.maximum_length or 1, columns.column(context.column)
+        drawn = self.drawn(values, context, longest + 1)
         characters = np.array([ord(character) for character in _ALPHABETS.get(self.alphabet, self.alphabet)], np.uint32)
         found = characters[below(drawn[:, 1:], len(characters))]
         if self.length is not None and characters.max() < 128:
-            return ascii_rows(found.astype(np.uint8))
+            return self.of_type(ascii_rows(found.astype(np.uint8)), values, context.kind)
         if self.length is None:
             least = self.minimum_length or 0
             lengths = least + below(drawn[:, 0], longest - least + 1)
             found[np.arange(longest) >= lengths[:, None]] = 0
-        return pa.array(_texts(found), pa.string())
+        return self.of_type(pa.array(_texts(found), pa.string()), values, context.kind)
 
 
 def _texts(characters: NDArray[np.uint32]) -> NDArray[np.str_]:

@@ -52,7 +52,8 @@ class RandomUuid(ByChance):
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return an identifier for every row."""
-        drawn = self.drawn(columns.column(context.column), context, 2)
+        values = columns.column(context.column)
+        drawn = self.drawn(values, context, 2)
         octets = drawn.view(np.uint8).reshape(len(drawn), 16).copy()
         octets[:, 6] = octets[:, 6] & 0x0F | 0x40
         octets[:, 8] = octets[:, 8] & 0x3F | 0x80
@@ -60,4 +61,4 @@ class RandomUuid(ByChance):
         characters = np.full((len(drawn), 36), ord("-"), np.uint8)
         for group, (first, last) in enumerate(pairwise(_GROUPS)):
             characters[:, first + group : last + group] = digits[:, first:last]
-        return ascii_rows(characters)
+        return self.of_type(ascii_rows(characters), values, context.kind)

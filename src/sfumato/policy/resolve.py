@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from sfumato.core.keys import Keys
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import key_text, mistakes_of
+from sfumato.core.whose import Subject
 from sfumato.errors import Mistake, PolicyError, UnreachableError, UsageError
 from sfumato.policy.checks import Checks
 from sfumato.policy.identity import identity_of
@@ -64,6 +65,12 @@ class Resolved:
     def keys(self, names: Iterable[str]) -> Keys:
         """Return some of the keys that the policy names, each read from where it says."""
         return Keys({name: self.policy.keys[name].read(name, self.folder) for name in names})
+
+    @property
+    def subject(self) -> Subject | None:
+        """The column that says whose rows are."""
+        name = self.policy.subject
+        return None if name is None else Subject(name, self.policy.columns[name].type)
 
     def columns(self, *roles: str) -> list[str]:
         """Return the columns of some roles, in the policy's order."""

@@ -69,10 +69,10 @@ class InsideStore:
         """Return what is counted, kept and computed of the table."""
         known = {column.name: column for column in connection.columns(self._source.table_name)}
         computed = [each for each in self._masks.computed(connection, self._sink.address.kind, known).values() if each is not None]
-        people = [] if plan.subject is None else [plan.subject]
+        people = [] if plan.subject is None else [plan.subject.name]
         coded = dict.fromkeys([*plan.coded, *people])
         counted, kept, read = ([known[name] for name in names] for names in (coded, self._kept, needed(computed)))
-        subject, pads = None if plan.subject is None else known[plan.subject], self._masks.brought_to(connection)
+        subject, pads = None if plan.subject is None else known[plan.subject.name], self._masks.brought_to(connection)
         return Layout(self._source.table_name, counted, kept, computed, read, pads, self._masks.texts.texts, subject, self._numbered)
 
     def frequencies(self, attached: InsideTable | DividedTable, plan: CountPlan) -> Frequencies:

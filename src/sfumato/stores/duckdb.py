@@ -38,7 +38,7 @@ from sfumato.core.kernels.grouping import group_columns, group_keys
 from sfumato.core.mask_effect import Effect, refuse
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.publication import written_labels
-from sfumato.core.reading import SUBJECT, Reading, read, repeating, take_text
+from sfumato.core.reading import Reading, read, repeating, take_text
 from sfumato.core.recoding import Recoding
 from sfumato.core.settings import Settings
 from sfumato.core.text_classes import TextClasses
@@ -59,8 +59,7 @@ class Duckdb(Settings):
         others = [name for name in plan.kept if name not in plan.coded]
         coded = [*plan.coded, *repeating(source, others)]
         spill = Spill(workplace.folder / "spill.arrow", [name for name in others if name not in coded])
-        printed = {"spilled": spill.names} | ({SUBJECT: [plan.subject]} if plan.subject else {})
-        reading = read(source, coded, printed, progress, spill.add, spill.names)
+        reading = read(source, coded, {"spilled": spill.names}, progress, spill.add, spill.names, plan.subject)
         spill.close(source.describe())
         return EmbeddedTable(reading, spill)
 
@@ -164,8 +163,9 @@ class EmbeddedTable:
             known, prints = self.spill.prints(column)
             codes, firsts = group_keys(prints.view(np.int64))
             groups, number = codes.astype(np.int64), len(firsts)
-        if SUBJECT in self._reading.prints:
-            people = self._subjects()[known]
+        subjects = self._subjects()
+        if subjects is not None:
+            people = subjects[known]
             _, once = group_columns([groups, people], [max(1, number), int(people.max(initial=0)) + 1])
             groups = groups[once]
         return number, int((np.bincount(groups, minlength=number) == 1).sum())
@@ -300,9 +300,9 @@ class EmbeddedTable:
         encoded: NDArray[Any] = np.append(codes, null_code).astype(kind)[self._reading.columns[column].codes]
         return encoded
 
-    def _subjects(self) -> NDArray[np.int32]:
-        people, _ = group_keys(self._reading.prints[SUBJECT].view(np.int64))
-        return people
+    def _subjects(self) -> NDArray[np.int32] | None:
+        people = self._reading.people
+        return None if people is None else group_keys(people.view(np.int64))[0]
 
     def _kept_prints(self, kept: Sequence[str]) -> NDArray[np.uint64]:
         prints = self._reading.prints["spilled"].copy() if self.spill.names else np.zeros(self.rows, np.uint64)

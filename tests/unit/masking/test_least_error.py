@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.core.mask import MaskContext
+from sfumato.core.whose import Subject
 from sfumato.masking.microaggregate import Microaggregate
 
 SKEWED = [68, 69, 70, 98, 99, 100, 312, 475, 578, 670, 783]
@@ -42,7 +43,7 @@ def table(seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64], int, float
 
 def grouped(values: Any, k: int, limit: float, people: Any = None) -> list[float | None]:
     columns = {"x": pa.array(values, pa.float64())} | ({} if people is None else {"who": pa.array([f"p{one}" for one in people])})
-    context = MaskContext("x", subject=None if people is None else "who")
+    context = MaskContext("x", subject=None if people is None else Subject("who"))
     return list(Microaggregate(k=k, dominance=limit, decimals=9).apply(pa.RecordBatch.from_pydict(columns), context).to_pylist())
 
 

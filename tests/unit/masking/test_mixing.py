@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import sfumato
 from sfumato.core.mask import MaskContext
 from sfumato.core.number_columns import as_column
+from sfumato.core.whose import Subject
 from sfumato.errors import DataError, PolicyError
 from sfumato.masking import _undominated
 from sfumato.masking.aggregate import Aggregate
@@ -31,7 +32,7 @@ def apply(mask: Any, values: Any, people: int = 2, subject: list[str] | None = N
     columns = {"x": values if isinstance(values, pa.Array) else pa.array(values), **{name: pa.array(other) for name, other in others.items()}}
     if subject is not None:
         columns["who"] = pa.array(subject)
-    context = MaskContext("x", people=people, subject="who" if subject is not None else None)
+    context = MaskContext("x", people=people, subject=Subject("who") if subject is not None else None)
     return list(mask.apply(pa.RecordBatch.from_pydict(columns), context).to_pylist())
 
 

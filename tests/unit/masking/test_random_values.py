@@ -139,3 +139,61 @@ def test_settings_that_do_not_fit_together_are_refused(name: str, settings: dict
     with pytest.raises(PolicyError) as raised:
         find("masking", name)(**settings)
     assert raised.value.mistakes[0].message == words
+
+
+UNDER_A_KEY = [
+    ("fake", {"kind": "name"}),
+    ("random_uuid", {}),
+    ("random_text", {"length": 8}),
+    ("random_number", {"minimum": 1, "maximum": 10**9, "output": "text"}),
+    ("choice", {"values": [f"c{number}" for number in range(9999)]}),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), UNDER_A_KEY)
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (pa.array(["A-17", "B-23", "5.5", "7", None]), "integer"),
+        (pa.array([float("nan"), float("inf"), float("-inf"), 7.0, None]), None),
+        (pa.array([1.5, 2.5, 3.5, 7.0, None]), "integer"),
+        (pa.array([datetime(2020, 1, day, 13, 5) for day in (1, 2, 3)] + [datetime(2020, 1, 7), None]), "date"),
+    ],
+)
+def test_what_is_not_of_its_type_does_not_become_one_value_under_a_key(name: str, settings: dict[str, Any], values: pa.Array, kind: Any) -> None:
+    mask = find("masking", name)(**settings, key="main")
+    columns = pa.RecordBatch.from_arrays([values], names=["value"])
+
+    found = mask.apply(columns, MaskContext("value", keys=KEYS, kind=kind)).to_pylist()
+    by_chance = find("masking", name)(**settings).apply(columns, MaskContext("value", keys=KEYS, kind=kind))
+
+    assert found[:3] == [None, None, None]
+    assert found[3] is not None
+    # a missing value may be asked to become something
+    assert found[4] is not None
+    assert by_chance.null_count == 0
+
+
+@pytest.mark.parametrize(("name", "settings"), [*UNDER_A_KEY, ("hash", {"unkeyed": "sha256"})])
+def test_one_value_in_several_types_becomes_the_same_under_a_key(name: str, settings: dict[str, Any]) -> None:
+    mask = find("masking", name)(**settings, **({} if name == "hash" else {"key": "main"}))
+
+    def made(values: list[tuple[pa.Array, Any]]) -> set[Any]:
+        batches = [(pa.RecordBatch.from_arrays([array], names=["value"]), MaskContext("value", keys=KEYS, kind=kind)) for array, kind in values]
+        return {one for columns, context in batches for one in mask.apply(columns, context).to_pylist()}
+
+    fives = [(pa.array(["5", "5.0", "+5"]), "decimal"), (pa.array([5]), None), (pa.array([Decimal("5.00")]), None), (pa.array([5.0]), "integer")]
+    days = [(pa.array(["2020-01-31"]), "date"), (pa.array([date(2020, 1, 31)]), None), (pa.array([datetime(2020, 1, 31)]), "date")]
+
+    assert len(made(fives)) == 1
+    assert len(made(days)) == 1
+    assert made(fives) != made(days)
+
+
+def test_a_name_by_another_column_is_not_made_of_what_is_not_of_its_type() -> None:
+    columns = pa.RecordBatch.from_pydict({"pid": ["A-17", "B-23", "7", None], "name": ["Ada", "Ben", "Cem", "Dea"]})
+    context = MaskContext("name", keys=KEYS, kinds={"pid": "integer"})
+
+    found = find("masking", "fake")(kind="name", by=["pid"], key="main").apply(columns, context).to_pylist()
+
+    assert [one is None for one in found] == [True, True, False, False]

@@ -171,7 +171,7 @@ def _totals_hold(plan: StreamPlan, public: pa.RecordBatch, rows: Rows, order: ND
     if not plan.wide:
         return True
     masks = plan.mask_plan(publications)
-    again = WideMasksAgain([(plan.plan.view, masks)], plan.subject)
+    again = WideMasksAgain([(plan.plan.view, masks)], plan.resolved.subject)
     if not again.needed:
         return True
     again.add(rows.columns(again.needed))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.kernels.fingerprint import value_prints
-from sfumato.core.whose import in_one_writing, known_people
+from sfumato.core.whose import known_people
 
 
 class People:
@@ -28,7 +28,7 @@ class People:
 
     def numbers(self, subjects: pa.Array) -> NDArray[np.int64]:
         """Return a number for each record, the same for all of one person, whenever they come."""
-        mixed = (value_prints(in_one_writing(known_people(subjects), self._kind)) ^ self._shift) * self._odd
+        mixed = (value_prints(known_people(subjects, self._kind)) ^ self._shift) * self._odd
         mixed ^= mixed >> np.uint64(31)
         numbers: NDArray[np.int64] = mixed.view(np.int64)
         return numbers

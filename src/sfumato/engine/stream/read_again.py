@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.decoded import Decoded
-from sfumato.core.whose import in_one_writing, known_people
+from sfumato.core.whose import known_people
 from sfumato.engine.stream.dead_letters import Unfit
 from sfumato.engine.stream.incoming import fitted, schema_of, take
 from sfumato.engine.stream.kept_state import KeptState
@@ -64,8 +64,7 @@ class RecordsAgain:
         self._resolved, self._view, self._kept = resolved, view, kept
         self._reading = Reading(resolved, kept, again=True)
         self._plan: StreamPlan | None = None
-        subject = resolved.policy.subject
-        self._kind = None if subject is None else resolved.policy.columns[subject].type
+        self._kind = None if resolved.subject is None else resolved.subject.kind
         self._marks = People(kept.secret, self._kind)
         self.read = 0
 
@@ -135,7 +134,7 @@ class RecordsAgain:
         return [Letter(*each) for each in zip(numbers[~unfit.fits].tolist(), self._people(subjects), _texts(flags), strict=True)]
 
     def _people(self, subjects: pa.Array) -> Texts:
-        return _texts(in_one_writing(known_people(subjects), self._kind))
+        return _texts(known_people(subjects, self._kind))
 
 
 def _where(columns: Mapping[str, pa.Array], unfit: Unfit) -> dict[str, pa.Array]:

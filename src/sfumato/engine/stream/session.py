@@ -68,8 +68,8 @@ class Session:
             raise UsageError(f"a secret has {_SHORTEST_SECRET} bytes at least", code="stream-secret", hint="secret=os.urandom(32), kept for a replay")
         self._resolved, self.view = resolve_stream(policy, view)
         self._secret = os.urandom(32) if secret is None else secret
-        whose = self._resolved.policy.subject
-        self._people = People(self._secret, None if whose is None else self._resolved.policy.columns[whose].type)
+        whose = self._resolved.subject
+        self._people = People(self._secret, None if whose is None else whose.kind)
         self._opted_out = opted_out or OptedOut()
         self._state = State()
         self._search: Retraced | None = None
