@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +187,18 @@ def test_the_list_is_read_in_the_one_writing_of_the_declared_type(tmp_path: Path
     assert fakes
     assert 5 not in fakes
     assert sfumato.check_stream(path).sentences() == []
+
+
+def test_a_line_that_is_not_of_the_declared_type_lists_nobody(tmp_path: Path) -> None:
+    columns = POLICY["columns"] | {"pid": {"role": "other", "type": "integer", "accept": "singling_out"}}
+    path = begun(tmp_path, ["5", "# those who said no"], columns=columns)
+    (tmp_path / "events.jsonl").write_text("".join(line(number, pid=number % 97) for number in range(100)))
+    run_stream(path, Running(once=True))
+
+    with closing(sqlite3.connect(tmp_path / "state" / "state.sqlite")) as database:
+        ((told,),) = database.execute("SELECT value FROM about WHERE name = 'told opted out '")
+    ((since, people),) = json.loads(told)
+    assert (since, len(people)) == (0, 1)
 
 
 def test_a_class_of_one_person_in_several_writings_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,12 +60,3 @@ def known_people(subjects: pa.Array, kind: ValueType | None = None) -> pa.Array:
         return value_text(coded.dictionary, kind).take(coded.indices)
     empty = pc.equal(pc.binary_length(subjects), 0)
     return pc.if_else(empty, pa.scalar(None, subjects.type), subjects) if pc.any(empty).as_py() else subjects
-
-
-def known_person(subject: str | None) -> str | None:
-    """Return a subject, None for one that is empty.
-
-    >>> known_person("ada"), known_person(""), known_person(None)
-    ('ada', None, None)
-    """
-    return subject or None

@@ -210,7 +210,7 @@ class Session:
         plan = plan_stream(self._resolved, self.view, schema, loose)
         listed = plan.opted_out_people
         if listed is not None:
-            self._opted_out.learn(self._people.numbers(listed))
+            self._opted_out.learn(self._people.known_numbers(listed))
         return plan
 
     def _work(self, plan: StreamPlan, state: State, search: Retraced | None) -> Work:
