@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import ibis
 import pyarrow as pa
 import pytest
 
@@ -162,3 +163,24 @@ def test_the_shortest_digest_is_told_where_its_settings_are() -> None:
     with pytest.raises(PolicyError):
         Hash(key="main", length=15)
     assert "16 or more" in (Hash.model_fields["length"].description or "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "declared", "there"),
+    [
+        ("string", None, True),
+        ("string", "decimal", False),
+        ("timestamp", None, True),
+        ("timestamp", "timestamp", True),
+        ("timestamp", "date", False),
+        ("decimal(10, 2)", "integer", False),
+        ("decimal(10, 2)", "decimal", True),
+        ("int64", "integer", True),
+    ],
+)
+def test_a_database_hashes_only_what_is_of_the_type_that_the_policy_says(kind: str, declared: Any, there: bool) -> None:
+    table = ibis.table({"x": kind}, name="t")
+
+    found = Hash(unkeyed="sha256").express({"x": table["x"]}, MaskContext("x", kind=declared))
+
+    assert (found is not None) == there
