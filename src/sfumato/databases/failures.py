@@ -69,6 +69,17 @@ VALUE = Failure(
     hint="mask or remove zero bytes in text, and numbers beyond a type",
     of_data=True,
 )
+CHARACTER = Failure(
+    "has a character that UTF-8 has not, or was to hold one that its own encoding has not",
+    code="database-encoding",
+    hint="mask or map the texts that have it, or write to a database that was made with ENCODING 'UTF8'",
+    of_data=True,
+)
+UNCLEAR_TEXTS = Failure(
+    "keeps texts in an encoding that is not to be had as UTF-8, each character as one",
+    code="database-encoding",
+    hint="CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0, and restore a dump there (of SQL_ASCII with the right SET client_encoding in it)",
+)
 COMPUTED = Failure(
     "cannot compute a value of the source, such as one that is divided by zero",
     code="database-value",
