@@ -139,7 +139,7 @@ class PostgresqlInPlace:
         del touched
         values = ", ".join(f"{quoted_name(name)} = w.{quoted_name(name)}" for name in made)
         joined = f"{quoted(places.keys)} k JOIN {quoted(places.rows)} w ON {same_key(self._connection, key, 'w', 'k')}"
-        self._connection.do(f"UPDATE {quoted(places.table)} s SET {values} FROM {joined} WHERE {same_key(self._connection, key)} AND {chosen}")
+        self._connection.put(f"UPDATE {quoted(places.table)} s SET {values} FROM {joined} WHERE {same_key(self._connection, key)} AND {chosen}")
 
     def is_ours(self, table: TableName) -> bool:
         """Ask who owns it; to have the owner's role is not enough."""

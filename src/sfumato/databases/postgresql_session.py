@@ -60,7 +60,8 @@ _FIXED = {
 }
 # of the other encodings that a database may have each character is one of UTF-8 that no other is
 _UNCLEAR = ("SQL_ASCII", "EUC_JP", "EUC_TW", "MULE_INTERNAL")
-_DENIED = re.compile("(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence)")
+DENIED = re.compile("(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence)")
+"""What this user may not do, of which kind it is, in words of the server."""
 _FAILURES = {
     "3F000": NO_SCHEMA,
     "08": GONE,
@@ -179,7 +180,7 @@ def postgresql_errors(server: str) -> Iterator[None]:
         at_once = code == _INTERNAL and "tuple concurrently" in str(error)
         failure = LOCKED if at_once else of_code(code, _FAILURES) if code else _without_code(error)
         # of what kind it is, and no name: a function of somebody's may say anything
-        denied = _DENIED.search(str(error)) if failure is NO_RIGHT else None
+        denied = DENIED.search(str(error)) if failure is NO_RIGHT else None
         detail = f"SQLSTATE {code}{f', {denied[0]}' if denied else ''}"
         raise failure.error(server, detail if code else "") from None
 
