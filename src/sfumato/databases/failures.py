@@ -92,6 +92,12 @@ CHANGED = Failure(
     hint="run again when nobody changes the tables; sfumato drift says what has become of the columns",
     of_data=True,
 )
+PARTS_CHANGED = Failure(
+    "has given the table other parts since the run began to read it",
+    code="database-changed",
+    hint="run again when nobody attaches or detaches partitions, or lets tables inherit",
+    of_data=True,
+)
 FAILED = Failure("could not do what it was asked", code="database-failed", hint="the server's own log says more")
 
 

@@ -130,6 +130,8 @@ class PostgresqlInPlace:
     def withhold(self, drafts: Places, lasting: Places) -> None:
         """Let nobody read what is private, and commit."""
         del lasting
+        mark = self._connection.ledger_mark(drafts.table)
+        self._connection.do(f"COMMENT ON TABLE {quoted(drafts.ledger)} IS '{mark}'")
         for table in drafts.private:
             self._connection.do(kept_private(table))
         self._connection.commit()
