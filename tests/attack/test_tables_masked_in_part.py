@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -139,3 +140,114 @@ def test_a_view_that_is_made_of_a_table_masked_in_part_is_named(postgresql_url: 
 
     assert names(postgresql_url) == {"nobody"}
     assert any("others could read the table" in note for note in release.record.notes)
+
+
+@pytest.mark.parametrize("partitioned", ["", " PARTITION BY RANGE (id)"])
+def test_a_table_that_shows_one_masked_in_part_as_its_own_is_named(
+    postgresql_url: str, role: str, monkeypatch: pytest.MonkeyPatch, partitioned: str
+) -> None:
+    attached = "ALTER TABLE everybody ATTACH PARTITION parted_people DEFAULT" if partitioned else "ALTER TABLE parted_people INHERIT everybody"
+    detached = "ALTER TABLE everybody DETACH PARTITION parted_people" if partitioned else "ALTER TABLE parted_people NO INHERIT everybody"
+    ask(postgresql_url, "DROP TABLE IF EXISTS everybody", f"CREATE TABLE everybody (id integer NOT NULL, name text){partitioned}")
+    ask(postgresql_url, f"GRANT SELECT ON everybody TO {role}")
+    with monkeypatch.context() as patched:
+        after_the_first_chunk(patched, postgresql_url, attached)
+        told = refused(postgresql_url)
+    assert told.startswith("in-place-shown")
+    assert "its place in public.everybody" in told
+    ask(postgresql_url, detached, "DROP TABLE everybody")
+
+    release: Any = sfumato.run(policy(postgresql_url), resume=True)
+
+    assert names(postgresql_url) == {"nobody"}
+    assert any("others could read the table" in note for note in release.record.notes)
+
+
+def test_a_table_that_comes_to_be_a_part_of_one_masked_in_part_is_named(postgresql_url: str, role: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        after_the_first_chunk(patched, postgresql_url, "CREATE TABLE later () INHERITS (parted_people)", "INSERT INTO later VALUES (99, 'name 99')")
+        told = refused(postgresql_url)
+    assert told.startswith("in-place-shown")
+    assert "the table public.later that inherits from it" in told
+    ask(postgresql_url, "DROP TABLE later")
+    sfumato.run(policy(postgresql_url), resume=True)
+
+    assert names(postgresql_url) == {"nobody"}
+
+
+@pytest.mark.parametrize("when", ["before", "after the first chunk"])
+def test_what_the_user_passed_on_by_a_grant_option_is_taken_away_too(
+    postgresql_url: str, role: str, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """The table belongs to a role that the user has, and the user has given others a right before."""
+    keeper, owner = f"{role}_keeper", f"{role}_owner"
+    passed_on = (f"SET ROLE {keeper}", f"GRANT SELECT ON parted_people TO {role}", "RESET ROLE", f"GRANT {owner} TO {keeper}")
+    again = (f"REVOKE {owner} FROM {keeper}", f"GRANT SELECT ON parted_people TO {keeper} WITH GRANT OPTION", *passed_on)
+    ask(postgresql_url, f"CREATE ROLE {owner}", f"CREATE ROLE {keeper} LOGIN PASSWORD 'only_for_tests'")
+    ask(postgresql_url, f"GRANT USAGE, CREATE ON SCHEMA public TO {keeper}, {owner}", f"ALTER TABLE parted_people OWNER TO {owner}")
+    ask(
+        postgresql_url,
+        f"GRANT SELECT ON parted_people TO {keeper} WITH GRANT OPTION",
+        *(passed_on if when == "before" else [f"GRANT {owner} TO {keeper}"]),
+    )
+    parts = urlsplit(postgresql_url)
+    url = parts._replace(netloc=f"{keeper}:only_for_tests@{parts.hostname}:{parts.port}").geturl()
+    seen: list[bool] = []
+    copy = MaskedTable._copy
+
+    def copying(self: MaskedTable, *given: Any) -> None:
+        copy(self, *given)
+        seen.append(may_read(postgresql_url, role))
+
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(MaskedTable, "_copy", copying)
+            if when == "before":
+                sfumato.run(policy(url))
+            else:
+                after_the_first_chunk(patched, postgresql_url, *again)
+                assert refused(url).startswith("in-place-shown")
+                assert not may_read(postgresql_url, role)
+                sfumato.run(policy(url), resume=True)
+        assert not any(seen)
+        assert names(postgresql_url) == {"nobody"}
+        assert [may_read(postgresql_url, each) for each in (role, f"{role}_before", keeper)] == [True, True, True]
+    finally:
+        component(postgresql_url, "")
+        ask(postgresql_url, f"ALTER TABLE parted_people OWNER TO {parts.username}", f"REASSIGN OWNED BY {keeper}, {owner} TO {parts.username}")
+        ask(postgresql_url, f"DROP OWNED BY {keeper}, {owner}", f"DROP ROLE {keeper}, {owner}")
+
+
+def test_rights_that_cannot_be_taken_away_stop_the_run_before_anything_is_changed(postgresql_url: str, role: str) -> None:
+    again = f"BEGIN EXECUTE 'GRANT SELECT ON public.parted_people TO {role}_before'; END"
+    ask(postgresql_url, f"CREATE FUNCTION again() RETURNS event_trigger LANGUAGE plpgsql AS $$ {again} $$")
+    ask(postgresql_url, "CREATE EVENT TRIGGER again ON ddl_command_end WHEN TAG IN ('REVOKE') EXECUTE FUNCTION again()")
+    try:
+        told = refused(postgresql_url)
+    finally:
+        ask(postgresql_url, "DROP EVENT TRIGGER again", "DROP FUNCTION again()")
+
+    assert told.startswith("in-place-shown")
+    assert "and that this user cannot take away" in told
+    assert len(names(postgresql_url)) == ROWS
+    sfumato.run(policy(postgresql_url))
+    assert names(postgresql_url) == {"nobody"}
+
+
+@pytest.mark.parametrize("server", ["postgresql", "postgresql18"])
+def test_statistics_of_a_table_that_had_parts_show_no_old_value(server: str, request: pytest.FixtureRequest) -> None:
+    url = request.getfixturevalue(f"{server}_url")
+    made = f"CREATE TABLE parted_people AS SELECT n AS id, 'name ' || n % 4 AS name, n % 2 AS ward FROM generate_series(1, {ROWS}) n"
+    ask(url, "DROP TABLE IF EXISTS parted_people CASCADE", made, "ALTER TABLE parted_people ADD PRIMARY KEY (id)")
+    ask(url, "CREATE STATISTICS pairs (mcv) ON name, ward FROM parted_people", "CREATE TABLE part () INHERITS (parted_people)")
+    ask(url, "INSERT INTO part SELECT * FROM parted_people", "ANALYZE parted_people", "DROP TABLE part")
+    kept = "SELECT count(*) FROM pg_stats WHERE tablename = 'parted_people' AND inherited AND most_common_vals::text LIKE '%name%'"
+    pairs = "SELECT count(*) FROM pg_stats_ext WHERE tablename = 'parted_people' AND inherited AND most_common_vals::text LIKE '%name%'"
+    assert [ask(url, query) for query in (kept, pairs)] == [[(1,)], [(1,)]]
+    given = policy(url)
+    sfumato.run({**given, "columns": {**COLUMNS, "ward": {"role": "other"}}})
+
+    assert names(url) == {"nobody"}
+    assert [ask(url, query) for query in (kept, pairs)] == [[(0,)], [(0,)]]
+    assert ask(url, "SELECT count(*) FROM pg_inherits WHERE inhparent = 'parted_people'::regclass") == [(0,)]
+    ask(url, "DROP TABLE parted_people")

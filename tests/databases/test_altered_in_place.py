@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sfumato
-from sfumato.errors import DataError
+from sfumato.errors import DataError, UsageError
 from tests.databases.test_in_place import DeadError, die_at, moved
 from tests.servers import ask, component
 
@@ -34,6 +34,41 @@ def killed(url: str, monkeypatch: pytest.MonkeyPatch, moment: str) -> dict[str, 
         with pytest.raises(DeadError):
             sfumato.run(policy)
     return policy
+
+
+@pytest.mark.parametrize("change", ["RENAME TO others", "SET SCHEMA elsewhere"])
+def test_a_table_that_was_renamed_is_known_as_one_masked_in_part(postgresql_url: str, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    policy = killed(postgresql_url, monkeypatch, "copying")
+    name, schema = ("others", "public") if change.startswith("RENAME") else ("patients", "elsewhere")
+    ask(postgresql_url, "DROP SCHEMA IF EXISTS elsewhere CASCADE", "CREATE SCHEMA elsewhere", f"ALTER TABLE patients {change}")
+    table = {**component(postgresql_url, name), "schema": schema}
+    given = {**policy, "source": {"sql": table}}
+    for sink in ({**table, "in_place": True}, component(postgresql_url, "release")):
+        with pytest.raises(UsageError) as caught:
+            sfumato.run({**given, "sink": {"sql": sink}})
+        assert caught.value.code == "in-place-open"
+        assert "was called otherwise when a run began to mask it in place" in str(caught.value)
+    undone = "ALTER TABLE others RENAME TO patients" if schema == "public" else "ALTER TABLE elsewhere.patients SET SCHEMA public"
+    ask(postgresql_url, undone, "DROP SCHEMA elsewhere")
+    sfumato.run(policy, resume=True)
+
+    assert ask(postgresql_url, "SELECT COUNT(*), COUNT(name) FROM patients") == [(ROWS, 0)]
+
+
+def test_a_ledger_of_somebody_else_does_not_close_a_table(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = killed(postgresql_url, monkeypatch, "copying")
+    sfumato.run(policy, resume=True)
+    number = "SELECT 'patients'::regclass::oid, (SELECT oid FROM pg_database WHERE datname = current_database())"
+    table, database = ask(postgresql_url, number)[0]
+    ask(postgresql_url, "DROP ROLE IF EXISTS other_ledger", "CREATE ROLE other_ledger", "CREATE TABLE masking_made_up (done bigint)")
+    ask(postgresql_url, f"COMMENT ON TABLE masking_made_up IS 'sfumato masks the table {table} of the database {database}'")
+    ask(postgresql_url, "ALTER TABLE masking_made_up OWNER TO other_ledger")
+    try:
+        sfumato.run(policy)
+    finally:
+        ask(postgresql_url, "DROP TABLE masking_made_up", "DROP ROLE other_ledger")
+
+    assert ask(postgresql_url, "SELECT COUNT(*), COUNT(name) FROM patients") == [(ROWS, 0)]
 
 
 @pytest.mark.parametrize("moment", ["copying", "copied"])

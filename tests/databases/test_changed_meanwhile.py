@@ -117,3 +117,33 @@ def test_a_table_that_is_gone_or_altered_in_the_middle_is_one_error(
         sfumato.run(given)
     trial.done()
     assert trial.left_over() == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_partition_that_comes_while_a_table_is_copied_is_one_error(postgresql_url: str, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    url = postgresql_url
+    ask(url, "DROP TABLE IF EXISTS stays, late, stays_out", "CREATE TABLE stays (id integer, age integer, ward text) PARTITION BY RANGE (id)")
+    ask(url, "CREATE TABLE early PARTITION OF stays FOR VALUES FROM (0) TO (100)", "CREATE TABLE late (id integer, age integer, ward text)")
+    for first, table in ((0, "stays"), (100, "late")):
+        ask(url, f"INSERT INTO {table} SELECT {first} + n, 20 + n % 3, 'w' || n % 3 FROM generate_series(0, 59) n")
+    copy = PostgresqlInside._copy
+
+    def copying(self: PostgresqlInside) -> None:
+        if when == "after":
+            copy(self)
+        ask(url, "ALTER TABLE stays ATTACH PARTITION late FOR VALUES FROM (100) TO (200)")
+        if when == "before":
+            copy(self)
+
+    monkeypatch.setattr(PostgresqlInside, "_copy", copying)
+    columns = {"id": {"role": "identifier"}, "age": {"role": "quasi_identifier"}, "ward": {"role": "sensitive"}}
+    given = {"source": {"sql": component(url, "stays")}, "sink": {"sql": component(url, "stays_out")}, "columns": columns}
+    given["promises"] = [{"k_anonymity": {"k": 5}}]
+    with pytest.raises(DataError) as caught:
+        sfumato.run(given)
+    monkeypatch.undo()
+
+    assert caught.value.code == "database-changed"
+    assert "has given the table other parts since the run began to read it" in str(caught.value)
+    sfumato.run(given)
+    assert ask(url, "SELECT count(*)::integer FROM stays_out") == [(120,)]

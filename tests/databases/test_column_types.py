@@ -77,7 +77,14 @@ def test_values_of_mariadb_are_what_they_are(mariadb_url: str) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("numeric(6, 2)", "NaN"), ("date", "infinity"), ("date", "0044-03-15 BC"), ("timestamptz", "-infinity"), ("timestamp", "10000-01-01")],
+    [
+        ("numeric(6, 2)", "NaN"),
+        ("date", "infinity"),
+        ("date", "0044-03-15 BC"),
+        ("timestamptz", "-infinity"),
+        ("timestamp", "10000-01-01"),
+        ("time", "24:00"),
+    ],
 )
 def test_what_nobody_could_publish_is_refused_by_the_name_of_its_column(postgresql_url: str, kind: str, value: str) -> None:
     ask(postgresql_url, "DROP TABLE IF EXISTS odd", f"CREATE TABLE odd (pay {kind})", f"INSERT INTO odd VALUES ('{value}')")

@@ -145,6 +145,13 @@ def test_days_that_no_calendar_has_are_refused_by_the_name_of_their_column(path:
     assert (caught.value.code, "column note" in caught.value.message) == ("database-type", True)
 
 
+def test_a_time_that_no_day_has_is_refused_by_the_name_of_its_column(path: Path) -> None:
+    ask(path, "CREATE OR REPLACE TABLE people AS SELECT age, ward, '24:00:00'::TIME AS note FROM people")
+    with pytest.raises(DataError) as caught:
+        rows_of(path, "people")
+    assert (caught.value.code, "column note" in caught.value.message) == ("database-type", True)
+
+
 def test_a_type_of_a_release_that_duckdb_does_not_have_is_named() -> None:
     with pytest.raises(DataError) as caught:
         called(pa.field("x", pa.duration("s")))

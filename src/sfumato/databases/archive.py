@@ -132,7 +132,7 @@ class Archive:
         self.write_line(batch, rows_in, rows_out, state)
         columns = self._listed([*names, BATCH])
         chosen = f"SELECT {self._listed(names)}, '{batch}' FROM {self._quoted(staged)}"
-        self._connection.do(f"INSERT INTO {self._quoted(self.table)} ({columns}) {chosen}")
+        self._connection.put(f"INSERT INTO {self._quoted(self.table)} ({columns}) {chosen}")
 
     def refuse_altered(self, staged: TableName, columns: Sequence[TableColumn], batch: str) -> None:
         """Refuse a batch that does not stand in the archive as it was staged: what acts there by itself may keep rows from it or change them."""

@@ -74,6 +74,10 @@ class Connection(Catalogue, Protocol):
         """Let the server do something."""
         ...
 
+    def put(self, statement: str) -> None:
+        """Let the server write rows; where it refuses them its log is not told what is in them."""
+        ...
+
     def staged_name(self, table: TableName) -> TableName:
         """Return a name that nobody has, in the schema in which a release is written before it takes a table's place."""
         ...

@@ -348,6 +348,10 @@ class DuckdbConnection:
         with duckdb_errors(self._shown):
             self._cursor.execute(statement, list(values)).fetchall()
 
+    def put(self, statement: str) -> None:
+        """Let DuckDB write rows; it has no log."""
+        self.do(statement)
+
     def commit(self) -> None:
         """Let what was done last."""
         if self._began:

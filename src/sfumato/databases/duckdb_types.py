@@ -96,7 +96,7 @@ def typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColum
         cast = array.cast(field.type)
         if _is_beyond_the_calendar(cast):
             raise DataError(
-                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as infinity",
+                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as infinity or 24:00",
                 code="database-type",
                 hint="write null in their place in a view, and name that as the table",
             )
@@ -105,8 +105,10 @@ def typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColum
 
 
 def _is_beyond_the_calendar(array: pa.Array) -> bool:
-    """Return whether there are days or instants outside of the years 1 to 9999, infinite ones among them."""
+    """Return whether there are days or instants outside of the years 1 to 9999, infinite ones among them, or times outside of a day."""
     kind = array.type
+    if pa.types.is_time64(kind):
+        return bool(pc.any(pc.greater_equal(array.cast(pa.int64()), _DAY * _UNITS[kind.unit])).as_py())
     if pa.types.is_date(kind):
         whole, day = array.cast(pa.int32()).cast(pa.int64()), 1
     elif pa.types.is_timestamp(kind):

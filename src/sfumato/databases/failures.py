@@ -69,6 +69,17 @@ VALUE = Failure(
     hint="mask or remove zero bytes in text, and numbers beyond a type",
     of_data=True,
 )
+CHARACTER = Failure(
+    "has a character that UTF-8 has not, or was to hold one that its own encoding has not",
+    code="database-encoding",
+    hint="mask or map the texts that have it, or write to a database that was made with ENCODING 'UTF8'",
+    of_data=True,
+)
+UNCLEAR_TEXTS = Failure(
+    "keeps texts in an encoding that is not to be had as UTF-8, each character as one",
+    code="database-encoding",
+    hint="CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0, and restore a dump there (of SQL_ASCII with the right SET client_encoding in it)",
+)
 COMPUTED = Failure(
     "cannot compute a value of the source, such as one that is divided by zero",
     code="database-value",
@@ -79,6 +90,12 @@ CHANGED = Failure(
     "no longer has a table or a column that was there when the run began",
     code="database-changed",
     hint="run again when nobody changes the tables; sfumato drift says what has become of the columns",
+    of_data=True,
+)
+PARTS_CHANGED = Failure(
+    "has given the table other parts since the run began to read it",
+    code="database-changed",
+    hint="run again when nobody attaches or detaches partitions, or lets tables inherit",
     of_data=True,
 )
 FAILED = Failure("could not do what it was asked", code="database-failed", hint="the server's own log says more")

@@ -121,6 +121,11 @@ def refuse_half_masked(connection: Catalogue, table: TableName) -> None:
         return
     if connection.identity(lasting_places(connection, table).ledger) is not None:
         raise half_masked(table)
+    is_masked_as_another = getattr(connection, "is_masked_as_another", None)
+    if is_masked_as_another is not None and is_masked_as_another(table):
+        words = f"{table} was called otherwise when a run began to mask it in place, and some of its rows are masked and others are not"
+        hint = "give it back its name and its schema, and run the policy that masks it once more: sfumato run policy.yaml --resume"
+        raise UsageError(words, code="in-place-open", hint=hint)
 
 
 def half_masked(table: TableName) -> UsageError:

@@ -278,7 +278,7 @@ class Draft:
         columns = ", ".join(connection.quoted_name(column.name) for column in change.columns)
         values = ", ".join(self._value(column) for column in change.columns)
         try:
-            connection.do(f"INSERT INTO {connection.quoted(drafts.rows)} ({columns}) SELECT {values} FROM {joined} WHERE t.{_GONE} = 0")
+            connection.put(f"INSERT INTO {connection.quoted(drafts.rows)} ({columns}) SELECT {values} FROM {joined} WHERE t.{_GONE} = 0")
         except SfumatoError as error:
             if error.code not in ("database-value", "database-failed"):
                 raise

@@ -553,6 +553,10 @@ class MysqlConnection:
         with self._errors(), self._connection.cursor() as cursor:
             cursor.execute(statement)
 
+    def put(self, statement: str) -> None:
+        """Let the server write rows; it logs no errors of statements."""
+        self.do(statement)
+
     def refused_with(self, statement: str, numbers: Collection[int]) -> int:
         """Let the server do something; return the number of its error where it refuses it with one of these, and zero where it is done."""
         with self._errors(), self._connection.cursor() as cursor:

@@ -29,6 +29,7 @@ from sfumato.databases.postgresql_retaining import PostgresqlRetaining
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_session import stated, while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, is_written, plain, quoted, quoted_name, range_of, selected, typed
+from sfumato.databases.postgresql_withheld import withheld
 from sfumato.databases.private_names import is_copy
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UsageError
@@ -205,7 +206,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
         awaited = self._awaited.pop(table, {})
         if awaited:
             changes = (f"ALTER COLUMN {quoted_name(name)} TYPE {kind} USING {quoted_name(name)}::{kind}" for name, kind in awaited.items())
-            self.do(f"ALTER TABLE {quoted(table)} {', '.join(changes)}")
+            self.put(f"ALTER TABLE {quoted(table)} {', '.join(changes)}")
 
     def without(self, table: TableName, column: str) -> None:
         """Take a column away from a table."""
@@ -386,6 +387,10 @@ class PostgresqlConnection(PostgresqlCatalogue):
         """Let the server do something."""
         with self._errors(), stated(self._connection) as cursor:
             cursor.execute(statement)
+
+    def put(self, statement: str) -> None:
+        """Let the server write rows, or make what looks at them; where it refuses them its log is not told what is in them."""
+        self.do(withheld(statement))
 
 
 def _work(name: str) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
 from sfumato.databases.address import Address
+from sfumato.databases.failures import PARTS_CHANGED
 from sfumato.databases.postgresql_session import catalogue_session, postgresql_errors
 from sfumato.databases.postgresql_types import column_of, quoted
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -60,6 +61,11 @@ _UNSTEADY = """
 WITH RECURSIVE parts AS (SELECT %s::oid AS number UNION SELECT inhrelid FROM pg_inherits JOIN parts ON inhparent = number)
 SELECT FROM pg_class JOIN parts ON oid = number WHERE relkind NOT IN ('r', 'p', 'm') OR relrowsecurity LIMIT 1
 """
+_PARTS = """
+WITH RECURSIVE parts AS (SELECT i, inhrelid FROM pg_inherits i WHERE inhparent = %s
+    UNION SELECT i, i.inhrelid FROM pg_inherits i JOIN parts ON i.inhparent = parts.inhrelid)
+SELECT i::text FROM parts ORDER BY 1
+"""
 _BYTEWISE = """
 SELECT a.attname::text FROM pg_attribute a JOIN pg_collation c ON c.oid = a.attcollation
 WHERE a.attrelid = %s AND a.atttypid IN ('text'::regtype, 'varchar'::regtype) AND c.collisdeterministic
@@ -76,6 +82,11 @@ UNION ALL SELECT 'rule', rulename FROM pg_rewrite WHERE ev_class = %(table)s AND
 ORDER BY 1, 2
 """
 _TRIGGER_BITS, _RULE_EVENTS = {"INSERT": 4, "DELETE": 8}, {"INSERT": "3", "DELETE": "4"}
+_MASKED = """
+SELECT FROM pg_description d JOIN pg_class l ON l.oid = d.objoid JOIN pg_class t ON t.oid = %(table)s
+WHERE d.classoid = 'pg_class'::regclass AND d.objsubid = 0 AND d.description = %(mark)s AND starts_with(l.relname::text, 'masking_')
+AND pg_has_role(l.relowner, t.relowner, 'USAGE')
+"""
 _PRIMARY_KEY = """
 SELECT a.attname::text FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place), pg_attribute a
 WHERE i.indrelid = %s AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place
@@ -127,6 +138,15 @@ class PostgresqlCatalogue:
         """
         return not self._rows(_UNSTEADY, [self._found(table)[0]])
 
+    def parts(self, table: TableName) -> list[str]:
+        """Return what tells the partitions of a table, and all that inherits from it, from others that it may have later."""
+        return [part for (part,) in self._rows(_PARTS, [self._found(table)[0]])]
+
+    def refuse_other_parts(self, table: TableName, parts: Sequence[str]) -> None:
+        """Refuse a table that has other parts by now: some of its rows may have been read once and not a second time."""
+        if self.parts(table) != parts:
+            raise PARTS_CHANGED.error(self._address.shown)
+
     def readable(self, table: TableName) -> list[str]:
         """Return the columns that the user may read; none of a table that is not there for this session, because another has just made it."""
         found = self._find(table)
@@ -168,6 +188,16 @@ class PostgresqlCatalogue:
         """Return whether the very user owns a table, and not a role that the user has."""
         query = "SELECT relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user) FROM pg_class WHERE oid = %s"
         return bool(self._rows(query, [self._found(table)[0]])[0][0])
+
+    def is_masked_as_another(self, table: TableName) -> bool:
+        """Return whether a ledger of its owner says of a table that it is masked in part, whatever the table was called then."""
+        found = self._find(table)
+        return found is not None and bool(self._rows(_MASKED, {"table": found[0], "mark": self.ledger_mark(table)}))
+
+    def ledger_mark(self, table: TableName) -> str:
+        """Return what the ledger of a table that is masked in place has as its comment: which table of which database it is, by no name."""
+        ((database,),) = self._rows("SELECT oid FROM pg_database WHERE datname = current_database()", [])
+        return f"sfumato masks the table {self._found(table)[0]} of the database {database}"
 
     def referring(self, table: TableName) -> list[Referring]:
         """Return the foreign keys that refer to a table."""

@@ -8,16 +8,13 @@ from typing import Any
 from sfumato.databases.in_place import Places
 from sfumato.databases.keyed_rows import same_key
 from sfumato.databases.postgresql import PostgresqlConnection
-from sfumato.databases.postgresql_rights import grantee, granting, grants_of, kept_private
+from sfumato.databases.postgresql_revoking import Revoking
+from sfumato.databases.postgresql_rights import granting, kept_private
 from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.standing import Standing
 from sfumato.databases.table import TableColumn, TableName
 
-_TABLE = """
-SELECT c.relkind = 'r', pg_has_role(c.relowner, 'USAGE'), c.relrowsecurity,
-    EXISTS (SELECT FROM pg_inherits WHERE inhrelid = c.oid OR inhparent = c.oid)
-FROM pg_class c WHERE c.oid = %s
-"""
+_TABLE = "SELECT relkind = 'r', pg_has_role(relowner, 'USAGE'), relrowsecurity FROM pg_class WHERE oid = %s"
 _COLUMNS = "SELECT attnum, attname, attnotnull, attgenerated <> '' FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped"
 _UNIQUE = "SELECT indexrelid::regclass::text, indkey::int2[] FROM pg_index WHERE indrelid = %s AND indisunique AND NOT indisprimary ORDER BY 1"
 _KEYS = """
@@ -29,6 +26,8 @@ SELECT DISTINCT 'the view ' || v.oid::regclass::text FROM pg_depend d JOIN pg_re
     WHERE d.refobjid = %(table)s AND d.classid = 'pg_rewrite'::regclass AND v.oid <> %(table)s
 UNION ALL SELECT 'the rule ' || rulename FROM pg_rewrite WHERE ev_class = %(table)s
 UNION ALL SELECT 'the trigger ' || tgname FROM pg_trigger WHERE tgrelid = %(table)s AND NOT tgisinternal
+UNION ALL SELECT 'its place in ' || inhparent::regclass::text FROM pg_inherits WHERE inhrelid = %(table)s
+UNION ALL SELECT 'the table ' || inhrelid::regclass::text || ' that inherits from it' FROM pg_inherits WHERE inhparent = %(table)s
 """
 
 # what is not looked at any more keeps what was found when it was
@@ -36,6 +35,12 @@ _UNWATCHED = """
 SELECT attname, NULL, NULL FROM pg_attribute WHERE attrelid = %(table)s AND attnum > 0 AND NOT attisdropped AND attstattarget = 0
 UNION ALL SELECT NULL, n.nspname, s.stxname FROM pg_statistic_ext s JOIN pg_namespace n ON n.oid = s.stxnamespace
     WHERE s.stxrelid = %(table)s AND s.stxstattarget = 0
+"""
+# of what a table had together with those that inherited from it; before version 15 only columns have that
+_OF_PARTS = """
+WITH named AS (SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE c.oid = %(table)s)
+SELECT EXISTS (SELECT FROM pg_stats JOIN named ON (schemaname, tablename) = (nspname, relname) WHERE inherited)
+    OR EXISTS (SELECT FROM pg_stats_ext s JOIN named ON (schemaname, tablename) = (nspname, relname) WHERE to_jsonb(s) @> '{"inherited": true}')
 """
 
 
@@ -53,12 +58,12 @@ class PostgresqlInPlace:
     def standing(self, table: TableName) -> Standing:
         """Ask the catalogue."""
         connection, oid = self._connection, self._connection.number_of(table)
-        ((plain, owned, by_row, inherits),) = connection.facts(_TABLE, [oid])
+        ((plain, owned, by_row),) = connection.facts(_TABLE, [oid])
         columns = connection.facts(_COLUMNS, [oid])
         names = {number: name for number, name, _, _ in columns}
         hanging = self.showing(table)
-        hanging += ["that it is no plain table"] * (not plain) + ["a table that inherits from it or it from"] * inherits
-        hanging += ["its row security"] * by_row + ["that it belongs to another user"] * (not owned)
+        hanging += ["that it is no plain table"] * (not plain) + ["its row security"] * by_row
+        hanging += ["that it belongs to another user"] * (not owned)
         unique: list[tuple[str, ...]] = []
         foreign: set[str] = set()
         referring: dict[str, list[str]] = {}
@@ -115,29 +120,18 @@ class PostgresqlInPlace:
         self._connection.do(f"ANALYZE {quoted(table)}")
 
     def take_grants(self, table: TableName) -> list[Any]:
-        """Revoke what others may do, on the table and on columns, and return what that was.
-
-        Whoever gives or takes rights waits for nobody. What is revoked here nobody else can change any more before the end of the transaction: so the
-        catalogue, which does not know of it yet, is asked until it says nothing new.
-        """
-        ((ourselves,),) = self._connection.facts("SELECT current_user", [])
-        revoked: set[str | None] = set()
-        while True:
-            found = [grant for grant in grants_of(self._connection.facts, self._connection.number_of(table)) if grant[0] != ourselves]
-            new = {grant[0] for grant in found} - revoked
-            if not new:
-                return found
-            for who in new:
-                self._connection.do(f"REVOKE ALL ON {quoted(table)} FROM {grantee(who)} CASCADE")
-            revoked |= new
+        """Revoke what others may do, on the table and on columns, and return what that was."""
+        return Revoking(self._connection, table).revoke()
 
     def showing(self, table: TableName) -> list[str]:
-        """Ask for views, rules and triggers."""
+        """Ask for views, rules and triggers, and for tables that show it as a part of theirs, or theirs as a part of it."""
         return sorted(name for (name,) in self._connection.facts(_HANGING, {"table": self._connection.number_of(table)}))
 
     def withhold(self, drafts: Places, lasting: Places) -> None:
         """Let nobody read what is private, and commit."""
         del lasting
+        mark = self._connection.ledger_mark(drafts.table)
+        self._connection.do(f"COMMENT ON TABLE {quoted(drafts.ledger)} IS '{mark}'")
         for table in drafts.private:
             self._connection.do(kept_private(table))
         self._connection.commit()
@@ -147,7 +141,7 @@ class PostgresqlInPlace:
         del touched
         values = ", ".join(f"{quoted_name(name)} = w.{quoted_name(name)}" for name in made)
         joined = f"{quoted(places.keys)} k JOIN {quoted(places.rows)} w ON {same_key(self._connection, key, 'w', 'k')}"
-        self._connection.do(f"UPDATE {quoted(places.table)} s SET {values} FROM {joined} WHERE {same_key(self._connection, key)} AND {chosen}")
+        self._connection.put(f"UPDATE {quoted(places.table)} s SET {values} FROM {joined} WHERE {same_key(self._connection, key)} AND {chosen}")
 
     def is_ours(self, table: TableName) -> bool:
         """Ask who owns it; to have the owner's role is not enough."""
@@ -177,6 +171,15 @@ class PostgresqlInPlace:
         ]
         for altered in unwatched:
             self._connection.do(f"{altered} -1")
+        self._sample_as_parts(table)
         self._connection.do(f"ANALYZE {quoted(table)}")
         for altered in unwatched:
             self._connection.do(f"{altered} 0")
+
+    def _sample_as_parts(self, table: TableName) -> None:
+        """Let the planner look anew at what it has kept of the table and those that once inherited from it, which it does only where there is one."""
+        ((is_kept,),) = self._connection.facts(_OF_PARTS, {"table": self._connection.number_of(table)})
+        if is_kept:
+            part = quoted(self._connection.staged_name(table))
+            for statement in (f"CREATE TABLE {part} () INHERITS ({quoted(table)})", f"ANALYZE {quoted(table)}", f"DROP TABLE {part}"):
+                self._connection.do(statement)

@@ -84,6 +84,8 @@ class PostgresqlInside:
                 self._connection.remove_left(left)
         self._connection.claim(self._rows.name)
         self._connection.one_state([self._source], writing=True)
+        # a part that comes now is seen by whoever looks next, in whatever state
+        source, parts = self._source, self._connection.parts(self._source)
         first, mark = self._read_once(), Mark(self._seed, self._missing, self._is_mixed)
         counts = self._counting(mark)
         # what is not committed, and what is temporary, is seen in this session alone
@@ -94,6 +96,7 @@ class PostgresqlInside:
             is_counted = counting is not None and counting.is_done()
             if not is_counted:
                 self._count(counts)
+            self._connection.refuse_other_parts(source, parts)
             if first is not None:
                 self._connection.do(f"DROP TABLE {quoted(first)}")
             self._connection.do(f"COMMENT ON TABLE {quoted(self._rows)} IS '{mark.beside(self._rows)}'")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 
 from sfumato.databases.postgresql_rights import Facts, kept_private
 from sfumato.databases.postgresql_types import quoted, quoted_name
+from sfumato.databases.postgresql_withheld import ALONE, withheld
 from sfumato.databases.table import TableName
 
 # who gives a table to a role must be able to become it, to do with the table what it may, and it must be allowed to have tables there
@@ -26,10 +26,6 @@ _INDEXES = """
 SELECT coalesce('ALTER TABLE {table} ADD CONSTRAINT ' || quote_ident(c.conname) || ' ' || pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid))
 FROM pg_index i LEFT JOIN pg_constraint c ON c.conindid = i.indexrelid AND c.conrelid = i.indrelid AND c.contype IN ('p', 'u', 'x')
 WHERE i.indrelid = %s
-"""
-_UNIQUE = """
-SELECT (SELECT array_agg(attname::text) FROM pg_attribute WHERE attrelid = indrelid AND attnum = ANY ((indkey::int2[])[0:indnkeyatts - 1]))
-FROM pg_index WHERE indrelid = %s AND indisunique AND indexprs IS NULL AND indpred IS NULL
 """
 # those to a table with partitions stand there once more for each of these
 _FOREIGN_KEYS = """
@@ -71,10 +67,9 @@ def restoring(facts: Facts, number: int, table: TableName, names: Sequence[str])
     statements = [kept_private(table), *written(_UNLOGGED)]
     never_missing = [name for (name,) in facts(_NEVER_MISSING, [number]) if name in names]
     statements += [f"ALTER TABLE {quoted(table)} ALTER COLUMN {quoted_name(name)} SET NOT NULL" for name in never_missing]
-    statements += [_refusing_doubles(table, columns) for (columns,) in facts(_UNIQUE, [number]) if set(columns) <= set(names)]
     # a foreign key of the table to itself needs its index
-    for query in (_INDEXES, _FOREIGN_KEYS, _IDENTITY, _OTHER_COMMENTS):
-        statements += written(query)
+    statements += [ALONE, *(withheld(made) for query in (_INDEXES, _FOREIGN_KEYS) for made in written(query))]
+    statements += [*written(_IDENTITY), *written(_OTHER_COMMENTS)]
     for column, words in facts(_COMMENTS, [number]):
         if column is not None and column not in names:
             continue
@@ -84,10 +79,3 @@ def restoring(facts: Facts, number: int, table: TableName, names: Sequence[str])
     if not is_ours:
         statements.append(f"ALTER TABLE {quoted(table)} OWNER TO {quoted_name(owner)}")
     return statements
-
-
-def _refusing_doubles(table: TableName, columns: Sequence[str]) -> str:
-    """Return what fails where rows are alike in some columns: an index that failed for it would write their values to the server's log."""
-    listed, mark = ", ".join(map(quoted_name, columns)), f"$sfumato_{secrets.token_hex(8)}$"
-    doubles = f"SELECT FROM {quoted(table)} WHERE ROW({listed}) IS NOT NULL GROUP BY {listed} HAVING count(*) > 1"
-    return f"DO {mark} BEGIN IF EXISTS ({doubles}) THEN RAISE unique_violation; END IF; END {mark}"

@@ -82,7 +82,7 @@ class PostgresqlRetaining:
 
     def settle(self) -> None:
         """Let deferred triggers fire."""
-        self._connection.do("SET CONSTRAINTS ALL IMMEDIATE")
+        self._connection.put("SET CONSTRAINTS ALL IMMEDIATE")
 
     def rows_print(self, table: TableName, columns: Sequence[TableColumn], chosen: str) -> list[object]:
         """Hash the text of each row."""

@@ -5,6 +5,10 @@ types of that do not fit exactly. So a session looks nowhere but among the serve
 and where a policy gives none it is looked for where the session would have looked.
 
 Nor may row-level security hide anything without a word: a statement that would see a part of a table fails.
+
+Texts come and go in UTF-8, whatever the encoding of the database is and whatever a role, a database or the environment says: the server makes the one
+of the other. Where it does not know its own (SQL_ASCII), or one character of UTF-8 stands for several there, texts that are two inside would be one
+here, and nothing is done there.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ from urllib.parse import quote, urlencode
 from sfumato.databases.address import Address
 from sfumato.databases.failures import (
     CHANGED,
+    CHARACTER,
     COMPUTED,
     CROWDED,
     FULL,
@@ -29,6 +34,7 @@ from sfumato.databases.failures import (
     NO_SCHEMA,
     ONLY_READ,
     REFUSED,
+    UNCLEAR_TEXTS,
     UNMET,
     VALUE,
     Failure,
@@ -52,7 +58,10 @@ _FIXED = {
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
 }
-_DENIED = re.compile("(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence)")
+# of the other encodings that a database may have each character is one of UTF-8 that no other is
+_UNCLEAR = ("SQL_ASCII", "EUC_JP", "EUC_TW", "MULE_INTERNAL")
+DENIED = re.compile("(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence)")
+"""What this user may not do, of which kind it is, in words of the server."""
 _FAILURES = {
     "3F000": NO_SCHEMA,
     "08": GONE,
@@ -75,6 +84,7 @@ _FAILURES = {
     "22012": COMPUTED,
     "2201E": COMPUTED,
     "2201F": COMPUTED,
+    "22P05": CHARACTER,
     "22": VALUE,
 }
 
@@ -85,6 +95,9 @@ def catalogue_session(address: Address, password: str | None) -> tuple[Any, list
     with postgresql_errors(address.shown):
         session = psycopg.connect(_uri(address, password), autocommit=True)
         try:
+            encoding = session.info.parameter_status("server_encoding")
+            if encoding in _UNCLEAR:
+                raise UNCLEAR_TEXTS.error(address.shown, str(encoding))
             path = [schema for (schema,) in session.execute(_PATH).fetchall() if schema not in ("pg_catalog", "information_schema")]
             for name, value in (_FIXED | {"lock_timeout": _LOCK}).items():
                 session.execute(f"SET {name} = {', '.join(repr(part) for part in value.split(','))}")
@@ -149,7 +162,7 @@ def _uri(address: Address, password: str | None, **more: str) -> str:
     secret = f":{quote(password, safe='')}" if password is not None else ""
     who = f"{quote(address.user, safe='')}{secret}@" if address.user else ""
     # said to be none, or a variable of the environment would send us to another server than the one that is named
-    options = {"connect_timeout": "10", **address.options, "hostaddr": "", **more}
+    options = {"connect_timeout": "10", **address.options, "hostaddr": "", "client_encoding": "UTF8", **more}
     return f"postgresql://{who}{address.host}:{address.port}/{quote(address.database, safe='')}?{urlencode(options, quote_via=quote)}"
 
 
@@ -167,7 +180,7 @@ def postgresql_errors(server: str) -> Iterator[None]:
         at_once = code == _INTERNAL and "tuple concurrently" in str(error)
         failure = LOCKED if at_once else of_code(code, _FAILURES) if code else _without_code(error)
         # of what kind it is, and no name: a function of somebody's may say anything
-        denied = _DENIED.search(str(error)) if failure is NO_RIGHT else None
+        denied = DENIED.search(str(error)) if failure is NO_RIGHT else None
         detail = f"SQLSTATE {code}{f', {denied[0]}' if denied else ''}"
         raise failure.error(server, detail if code else "") from None
 
@@ -194,5 +207,7 @@ def _without_code(error: Exception) -> Failure:
     said = str(error)
     if "too many" in said or "remaining connection slots" in said:
         return CROWDED
+    if "conversion between" in said:
+        return UNCLEAR_TEXTS
     refused = "authentication failed" in said or "no password supplied" in said or "no pg_hba.conf entry" in said or "role" in said
     return REFUSED if refused else NO_DATABASE if "does not exist" in said else GONE

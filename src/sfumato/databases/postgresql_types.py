@@ -106,7 +106,7 @@ def typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColum
             arrays.append(_within_the_calendar(array.cast(field.type)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise DataError(
-                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as NaN or infinity",
+                f"column {field.name} holds values that its type {column.called} allows and nobody could publish, such as NaN, infinity or 24:00",
                 code="database-type",
                 hint="write null in their place in a view, and name that as the table",
             ) from None
@@ -114,7 +114,9 @@ def typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColum
 
 
 def _within_the_calendar(array: pa.Array) -> pa.Array:
-    """Return the array; raise what Arrow raises for days and instants outside of the years 1 to 9999, infinite ones among them."""
+    """Return the array; raise what Arrow raises for days and instants outside of the years 1 to 9999, infinite ones among them, and for 24:00."""
+    if pa.types.is_time(array.type) and pc.any(pc.greater_equal(array.cast(pa.int64()), _DAY)).as_py():
+        raise pa.ArrowInvalid("beyond the day")
     if pa.types.is_date(array.type) or pa.types.is_timestamp(array.type):
         whole = array.cast(pa.int32() if pa.types.is_date(array.type) else pa.int64())
         day = 1 if pa.types.is_date(array.type) else _DAY

@@ -107,6 +107,15 @@ class Script:
         del table
         return True
 
+    def parts(self, table: TableName) -> list[str]:
+        """Return nothing: the run asks for it."""
+        del table
+        return []
+
+    def refuse_other_parts(self, table: TableName, parts: Sequence[str]) -> None:
+        """Do nothing: nobody changes anything."""
+        del table, parts
+
     def bytewise(self, table: TableName) -> set[str]:
         """Return nothing: the run asks for it."""
         del table
