@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sfumato.engine.retain import retain
-from tests.databases.test_retention import NOW, Made, counted, visits_of
+from sfumato.errors import DataError
+from tests.databases.test_retention import NOW, Made, columns_of, counted, visits_of
 from tests.servers import ask
 
 
@@ -31,3 +32,49 @@ def test_rows_of_the_last_days_of_the_calendar_never_grow_old(visits: Made, url:
 
     assert ([batch.deleted for batch in outcome.batches], outcome.without_time) == ([6], 0)
     assert counted(url, "visits") == 7
+
+
+UNREADABLE = {
+    "postgresql": [("bytea", "'\\x00'"), ("integer[]", "'{1,2}'"), ("interval", "'1 day'")],
+    "mariadb": [("blob", "'a'"), ("bit(3)", "b'101'"), ("binary(4)", "'a'")],
+    "mysql": [("blob", "'a'"), ("bit(3)", "b'101'"), ("binary(4)", "'a'")],
+    "duckdb": [("blob", "'a'"), ("interval", "INTERVAL 1 DAY"), ("bit", "'101'")],
+}
+CASES = [(server, kind, value) for server, kinds in UNREADABLE.items() for kind, value in kinds]
+
+
+@pytest.mark.parametrize(("server", "kind", "value"), CASES)
+def test_a_column_that_nobody_can_read_may_be_removed(request: pytest.FixtureRequest, server: str, kind: str, value: str) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    policy = visits_of(url)({1: 20})
+    ask(url, f"ALTER TABLE visits ADD COLUMN more {kind}", f"UPDATE visits SET more = {value}")
+    kept = {**policy, "columns": {**policy["columns"], "more": {"role": "other"}}}
+    with pytest.raises(DataError) as caught:
+        retain(kept, NOW)
+    assert (caught.value.code, counted(url, "visits")) == ("column-nested", 20)
+    assert "columns that cannot be read: more" in caught.value.message
+
+    policy["columns"]["more"] = {"role": "identifier"}
+    assert [(batch.outcome, batch.deleted) for batch in retain(policy, NOW).batches] == [("archived", 20)]
+    assert sorted(columns_of(url, "archive")) == ["age", "illness", "sfumato_batch", "town"]
+
+
+KEYS = [
+    ("postgresql", "bytea", "decode(lpad(to_hex(id), 4, '0'), 'hex')"),
+    ("mariadb", "binary(4)", "LPAD(HEX(id), 4, '0')"),
+    ("mariadb", "bit(8)", "id"),
+    ("mysql", "bit(8)", "id"),
+    ("duckdb", "blob", "CAST(CAST(id AS VARCHAR) AS BLOB)"),
+]
+
+
+@pytest.mark.parametrize("chunk", [7, 1000])
+@pytest.mark.parametrize(("server", "kind", "value"), KEYS)
+def test_a_key_that_nobody_can_read_tells_rows_apart(request: pytest.FixtureRequest, server: str, kind: str, value: str, chunk: int) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    policy = visits_of(url)({1: 20, 6: 5}, retention={"chunk": chunk, "key": ["own"]})
+    ask(url, f"ALTER TABLE visits ADD COLUMN own {kind}", f"UPDATE visits SET own = {value}", "CREATE UNIQUE INDEX visits_own ON visits (own)")
+    policy["columns"]["own"] = {"role": "identifier"}
+
+    assert [(batch.outcome, batch.deleted) for batch in retain(policy, NOW).batches] == [("archived", 20)]
+    assert counted(url, "visits WHERE seen >= '2026-06-01'") == counted(url, "visits") == 5

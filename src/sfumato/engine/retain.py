@@ -26,7 +26,7 @@ from sfumato.databases.address import Address
 from sfumato.databases.archive import BATCH, Archive
 from sfumato.databases.connection import Connection
 from sfumato.databases.going_along import Gone
-from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.local_copy import CopiedTable, LocalCopy
 from sfumato.databases.located import Located
 from sfumato.databases.retained import Retained
 from sfumato.databases.table import TableColumn, TableName
@@ -206,7 +206,7 @@ class _Work:
             try:
                 along = self.retained.going_along(keys)
                 copy = self._copied(keys)
-                rows = sum(batch.num_rows for batch in copy.source.batches([]))
+                rows = sum(batch.num_rows for batch in copy.batches([]))
                 together = self._one_database and rows <= self.retention.chunk
                 record = self._release(copy, name, rows, along, partial(self._deleted_within, keys, deleted) if together else None)
             except PromiseError as error:
@@ -249,16 +249,17 @@ class _Work:
         """Delete the rows of a batch in the transaction that appends it."""
         deleted.append(self.retained.delete_within(keys, connection))
 
-    def _copied(self, keys: TableName) -> LocalCopy:
+    def _copied(self, keys: TableName) -> CopiedTable:
         source: Any = self.plan.source
-        columns = [column for column in self.connection.columns(source.table_name) if is_readable(column.field)]
-        copy = LocalCopy(pa.schema([column.field for column in columns]), self.retained.read(keys, columns))
+        columns = self.connection.columns(source.table_name)
+        read = [column for column in columns if is_readable(column.field)]
+        copy = LocalCopy(pa.schema([column.field for column in read]), self.retained.read(keys, read))
         self.connection.commit()
-        return copy
+        return CopiedTable(copy, pa.schema([column.field for column in columns]), str(source.table_name))
 
-    def _release(self, copy: LocalCopy, name: str, rows: int, along: Sequence[Gone], delete: Callable[[Connection], None] | None) -> RunRecord:
+    def _release(self, copy: CopiedTable, name: str, rows: int, along: Sequence[Gone], delete: Callable[[Connection], None] | None) -> RunRecord:
         """Anonymise a copy of the rows, verify it, and append it; delete them in the same transaction on request."""
-        plans = with_keys(make_plans(self.loaded, copy.source))
+        plans = with_keys(make_plans(self.loaded, copy))
         plan = next(iter(plans.views.values()))
         sink: Any = ArchiveSink(self.sink, name, rows, self._source, partial(_refuse_archive, plan), delete)
         told = [*self.plan.told, *(f"by foreign keys {gone}, as counted before the batch was made" for gone in along), *self._acting]
