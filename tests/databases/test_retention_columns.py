@@ -78,3 +78,17 @@ def test_a_key_that_nobody_can_read_tells_rows_apart(request: pytest.FixtureRequ
 
     assert [(batch.outcome, batch.deleted) for batch in retain(policy, NOW).batches] == [("archived", 20)]
     assert counted(url, "visits WHERE seen >= '2026-06-01'") == counted(url, "visits") == 5
+
+
+@pytest.mark.parametrize("chunk", [7, 1000])
+@pytest.mark.parametrize(("key", "time"), [("n", "seen"), ("N", "seen"), ("id", "n"), ("n", "n_")])
+def test_keys_and_times_may_be_called_as_a_list_calls_its_own(visits: Made, url: str, key: str, time: str, chunk: int) -> None:
+    policy = visits({1: 20, 6: 5}, retention={"chunk": chunk, "column": time})
+    mark = "`" if url.startswith(("mariadb", "mysql")) else '"'
+    for old, new in (("id", key), ("seen", time)):
+        if old != new:
+            ask(url, f"ALTER TABLE visits RENAME COLUMN {old} TO {mark}{new}{mark}")
+    policy["columns"] = {{"id": key, "seen": time}.get(name, name): asked for name, asked in policy["columns"].items()}
+
+    assert [(batch.outcome, batch.deleted) for batch in retain(policy, NOW).batches] == [("archived", 20)]
+    assert counted(url, "visits") == 5

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sfumato.databases.connection import Connection, KeepsHistory
 from sfumato.databases.going_along import GoingAlong, Gone
-from sfumato.databases.keyed_rows import NUMBER, chunks, one_value, same_key
+from sfumato.databases.keyed_rows import NUMBER, chunks, free_name, one_value, same_key
 from sfumato.databases.private_names import is_list_of_keys
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, UsageError, suggestion
@@ -76,10 +76,11 @@ class Retained:
         self.forget(keys)
         names = ", ".join(f"s.{self._named(column.name)}" for column in self._key)
         kept = ", ".join(f"s.{self._named(name)}" for name in self._kept)
-        query = f"SELECT ROW_NUMBER() OVER () AS n, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
+        number = free_name(NUMBER.name, self._kept)
+        query = f"SELECT ROW_NUMBER() OVER () AS {number}, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
         self._connection.retaining.create_from(keys, query)
         self._connection.keep_private(keys)
-        self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} (n)")
+        self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} ({number})")
         self._connection.commit()
         twice = f"SELECT COUNT(*) FROM (SELECT 1 FROM {self._connection.quoted(keys)} s GROUP BY {names} HAVING COUNT(*) > 1) d"
         if int(self._one(twice, NUMBER)):
@@ -155,13 +156,14 @@ class Retained:
 
     def delete(self, keys: TableName, many: int) -> int:
         """Delete the rows whose keys are written down, so many in a transaction, and return how many there were."""
-        deleted, last = 0, int(self._one(f"SELECT COALESCE(MAX(n), 0) FROM {self._connection.quoted(keys)}", NUMBER))
-        first = int(self._one(f"SELECT COALESCE(MIN(n), 1) FROM {self._connection.quoted(keys)}", NUMBER))
+        number, listed = self._number(keys), self._connection.quoted(keys)
+        deleted, last = 0, int(self._one(f"SELECT COALESCE(MAX({number}), 0) FROM {listed}"))
+        first = int(self._one(f"SELECT COALESCE(MIN({number}), 1) FROM {listed}"))
         for start, end in chunks(first, last + 1, many):
-            chosen = f"k.n >= {start} AND k.n < {end}"
+            chosen = f"k.{number} >= {start} AND k.{number} < {end}"
             with self._connection.transaction():
                 deleted += self._delete_chosen(self._connection, keys, chosen)
-                self._connection.do(f"DELETE FROM {self._connection.quoted(keys)} WHERE n >= {start} AND n < {end}")
+                self._connection.do(f"DELETE FROM {listed} WHERE {number} >= {start} AND {number} < {end}")
         return deleted
 
     def delete_within(self, keys: TableName, connection: Connection) -> int:
@@ -207,8 +209,12 @@ class Retained:
         return same_key(self._connection, self._written_down(keys))
 
     def _written_down(self, keys: TableName) -> list[str]:
-        """Return the columns of a list: those of the key and the time that it was made with."""
-        return [column.name for column in self._connection.columns(keys) if column.name != NUMBER.name]
+        """Return the columns of a list: those of the key and the time that it was made with, behind the number of the row."""
+        return [column.name for column in self._connection.columns(keys)[1:]]
+
+    def _number(self, keys: TableName) -> str:
+        """Return what a list calls the numbers of its rows."""
+        return self._connection.columns(keys)[0].name
 
     def _quoted(self) -> str:
         return self._connection.quoted(self._connection.placed(self._table))

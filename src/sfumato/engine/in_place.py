@@ -108,13 +108,15 @@ def _read(masked: MaskedTable, change: Change) -> tuple[LocalCopy, pa.Table]:
     columns = [column for column in change.columns if is_readable(column.field)]
     known: list[pa.RecordBatch] = []
     names = [column.name for column in columns]
+    key = [names.index(name) for name in change.names]
+    schema = pa.schema([*(pa.field(column.name, column.kind) for column in change.key), pa.field(DIGEST, pa.int64())])
 
     def kept_apart() -> Iterator[pa.RecordBatch]:
         for batch in masked.read(columns, change.columns):
-            known.append(batch.select([*change.names, DIGEST]))
-            yield batch.select(names)
+            # by their places: a column of the table may be called as the digest is
+            known.append(pa.RecordBatch.from_arrays([*(batch.column(place) for place in key), batch.column(len(names))], schema=schema))
+            yield batch.select(list(range(len(names))))
 
     copy = LocalCopy(pa.schema([column.field for column in columns]), kept_apart())
     masked.connection.commit()
-    schema = pa.schema([*(pa.field(column.name, column.kind) for column in change.key), pa.field(DIGEST, pa.int64())])
     return copy, pa.Table.from_batches(known, schema)
