@@ -37,6 +37,10 @@ class Retained:
         if isinstance(connection, KeepsHistory) and connection.keeps_history(table):
             words = f"{table} keeps the history of its rows, system versioning, and with it all that would be deleted"
             raise UsageError(words, code="database-undeleted", hint="ALTER TABLE ... DROP SYSTEM VERSIONING, which removes the history too")
+        self._engine = connection.retaining.without_transactions(table)
+        if self._engine:
+            words = f"{table} is of the engine {self._engine}, which has no transactions: rows that are deleted cannot be had back where a run dies"
+            raise UsageError(words, code="retention-engine", hint="ALTER TABLE ... ENGINE = InnoDB")
         names = list(key or connection.primary_key(table))
         if not names:
             words = f"{table} has no primary key, and rows are deleted by their keys"
@@ -51,6 +55,11 @@ class Retained:
         if unique is not None and not any(names <= set(self._kept) for names in unique):
             words = f"no unique constraint of {self._table} is on columns of its key ({', '.join(self._names)}), and rows are deleted by their keys"
             raise UsageError(words, code="retention-key", hint="CREATE UNIQUE INDEX on them, or name columns of one in retention: {key: [...]}")
+
+    @property
+    def is_undone_with_others(self) -> bool:
+        """Whether what is deleted from the table is undone with all else that a transaction did; of some views nobody knows it."""
+        return self._engine is None
 
     def earliest(self, after: datetime | None = None) -> datetime | None:
         """Return the time of the oldest row, or of the oldest not before an instant; None where there is none."""

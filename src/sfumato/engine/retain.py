@@ -124,6 +124,7 @@ def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
 
 def _acting_on_archive(sink: Sql) -> list[str]:
     with sink.connected() as connection:
+        Archive(connection, sink.table_name, "").refuse_without_transactions()
         if connection.identity(sink.table_name) is None:
             return []
         return [f"{name} of the archive" for name in connection.acting(sink.table_name, "INSERT")]
@@ -166,6 +167,7 @@ class _Work:
         found = []
         with self.sink.connected() as connection:
             archive = self._archive(connection)
+            archive.refuse_without_transactions()
             connection.claim(f"append {archive.table}")
             lines = archive.own_lines()
             self.retained.forget_all_but([line.batch for line in lines])
@@ -207,7 +209,7 @@ class _Work:
                 along = self.retained.going_along(keys)
                 copy = self._copied(keys)
                 rows = sum(batch.num_rows for batch in copy.batches([]))
-                together = self._one_database and rows <= self.retention.chunk
+                together = self._one_database and self.retained.is_undone_with_others and rows <= self.retention.chunk
                 record = self._release(copy, name, rows, along, partial(self._deleted_within, keys, deleted) if together else None)
             except PromiseError as error:
                 if error.code not in _TOO_SMALL:

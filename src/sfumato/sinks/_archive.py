@@ -70,6 +70,7 @@ class ArchiveWriter(SqlWriter):
         connection, names = self._connection, self._schema.names
         archive = Archive(connection, self._table, self._sink.source)
         archive.prepare(names, self._staged)
+        archive.refuse_without_transactions()
         columns = connection.made_columns(self._schema)
         with connection.transaction():
             archive.append(self._staged, names, self._sink.batch, self._sink.rows, self._rows, "written" if self._sink.delete is None else "deleted")
