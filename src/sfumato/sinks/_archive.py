@@ -32,10 +32,7 @@ class ArchiveSink:
     @property
     def record(self) -> str | None:
         """The file that the record of this batch goes to: that of the sink, with the batch in its name."""
-        if self.sink.record is None:
-            return None
-        path = Path(self.sink.record)
-        return str(path.with_name(f"{path.stem}.{self.batch.replace('/', '_')}{path.suffix}"))
+        return record_of_batch(self.sink, self.batch)
 
     def places(self) -> Sequence[str]:
         """Return the archive."""
@@ -56,6 +53,14 @@ class ArchiveSink:
             connection.__exit__(None, None, None)
             raise
         return ArchiveWriter(connection, self.sink.table_name, schema, self.places(), self)
+
+
+def record_of_batch(sink: Sql, batch: str) -> str | None:
+    """Return the file that the record of a batch goes to; None where there is none."""
+    if sink.record is None:
+        return None
+    path = Path(sink.record)
+    return str(path.with_name(f"{path.stem}.{batch.replace('/', '_')}{path.suffix}"))
 
 
 class ArchiveWriter(SqlWriter):
