@@ -105,6 +105,20 @@ def test_a_table_is_masked_where_it_is(patients: Made, url: str) -> None:
     assert any(note.startswith("masked in place") for note in release.record.notes)
 
 
+@pytest.mark.parametrize("name", ["n", "gone", "digest", "N", "sfumato_digest", "sfumato_row"])
+def test_a_key_may_be_called_as_the_list_of_keys_calls_its_own(patients: Made, url: str, name: str) -> None:
+    policy = patients(suppression_limit=0.1)
+    ask(url, "INSERT INTO patients VALUES (900, 'name', 'Nowhere', 30, 'i1'), (901, 'name', 'Nowhere', 31, 'i1')")
+    policy["columns"]["town"] |= {"on_unknown": "suppress", "hierarchy": {"taxonomy": {"tree": {"all": list(TOWNS)}}}}
+    mark = "`" if is_mysql(url) else '"'
+    ask(url, f"ALTER TABLE patients RENAME COLUMN id TO {mark}{name}{mark}")
+    policy["columns"] = {name: policy["columns"].pop("id"), **policy["columns"]}
+    sfumato.run(policy)
+
+    assert ask(url, "SELECT COUNT(*), COUNT(name) FROM patients") == [(ROWS, 0)]
+    assert left_over(url) == []
+
+
 def test_suppressed_rows_are_deleted_in_place_and_counted(patients: Made, url: str) -> None:
     policy = patients(suppression_limit=0.1)
     ask(url, "INSERT INTO patients VALUES (900, 'name', 'Nowhere', 30, 'i1'), (901, 'name', 'Nowhere', 31, 'i1')")

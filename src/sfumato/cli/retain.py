@@ -32,6 +32,7 @@ def retain(policy: Path, now: str | None, format: str) -> None:
         told = [
             {"batch": batch.name, "outcome": batch.outcome, "rows": batch.rows, "deleted": batch.deleted}
             | ({"along": [{"table": str(gone.table), "rows": gone.rows, "outcome": gone.becomes} for gone in batch.along]} if batch.along else {})
+            | ({"missing": batch.missing} if batch.missing else {})
             | ({"record": batch.record.as_mapping()} if batch.record is not None else {})
             for batch in outcome.batches
         ]
@@ -42,6 +43,8 @@ def retain(policy: Path, now: str | None, format: str) -> None:
         answers().write(f"{batch.name}: {number_of(batch.rows, 'row')} {_SAID[batch.outcome]}{gone}\n")
         for other in batch.along if batch.outcome != "waiting" else ():
             answers().write(f"  {other}, by foreign keys\n")
+        for note in batch.notes:
+            answers().write(f"  {note}\n")
     if not outcome.batches:
         answers().write("nothing is old enough\n")
     if outcome.without_time:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, datetime, timedelta
 from typing import Literal
 
 PeriodLength = Literal["day", "week", "month", "quarter", "year"]
@@ -36,7 +36,7 @@ def age(text: str) -> timedelta:
 
 
 def closed_periods(length: PeriodLength, earliest: datetime, before: datetime) -> Iterator[Period]:
-    """Yield the periods that hold an instant or follow it, and that have ended by another.
+    """Yield the periods that hold an instant or follow it, and that have ended by another; the last ones of the calendar never end.
 
     >>> [period.name for period in closed_periods("month", datetime(2025, 12, 31), datetime(2026, 2, 28))]
     ['2025-12', '2026-01']
@@ -44,7 +44,7 @@ def closed_periods(length: PeriodLength, earliest: datetime, before: datetime) -
     ['2026-W01', '2026-W02']
     """
     first = _beginning(length, earliest)
-    while (end := _next(length, first)) <= before:
+    while (end := _next(length, first)) is not None and end <= before:
         yield Period(first, end, _name(length, first))
         first = end
 
@@ -59,11 +59,14 @@ def _beginning(length: PeriodLength, instant: datetime) -> datetime:
     return day.replace(day=1, month=(day.month - 1) // months * months + 1)
 
 
-def _next(length: PeriodLength, first: datetime) -> datetime:
+def _next(length: PeriodLength, first: datetime) -> datetime | None:
+    """Return the beginning of the period that follows; None beyond the calendar."""
     if length in ("day", "week"):
-        return first + timedelta(days=1 if length == "day" else 7)
+        days = timedelta(days=1 if length == "day" else 7)
+        return first + days if datetime.max - first >= days else None
     month = first.month - 1 + _MONTHS[length]
-    return first.replace(year=first.year + month // 12, month=month % 12 + 1)
+    year = first.year + month // 12
+    return first.replace(year=year, month=month % 12 + 1) if year <= MAXYEAR else None
 
 
 def _name(length: PeriodLength, first: datetime) -> str:

@@ -44,6 +44,19 @@ class Archive:
         self._connection, self.table, self._source = connection, connection.placed(table), source
         self._ledger = TableName(LEDGER, self.table.schema)
 
+    def refuse_without_transactions(self) -> None:
+        """Refuse an archive or a ledger that would keep what is taken back: a batch that is refused would stand there all the same."""
+        for table in (self.table, self._ledger):
+            if self._connection.identity(table) is None:
+                continue
+            engine = self._connection.retaining.without_transactions(table)
+            if engine is not None:
+                what = (
+                    f"is of the engine {engine}, which has no transactions" if engine else "is a view, and nobody knows whether it has transactions"
+                )
+                words = f"{table} {what}: a batch that is refused would stay in the archive; nothing has been archived"
+                raise UsageError(words, code="retention-engine", hint="ALTER TABLE ... ENGINE = InnoDB, or name another archive, which is a table")
+
     def own_lines(self) -> list[Line]:
         """Return the lines of the batches that came from this source."""
         return [line for line in self.lines() if line.source == self._source]

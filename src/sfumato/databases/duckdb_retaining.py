@@ -29,6 +29,11 @@ class DuckdbRetaining:
         del table
         return None
 
+    def without_transactions(self, table: TableName) -> str | None:
+        """Return None: a file has transactions."""
+        del table
+        return None
+
     def of_others(self, beginning: str, table: TableName) -> list[str]:
         """Return nothing: a file has no owners within."""
         del beginning, table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,18 @@ def same_key(connection: Connection, key: Sequence[str], one: str = "s", other: 
     """Return the condition that a row of one table has the key of a row of another; both go by short names in the query."""
     names = [connection.quoted_name(name) for name in key]
     return " AND ".join(f"{one}.{name} = {other}.{name}" for name in names)
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """Return the name of a column that stands beside others, which may be anybody's: it gets underscores until none of them has it, in any case.
+
+    >>> free_name("n", ["id", "N"]), free_name("n", ["n", "n_"])
+    ('n_', 'n__')
+    """
+    known = {other.casefold() for other in taken}
+    while name.casefold() in known:
+        name += "_"
+    return name
 
 
 def one_value(connection: Connection, query: str, column: TableColumn = NUMBER) -> Any:

@@ -20,7 +20,7 @@ from sfumato.databases.address import Kind
 from sfumato.databases.alteration import alteration
 from sfumato.databases.connection import Connection
 from sfumato.databases.in_place import DIGEST, InPlace, Places, in_place_of, lasting_places
-from sfumato.databases.keyed_rows import NUMBER, chunks, one_row, one_value, same_key
+from sfumato.databases.keyed_rows import NUMBER, chunks, free_name, one_row, one_value, same_key
 from sfumato.databases.standing import Standing
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UsageError, number_of
@@ -138,7 +138,7 @@ class MaskedTable:
         with self.connection.transaction():
             self.how.stand_still(self.places.table)
             rows = one_value(self.connection, f"SELECT COUNT(*) FROM {self._quoted(self.places.table)}")
-            same = one_value(self.connection, f"SELECT COUNT(*) {self._matched(facts)} WHERE {self._unchanged()}")
+            same = one_value(self.connection, f"SELECT COUNT(*) {self._matched(facts)} WHERE {self._unchanged(facts)}")
             is_as_it_was = rows == same == facts["total"]
             if is_as_it_was:
                 self.connection.do(f"UPDATE {self._quoted(self.places.ledger)} SET done = 0")
@@ -162,7 +162,8 @@ class MaskedTable:
 
     def _copy(self, facts: Mapping[str, Any], start: int, end: int) -> None:
         """Copy a chunk over the rows whose keys it has, delete those that are left out, and say so in the ledger, in one transaction."""
-        chosen = f"k.n >= {start} AND k.n < {end}"
+        own = _Own.beside(facts["key"])
+        chosen = f"k.{own.number} >= {start} AND k.{own.number} < {end}"
         with self.connection.transaction():
             # a session whose process is dead may just be ending the same chunk
             self.connection.do(f"UPDATE {self._quoted(self.places.ledger)} SET done = done")
@@ -172,13 +173,13 @@ class MaskedTable:
             if self.places.table == self.original:
                 # others may still write to it, who need no grants
                 one_value(self.connection, f"SELECT COUNT(*) FROM (SELECT 1 {self._matched(facts)} WHERE {chosen} FOR UPDATE OF s) l")
-            changed = one_value(self.connection, f"SELECT COUNT(*) {self._matched(facts)} WHERE {chosen} AND NOT ({self._unchanged()})")
+            changed = one_value(self.connection, f"SELECT COUNT(*) {self._matched(facts)} WHERE {chosen} AND NOT ({self._unchanged(facts)})")
             if changed:
                 self._refuse_altered()
                 raise self._written("have been changed", changed)
             if facts["written"]:
                 self.how.update(self.places, facts["written"], facts["touched"], facts["key"], chosen)
-            self.connection.delete_joined(self.places.table, self.places.keys, self._same(facts), f"{chosen} AND k.gone = 1")
+            self.connection.delete_joined(self.places.table, self.places.keys, self._same(facts), f"{chosen} AND k.{own.gone} = 1")
             self.connection.do(f"UPDATE {self._quoted(self.places.ledger)} SET done = {end}")
 
     def _check_after(self, facts: Mapping[str, Any]) -> int:
@@ -225,8 +226,8 @@ class MaskedTable:
     def _matched(self, facts: Mapping[str, Any]) -> str:
         return f"FROM {self._quoted(self.places.table)} s JOIN {self._quoted(self.places.keys)} k ON {self._same(facts)}"
 
-    def _unchanged(self) -> str:
-        return f"{self.how.digest('s', self.connection.columns(self.places.table))} = k.digest"
+    def _unchanged(self, facts: Mapping[str, Any]) -> str:
+        return f"{self.how.digest('s', self.connection.columns(self.places.table))} = k.{_Own.beside(facts['key']).digest}"
 
     def _same(self, facts: Mapping[str, Any]) -> str:
         return same_key(self.connection, facts["key"])
@@ -238,6 +239,19 @@ class MaskedTable:
 def _text_of(facts: Mapping[str, Any]) -> str:
     """Return facts as the ledger has them: a text of which no server takes anything for its own."""
     return json.dumps(facts).encode().hex()
+
+
+@dataclass(frozen=True)
+class _Own:
+    """What the columns of the list of keys are called that stand beside the key: the number of a row, whether it goes, and its digest."""
+
+    number: str
+    gone: str
+    digest: str
+
+    @classmethod
+    def beside(cls, key: Sequence[str]) -> _Own:
+        return cls(*(free_name(name, key) for name in ("n", "gone", "digest")))
 
 
 class Draft:
@@ -271,9 +285,10 @@ class Draft:
         self._how.settle(self._arrived)
         names = ", ".join(f"s.{connection.quoted_name(name)}" for name in change.names)
         joined = f"{connection.quoted(drafts.table)} s JOIN {connection.quoted(self._arrived)} t ON {self._same('s')}"
-        keys = f"SELECT t.{_ROW} AS n, t.{_GONE} AS gone, t.{DIGEST} AS digest, {names} FROM {joined}"
+        own = _Own.beside(change.names)
+        keys = f"SELECT t.{_ROW} AS {own.number}, t.{_GONE} AS {own.gone}, t.{DIGEST} AS {own.digest}, {names} FROM {joined}"
         connection.do(f"CREATE TABLE {connection.quoted(drafts.keys)} AS {keys}")
-        connection.do(f"CREATE INDEX {connection.quoted_name(f'{drafts.keys.name}_n')} ON {connection.quoted(drafts.keys)} (n)")
+        connection.do(f"CREATE INDEX {connection.quoted_name(f'{drafts.keys.name}_n')} ON {connection.quoted(drafts.keys)} ({own.number})")
         self._how.make_like(drafts.rows, drafts.table)
         columns = ", ".join(connection.quoted_name(column.name) for column in change.columns)
         values = ", ".join(self._value(column) for column in change.columns)
@@ -339,7 +354,8 @@ class Draft:
                         f"rows of {drafts.table} would get values of {', '.join(names)} that other rows have, and a unique index stands against it"
                     )
                     raise DataError(f"{words}; nothing has been changed", code="in-place-unique", hint="drop the index, or publish a copy")
-        if standing.referring and one_value(connection, f"SELECT COUNT(*) FROM {connection.quoted(drafts.keys)} WHERE gone = 1"):
+        gone = f"{_Own.beside(self._change.names).gone} = 1"
+        if standing.referring and one_value(connection, f"SELECT COUNT(*) FROM {connection.quoted(drafts.keys)} WHERE {gone}"):
             words = (
                 f"rows of {drafts.table} would be left out, and foreign keys of {', '.join(standing.referring)} refer to it; nothing has been changed"
             )

@@ -9,13 +9,14 @@ from sfumato.databases.in_place import Places
 from sfumato.databases.keyed_rows import same_key
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_digest import row_digest
+from sfumato.databases.mysql_engines import engine_without_transactions
 from sfumato.databases.mysql_foreign_keys import unseen_keys
 from sfumato.databases.mysql_types import quoted, quoted_name, text_of
 from sfumato.databases.standing import Standing
 from sfumato.databases.table import TableColumn, TableName
 
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
-_TABLE = "SELECT table_type, COALESCE(engine, '') FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
+_TABLE = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _COLUMNS = "SELECT column_name, is_nullable, extra FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
 _UNIQUE = """
 SELECT index_name, COALESCE(column_name, '') FROM information_schema.statistics
@@ -48,11 +49,12 @@ class MysqlInPlace:
         """Ask the catalogue."""
         connection, place = self._connection, self._connection.placed(table)
         names = [place.schema, place.name]
-        ((kind, engine),) = connection.facts(_TABLE, names)
+        ((kind,),) = connection.facts(_TABLE, names)
         columns = [tuple(map(text_of, row)) for row in connection.facts(_COLUMNS, names)]
         hanging = [f"the trigger {text_of(name)}" for (name,) in connection.facts(_TRIGGERS, names)]
         hanging += [] if text_of(kind) == "BASE TABLE" else [f"that it is a {text_of(kind).lower()}"]
-        hanging += [] if text_of(engine) == "InnoDB" else [f"its engine {text_of(engine)}, which has no transactions"]
+        engine = engine_without_transactions(connection, place)
+        hanging += [f"its engine {engine}, which has no transactions"] if engine else []
         unique: dict[str, list[str]] = {}
         for index, column in connection.facts(_UNIQUE, names):
             unique.setdefault(text_of(index), []).append(text_of(column))

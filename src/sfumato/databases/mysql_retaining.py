@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.databases.keyed_rows import one_row
 from sfumato.databases.mysql_digest import row_digest
+from sfumato.databases.mysql_engines import engine_without_transactions
 from sfumato.databases.mysql_types import quoted, text_of
 from sfumato.databases.private_names import STAGING
 from sfumato.databases.retaining import PRINTED
@@ -54,6 +55,10 @@ class MysqlRetaining:
         for index, column in self._connection.facts(_UNIQUE, place):
             found.setdefault(text_of(index), []).append(None if column is None else text_of(column))
         return [frozenset(name for name in names if name is not None) for names in found.values() if None not in names]
+
+    def without_transactions(self, table: TableName) -> str | None:
+        """Ask the catalogue, which says nothing of views."""
+        return engine_without_transactions(self._connection, table)
 
     def of_others(self, beginning: str, table: TableName) -> list[str]:
         """Ask for what is in the databases for what others stage, which only those see who have a right to them."""

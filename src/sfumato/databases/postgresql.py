@@ -36,6 +36,8 @@ from sfumato.errors import UsageError
 
 # what a session that has lost its process holds is free in a moment
 _TRIES, _PAUSE = 25, 0.2
+# what somebody puts back while it is deleted is deleted with the next one
+_DELETIONS = 5
 # what is held and was not there, or not in this file of the server's, in the state that is seen
 _REWRITTEN = """
 SELECT count(*) FROM pg_locks l LEFT JOIN pg_class c ON c.oid = l.relation
@@ -346,17 +348,18 @@ class PostgresqlConnection(PostgresqlCatalogue):
             self._connection.rollback()
 
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
-        """Delete rows of a table whose keys are chosen."""
-        held = quoted(self.placed(table))
+        """Delete rows of a table whose keys are chosen; again where some are there then, which somebody may have put back meanwhile."""
+        held, number = quoted(self.placed(table)), 0
         counting = f"SELECT count(*) FROM {held} s JOIN {quoted(keys)} k ON {same} WHERE {chosen}"
-        with self._errors(), stated(self._connection) as cursor:
-            # as the server counts them: rows that came since somebody counted would go unnoticed
-            cursor.execute(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}")
-            number = int(cursor.rowcount)
-        if self._number(counting):
-            words = f"rows of {table} are still there after they were deleted: a trigger, a rule or a row policy keeps them"
-            raise UsageError(words, code="database-undeleted", hint="take it away, or delete the rows yourself")
-        return number
+        for _ in range(_DELETIONS):
+            with self._errors(), stated(self._connection) as cursor:
+                # as the server counts them: rows that came since somebody counted would go unnoticed
+                cursor.execute(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}")
+                number += int(cursor.rowcount)
+            if not self._number(counting):
+                return number
+        words = f"rows of {table} are still there however often they are deleted: a trigger, a rule or a row policy keeps them"
+        raise UsageError(words, code="database-undeleted", hint="take it away, or delete the rows yourself")
 
     def _number(self, query: str) -> int:
         return int(next(self.select(query, [TableColumn("n", "bigint", pa.int64())])).column(0)[0].as_py())

@@ -1,25 +1,44 @@
 """Rows of a table that have grown old: found by their time, known by their keys, read for a batch, and deleted some at a time.
 
-The keys of a batch are written down before anything is done with its rows. They are what is read, and what is deleted; a key goes in the same
-transaction as its row, so that whoever finds the list again goes on where it ends. The time of a row stands beside its key: a new row that somebody
-has given an old key meanwhile is another, and stays. A list is worked through by the columns that it has, whatever a policy says later.
+The keys of a batch are written down before anything is done with its rows. They are what is read, and those whose rows were read, and no others, are
+what is deleted: a row that was not there for a moment is not archived, and stays. A key goes in the same transaction as its row, so that whoever
+finds the list again goes on where it ends. The time of a row stands beside its key: a new row that somebody has given an old key meanwhile is
+another, and stays. A list is worked through by the columns that it has, whatever a policy says later.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.databases.connection import Connection, KeepsHistory
 from sfumato.databases.going_along import GoingAlong, Gone
-from sfumato.databases.keyed_rows import NUMBER, chunks, one_value, same_key
+from sfumato.databases.keyed_rows import NUMBER, chunks, free_name, one_value, same_key
 from sfumato.databases.private_names import is_list_of_keys
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, UsageError, suggestion
+
+_AT_ONCE = 1000
+"""How many numbers a statement names."""
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """How many rows were deleted, and how many of those that were to be had gone before, or had another time."""
+
+    rows: int = 0
+    missing: int = 0
+
+    def __add__(self, other: Deleted) -> Deleted:
+        """Return both together."""
+        return Deleted(self.rows + other.rows, self.missing + other.missing)
 
 
 class Retained:
@@ -37,6 +56,10 @@ class Retained:
         if isinstance(connection, KeepsHistory) and connection.keeps_history(table):
             words = f"{table} keeps the history of its rows, system versioning, and with it all that would be deleted"
             raise UsageError(words, code="database-undeleted", hint="ALTER TABLE ... DROP SYSTEM VERSIONING, which removes the history too")
+        self._engine = connection.retaining.without_transactions(table)
+        if self._engine:
+            words = f"{table} is of the engine {self._engine}, which has no transactions: rows that are deleted cannot be had back where a run dies"
+            raise UsageError(words, code="retention-engine", hint="ALTER TABLE ... ENGINE = InnoDB")
         names = list(key or connection.primary_key(table))
         if not names:
             words = f"{table} has no primary key, and rows are deleted by their keys"
@@ -51,6 +74,11 @@ class Retained:
         if unique is not None and not any(names <= set(self._kept) for names in unique):
             words = f"no unique constraint of {self._table} is on columns of its key ({', '.join(self._names)}), and rows are deleted by their keys"
             raise UsageError(words, code="retention-key", hint="CREATE UNIQUE INDEX on them, or name columns of one in retention: {key: [...]}")
+
+    @property
+    def is_undone_with_others(self) -> bool:
+        """Whether what is deleted from the table is undone with all else that a transaction did; of some views nobody knows it."""
+        return self._engine is None
 
     def earliest(self, after: datetime | None = None) -> datetime | None:
         """Return the time of the oldest row, or of the oldest not before an instant; None where there is none."""
@@ -76,10 +104,11 @@ class Retained:
         self.forget(keys)
         names = ", ".join(f"s.{self._named(column.name)}" for column in self._key)
         kept = ", ".join(f"s.{self._named(name)}" for name in self._kept)
-        query = f"SELECT ROW_NUMBER() OVER () AS n, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
+        number = free_name(NUMBER.name, self._kept)
+        query = f"SELECT ROW_NUMBER() OVER () AS {number}, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
         self._connection.retaining.create_from(keys, query)
         self._connection.keep_private(keys)
-        self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} (n)")
+        self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} ({number})")
         self._connection.commit()
         twice = f"SELECT COUNT(*) FROM (SELECT 1 FROM {self._connection.quoted(keys)} s GROUP BY {names} HAVING COUNT(*) > 1) d"
         if int(self._one(twice, NUMBER)):
@@ -148,27 +177,42 @@ class Retained:
         return keys in self._connection.beginning_with(keys.name, self._table)
 
     def read(self, keys: TableName, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
-        """Read some columns of the rows whose keys are written down."""
-        selected = ", ".join(self._connection.selected(column, f"s.{self._named(column.name)}") for column in columns) or "NULL"
+        """Read the numbers that rows have in the list of their keys, and some columns of these rows."""
+        selected = ", ".join(self._connection.selected(column, f"s.{self._named(column.name)}") for column in columns)
         joined = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {self._same(keys)}"
-        yield from self._connection.select(f"SELECT {selected} FROM {joined}", columns)
+        yield from self._connection.select(f"SELECT k.{self._number(keys)}, {selected} FROM {joined}", [NUMBER, *columns])
 
-    def delete(self, keys: TableName, many: int) -> int:
-        """Delete the rows whose keys are written down, so many in a transaction, and return how many there were."""
-        deleted, last = 0, int(self._one(f"SELECT COALESCE(MAX(n), 0) FROM {self._connection.quoted(keys)}", NUMBER))
-        first = int(self._one(f"SELECT COALESCE(MIN(n), 1) FROM {self._connection.quoted(keys)}", NUMBER))
+    def keep_only(self, keys: TableName, read: NDArray[np.int64]) -> int:
+        """Strike the keys of rows that were not read from a list that was just made, and return how many there were."""
+        number, listed = self._number(keys), self._connection.quoted(keys)
+        if len(np.unique(read)) < len(read):
+            raise self._not_apart("several rows of {table} have the same key, and would be deleted together")
+        last = int(self._one(f"SELECT COALESCE(MAX({number}), 0) FROM {listed}"))
+        unread = np.setdiff1d(np.arange(1, last + 1), read)
+        for start, end in chunks(0, len(unread), _AT_ONCE):
+            self._connection.do(f"DELETE FROM {listed} WHERE {number} IN ({', '.join(map(str, unread[start:end].tolist()))})")
+        if len(unread):
+            # those that are back already may refer to others of the batch, and would go with them
+            self._along.refuse_own(keys, self._names, len(read) <= self._chunk)
+        return len(unread)
+
+    def delete(self, keys: TableName, many: int) -> Deleted:
+        """Delete the rows whose keys are written down, so many in a transaction."""
+        number, listed = self._number(keys), self._connection.quoted(keys)
+        deleted, last = Deleted(), int(self._one(f"SELECT COALESCE(MAX({number}), 0) FROM {listed}"))
+        first = int(self._one(f"SELECT COALESCE(MIN({number}), 1) FROM {listed}"))
         for start, end in chunks(first, last + 1, many):
-            chosen = f"k.n >= {start} AND k.n < {end}"
+            chosen = f"k.{number} >= {start} AND k.{number} < {end}"
             with self._connection.transaction():
                 deleted += self._delete_chosen(self._connection, keys, chosen)
-                self._connection.do(f"DELETE FROM {self._connection.quoted(keys)} WHERE n >= {start} AND n < {end}")
+                self._connection.do(f"DELETE FROM {listed} WHERE {number} >= {start} AND {number} < {end}")
         return deleted
 
-    def delete_within(self, keys: TableName, connection: Connection) -> int:
-        """Delete all rows whose keys are written down in the transaction of another session, and return how many there were."""
+    def delete_within(self, keys: TableName, connection: Connection) -> Deleted:
+        """Delete all rows whose keys are written down in the transaction of another session."""
         return self._delete_chosen(connection, keys, "1 = 1")
 
-    def _delete_chosen(self, connection: Connection, keys: TableName, chosen: str) -> int:
+    def _delete_chosen(self, connection: Connection, keys: TableName, chosen: str) -> Deleted:
         """Delete rows by chosen keys; fail, so that it is undone, where more rows have these than were written down."""
         listed = int(one_value(connection, f"SELECT COUNT(*) FROM {connection.quoted(keys)} k WHERE {chosen}"))
         deleted = connection.delete_joined(self._table, keys, self._same(keys), chosen)
@@ -176,7 +220,7 @@ class Retained:
             words = f"more rows of {self._table} have the keys of a batch than were archived; those that were last deleted are there again"
             hint = "give the rows that came meanwhile another key, and see that it is unique; then run again"
             raise DataError(words, code="retention-key", hint=hint)
-        return deleted
+        return Deleted(deleted, listed - deleted)
 
     def forget(self, keys: TableName) -> None:
         """Remove the list of keys."""
@@ -207,8 +251,12 @@ class Retained:
         return same_key(self._connection, self._written_down(keys))
 
     def _written_down(self, keys: TableName) -> list[str]:
-        """Return the columns of a list: those of the key and the time that it was made with."""
-        return [column.name for column in self._connection.columns(keys) if column.name != NUMBER.name]
+        """Return the columns of a list: those of the key and the time that it was made with, behind the number of the row."""
+        return [column.name for column in self._connection.columns(keys)[1:]]
+
+    def _number(self, keys: TableName) -> str:
+        """Return what a list calls the numbers of its rows."""
+        return self._connection.columns(keys)[0].name
 
     def _quoted(self) -> str:
         return self._connection.quoted(self._connection.placed(self._table))

@@ -24,6 +24,10 @@ class Retaining(Protocol):
         """Return which columns the server itself keeps unique; None where it cannot, or where nobody else writes meanwhile."""
         ...
 
+    def without_transactions(self, table: TableName) -> str | None:
+        """Return the engine of a table whose changes cannot be undone; empty where nobody knows it, as that of a view; None where they can."""
+        ...
+
     def of_others(self, beginning: str, table: TableName) -> list[str]:
         """Return the names, beginning so, of what other users keep for themselves about a table, as far as this one may see it."""
         ...

@@ -7,18 +7,18 @@ have been verified elsewhere, and nobody of the audience may read the table mean
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from sfumato.core.interfaces import Progress, Scan
+from sfumato.core.interfaces import Progress
 from sfumato.core.nested_types import is_readable
 from sfumato.core.record import RunRecord
 from sfumato.core.staging import StagedFile
 from sfumato.databases.in_place import DIGEST, half_masked
-from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.local_copy import CopiedTable, LocalCopy
 from sfumato.databases.masked_table import SEEN, Change, Ledger, MaskedTable
 from sfumato.engine.in_place_checks import change_of
 from sfumato.engine.plan import Plans
@@ -48,8 +48,9 @@ class InPlaceRun:
         change, standing = change_of(plan, self.masked)
         self.progress.stage("reading", plan.source.about())
         copy, known = _read(self.masked, change)
+        source = CopiedTable(copy, copy.source.describe(), str(plan.sink.table_name))
         sink = InPlaceSink(plan.sink, change, standing, known, policy_hash(self.loaded.policy), self.progress)
-        return replace(plans, views={"": replace(plan, source=_Copied(copy), sink=sink)})
+        return replace(plans, views={"": replace(plan, source=source, sink=sink)})
 
 
 @contextmanager
@@ -107,40 +108,15 @@ def _read(masked: MaskedTable, change: Change) -> tuple[LocalCopy, pa.Table]:
     columns = [column for column in change.columns if is_readable(column.field)]
     known: list[pa.RecordBatch] = []
     names = [column.name for column in columns]
+    key = [names.index(name) for name in change.names]
+    schema = pa.schema([*(pa.field(column.name, column.kind) for column in change.key), pa.field(DIGEST, pa.int64())])
 
     def kept_apart() -> Iterator[pa.RecordBatch]:
         for batch in masked.read(columns, change.columns):
-            known.append(batch.select([*change.names, DIGEST]))
-            yield batch.select(names)
+            # by their places: a column of the table may be called as the digest is
+            known.append(pa.RecordBatch.from_arrays([*(batch.column(place) for place in key), batch.column(len(names))], schema=schema))
+            yield batch.select(list(range(len(names))))
 
     copy = LocalCopy(pa.schema([column.field for column in columns]), kept_apart())
     masked.connection.commit()
-    schema = pa.schema([*(pa.field(column.name, column.kind) for column in change.key), pa.field(DIGEST, pa.int64())])
     return copy, pa.Table.from_batches(known, schema)
-
-
-class _Copied:
-    """The private copy as a source: it lives as long as somebody has it."""
-
-    def __init__(self, copy: LocalCopy) -> None:
-        self._copy = copy
-
-    def describe(self) -> pa.Schema:
-        """Return the columns and their types."""
-        return self._copy.source.describe()
-
-    def state(self) -> str:
-        """Return a token that stays."""
-        return self._copy.source.state()
-
-    def about(self) -> int | None:
-        """Return how many rows there are."""
-        return self._copy.source.about()
-
-    def scan(self) -> Scan | None:
-        """Return how it can be read."""
-        return self._copy.source.scan()
-
-    def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Read some columns."""
-        yield from self._copy.source.batches(columns, coded)

@@ -110,6 +110,19 @@ def _rename(plan: Plan, staged: Staged, record: StagedFile | None) -> Published:
     return published
 
 
+def add_notes(path: str, notes: Sequence[str]) -> None:
+    """Write into a record that is published what was not known before."""
+    with file_errors(Path(path), "read"):
+        record = json.loads(Path(path).read_bytes())
+    file = StagedFile(path)
+    try:
+        file.write((json.dumps(record | {"notes": [*record["notes"], *notes]}, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode())
+        file.publish()
+    except BaseException:
+        file.abort()
+        raise
+
+
 @contextmanager
 def uninterrupted() -> Iterator[None]:
     """Let interrupts wait. Only the main thread hears of them; whoever takes their handlers away meanwhile keeps them."""

@@ -8,14 +8,16 @@ its rows are deleted by the keys that were written down before it was made.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.core import periods
 from sfumato.core.interfaces import Progress
@@ -26,18 +28,19 @@ from sfumato.databases.address import Address
 from sfumato.databases.archive import BATCH, Archive
 from sfumato.databases.connection import Connection
 from sfumato.databases.going_along import Gone
-from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.local_copy import CopiedTable, LocalCopy
 from sfumato.databases.located import Located
-from sfumato.databases.retained import Retained
+from sfumato.databases.retained import Deleted, Retained
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.engine.on_text import looked_at, results_on_text
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
+from sfumato.engine.publish import add_notes
 from sfumato.engine.run import run_plans
 from sfumato.engine.verify import not_kept
-from sfumato.errors import DataError, Mistake, PolicyError, PromiseError, SfumatoError
+from sfumato.errors import DataError, Mistake, PolicyError, PromiseError, SfumatoError, number_of
 from sfumato.policy.load import Loaded, load
 from sfumato.policy.model import Retention
-from sfumato.sinks._archive import ArchiveSink
+from sfumato.sinks._archive import ArchiveSink, record_of_batch
 from sfumato.sinks.sql import Sql
 
 _TOO_SMALL = ("promise-impossible", "suppression-limit", "nothing-left")
@@ -47,7 +50,8 @@ _TOO_SMALL = ("promise-impossible", "suppression-limit", "nothing-left")
 class Batch:
     """What became of the rows of a period: archived and deleted, deleted only, or left where they are because they are too few.
 
-    ``along`` are rows of other tables that went with them, or were changed with them, by foreign keys.
+    ``along`` are rows of other tables that went with them, or were changed with them, by foreign keys. ``missing`` are rows of the batch that were
+    not in the source any more when they were to be deleted, or had another time: where somebody puts them back they are archived once more.
     """
 
     name: str
@@ -56,6 +60,13 @@ class Batch:
     deleted: int = 0
     record: RunRecord | None = None
     along: Sequence[Gone] = ()
+    missing: int = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of rows that were changed while the batch was made."""
+        words = f"{number_of(self.missing, 'row')} of the batch had gone from the source, or had another time, before being deleted there"
+        return [f"{words}; what somebody puts back is archived once more"] if self.missing else []
 
 
 @dataclass(frozen=True)
@@ -124,6 +135,7 @@ def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
 
 def _acting_on_archive(sink: Sql) -> list[str]:
     with sink.connected() as connection:
+        Archive(connection, sink.table_name, "").refuse_without_transactions()
         if connection.identity(sink.table_name) is None:
             return []
         return [f"{name} of the archive" for name in connection.acting(sink.table_name, "INSERT")]
@@ -166,6 +178,7 @@ class _Work:
         found = []
         with self.sink.connected() as connection:
             archive = self._archive(connection)
+            archive.refuse_without_transactions()
             connection.claim(f"append {archive.table}")
             lines = archive.own_lines()
             self.retained.forget_all_but([line.batch for line in lines])
@@ -177,7 +190,8 @@ class _Work:
                     raise _keys_missing(line.batch)
                 else:
                     along = self.retained.going_along(keys)
-                    found.append(Batch(line.batch, "finished", line.rows, self._delete(line.batch, archive), along=along))
+                    deleted = self._delete(line.batch, archive)
+                    found.append(Batch(line.batch, "finished", line.rows, deleted.rows, along=along, missing=deleted.missing))
         return found
 
     def archive(self, before: datetime) -> list[Batch]:
@@ -192,23 +206,28 @@ class _Work:
             joined = period if waiting is None else periods.Period(waiting.first, period.end, f"{waiting.name.split('..')[0]}..{period.name}")
             if waiting is not None:
                 found.pop()
-            found.append(self._batch(joined))
-            waiting = joined if found[-1].outcome == "waiting" else None
+            batch = self._batch(joined)
+            found += [batch] if batch is not None else []
+            waiting = joined if batch is not None and batch.outcome == "waiting" else None
             earliest = self.retained.earliest(period.end)
         return found
 
-    def _batch(self, period: periods.Period) -> Batch:
+    def _batch(self, period: periods.Period) -> Batch | None:
+        """Archive the rows of a period and delete them; None where somebody has deleted them all meanwhile."""
         with self.sink.connected() as connection:
             archive = self._archive(connection)
             name = _new(period.name, {line.batch for line in archive.lines()})
             keys = self.retained.begin(name, period.first, period.end)
-            deleted: list[int] = []
+            deleted: list[Deleted] = []
             try:
+                copy, rows, unread = self._copied(keys)
+                if not rows:
+                    self.retained.forget(keys)
+                    return None
                 along = self.retained.going_along(keys)
-                copy = self._copied(keys)
-                rows = sum(batch.num_rows for batch in copy.source.batches([]))
-                together = self._one_database and rows <= self.retention.chunk
-                record = self._release(copy, name, rows, along, partial(self._deleted_within, keys, deleted) if together else None)
+                together = self._one_database and self.retained.is_undone_with_others and rows <= self.retention.chunk
+                told = [*_told_of_unread(unread), *(f"by foreign keys {gone}, as counted before the batch was made" for gone in along)]
+                record = self._release(copy, name, rows, told, partial(self._deleted_within, keys, deleted) if together else None)
             except PromiseError as error:
                 if error.code not in _TOO_SMALL:
                     self._forget_unless_archived(name, keys)
@@ -219,8 +238,19 @@ class _Work:
                 raise
             if together:
                 self.retained.forget(keys)
-                return Batch(name, "archived", rows, sum(deleted), record, along)
-            return Batch(name, "archived", rows, self._delete(name, archive), record, along)
+            else:
+                deleted.append(self._delete(name, archive))
+            done = sum(deleted, Deleted())
+            return self._noted(Batch(name, "archived", rows, done.rows, record, along, done.missing))
+
+    def _noted(self, batch: Batch) -> Batch:
+        """Return a batch with what its record did not know yet; write that into its file too."""
+        if batch.record is None or not batch.notes:
+            return batch
+        path = record_of_batch(self.sink, batch.name)
+        if path is not None:
+            add_notes(path, batch.notes)
+        return replace(batch, record=batch.record.model_copy(update={"notes": [*batch.record.notes, *batch.notes]}))
 
     def _forget_unless_archived(self, name: str, keys: TableName) -> None:
         """Remove the list of a batch that did not come to be; where nobody can say whether it did, the next run finds out."""
@@ -245,24 +275,35 @@ class _Work:
         source: Any = self.plan.source
         return bool(source.address == self.sink.address and source.rows == "all")
 
-    def _deleted_within(self, keys: TableName, deleted: list[int], connection: Connection) -> None:
+    def _deleted_within(self, keys: TableName, deleted: list[Deleted], connection: Connection) -> None:
         """Delete the rows of a batch in the transaction that appends it."""
         deleted.append(self.retained.delete_within(keys, connection))
 
-    def _copied(self, keys: TableName) -> LocalCopy:
+    def _copied(self, keys: TableName) -> tuple[CopiedTable, int, int]:
+        """Read the rows whose keys are written down, strike the others from the list, and return how many there were of both."""
         source: Any = self.plan.source
-        columns = [column for column in self.connection.columns(source.table_name) if is_readable(column.field)]
-        copy = LocalCopy(pa.schema([column.field for column in columns]), self.retained.read(keys, columns))
-        self.connection.commit()
-        return copy
+        columns = self.connection.columns(source.table_name)
+        readable = [column for column in columns if is_readable(column.field)]
+        numbers: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
 
-    def _release(self, copy: LocalCopy, name: str, rows: int, along: Sequence[Gone], delete: Callable[[Connection], None] | None) -> RunRecord:
+        def kept_apart() -> Iterator[pa.RecordBatch]:
+            for batch in self.retained.read(keys, readable):
+                numbers.append(batch.column(0).to_numpy())
+                yield batch.select(list(range(1, batch.num_columns)))
+
+        copy = LocalCopy(pa.schema([column.field for column in readable]), kept_apart())
+        read = np.concatenate(numbers)
+        unread = self.retained.keep_only(keys, read)
+        self.connection.commit()
+        return CopiedTable(copy, pa.schema([column.field for column in columns]), str(source.table_name)), len(read), unread
+
+    def _release(self, copy: CopiedTable, name: str, rows: int, told: Sequence[str], delete: Callable[[Connection], None] | None) -> RunRecord:
         """Anonymise a copy of the rows, verify it, and append it; delete them in the same transaction on request."""
-        plans = with_keys(make_plans(self.loaded, copy.source))
+        plans = with_keys(make_plans(self.loaded, copy))
         plan = next(iter(plans.views.values()))
         sink: Any = ArchiveSink(self.sink, name, rows, self._source, partial(_refuse_archive, plan), delete)
-        told = [*self.plan.told, *(f"by foreign keys {gone}, as counted before the batch was made" for gone in along), *self._acting]
-        return run_plans(replace(plans, views={"": replace(plan, sink=sink, told=told)}), self.progress)[""].record
+        notes = [*self.plan.told, *told, *self._acting]
+        return run_plans(replace(plans, views={"": replace(plan, sink=sink, told=notes)}), self.progress)[""].record
 
     @cached_property
     def _acting(self) -> list[str]:
@@ -276,15 +317,21 @@ class _Work:
             self.retained.forget(keys)
             return Batch(name, "waiting", rows)
         archive.leave_out(name, rows)
-        return Batch(name, "deleted", rows, self._delete(name, archive), along=along)
+        deleted = self._delete(name, archive)
+        return Batch(name, "deleted", rows, deleted.rows, along=along, missing=deleted.missing)
 
-    def _delete(self, batch: str, archive: Archive) -> int:
+    def _delete(self, batch: str, archive: Archive) -> Deleted:
         """Delete the rows whose keys were written down for a batch that is in the ledger."""
         keys = self.retained.keys_of(batch)
         deleted = self.retained.delete(keys, self.retention.chunk)
         archive.mark_deleted(batch)
         self.retained.forget(keys)
         return deleted
+
+
+def _told_of_unread(rows: int) -> list[str]:
+    words = f"{number_of(rows, 'row')} of the period had gone, or had another time, when the others were read"
+    return [f"{words}: the batch is without them, and where they are in the source they stay for the next run"] if rows else []
 
 
 def _keys_missing(batch: str) -> DataError:

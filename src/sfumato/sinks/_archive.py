@@ -32,10 +32,7 @@ class ArchiveSink:
     @property
     def record(self) -> str | None:
         """The file that the record of this batch goes to: that of the sink, with the batch in its name."""
-        if self.sink.record is None:
-            return None
-        path = Path(self.sink.record)
-        return str(path.with_name(f"{path.stem}.{self.batch.replace('/', '_')}{path.suffix}"))
+        return record_of_batch(self.sink, self.batch)
 
     def places(self) -> Sequence[str]:
         """Return the archive."""
@@ -58,6 +55,14 @@ class ArchiveSink:
         return ArchiveWriter(connection, self.sink.table_name, schema, self.places(), self)
 
 
+def record_of_batch(sink: Sql, batch: str) -> str | None:
+    """Return the file that the record of a batch goes to; None where there is none."""
+    if sink.record is None:
+        return None
+    path = Path(sink.record)
+    return str(path.with_name(f"{path.stem}.{batch.replace('/', '_')}{path.suffix}"))
+
+
 class ArchiveWriter(SqlWriter):
     """A staged table that goes into an archive."""
 
@@ -70,6 +75,7 @@ class ArchiveWriter(SqlWriter):
         connection, names = self._connection, self._schema.names
         archive = Archive(connection, self._table, self._sink.source)
         archive.prepare(names, self._staged)
+        archive.refuse_without_transactions()
         columns = connection.made_columns(self._schema)
         with connection.transaction():
             archive.append(self._staged, names, self._sink.batch, self._sink.rows, self._rows, "written" if self._sink.delete is None else "deleted")

@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.interfaces import Progress, Scan, Source
-from sfumato.databases.in_place import DIGEST
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.masked_table import Change, Draft, MaskedTable
 from sfumato.databases.standing import Standing
@@ -117,7 +116,7 @@ class InPlaceWriter:
     def _load(self, originals: NDArray[np.int64], made: Sequence[pa.Array] | None) -> None:
         (known,) = self._sink.known.take(pa.array(originals)).combine_chunks().to_batches() or [None]
         if known is not None:
-            self._draft.load(known.select(self._sink.change.names), known.column(DIGEST), made)
+            self._draft.load(known.select(list(range(known.num_columns - 1))), known.column(known.num_columns - 1), made)
 
 
 class DraftedTable:
