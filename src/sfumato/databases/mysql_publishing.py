@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sfumato.databases.failures import CHANGED
-from sfumato.databases.mysql_foreign_keys import REFERRED, UNSEEN, Session, is_bound
+from sfumato.databases.mysql_foreign_keys import REFERRED, UNSEEN, Session, is_bound, sees_all
 from sfumato.databases.mysql_replacing import indexing, is_replaced, refused_replacing, state_of
 from sfumato.databases.mysql_types import quoted
 from sfumato.databases.table import TableColumn, TableName
@@ -74,8 +74,7 @@ def publish(session: Publishing, tables: Sequence[tuple[TableName, TableName]]) 
             raise CHANGED.error(session.shown)
     session.rename([move for place in places for move in place.moves])
     try:
-        for place in places:
-            _refuse_overlooked(session, place)
+        _refuse_overlooked(session, places)
     except BaseException:
         session.rename([move for place in places for move in place.moves_back])
         raise
@@ -92,13 +91,19 @@ def _prepared(session: Publishing, staged: TableName, table: TableName) -> _Plac
     return _Place(staged, table, target, session.put_away(staged), state)
 
 
-def _refuse_overlooked(session: Publishing, place: _Place) -> None:
-    """Refuse what came to hang on the old table at the last moment, or cannot be seen by this user."""
-    if place.away is None:
-        return
-    if state_of(session.facts, place.away) != place.state:
+def _refuse_overlooked(session: Publishing, places: Sequence[_Place]) -> None:
+    """Refuse what came to hang on old tables at the last moment, or cannot be seen by this user; until all was looked at, every one of them stays."""
+    unknown = [place for place in places if place.away is not None and _is_unknown(session, place, place.away)]
+    # where the server does not say so, it does when the table shall go; of two, the first would be gone when it says so of the second
+    if len(unknown) > 1 or any(session.refused_with(f"DROP TABLE {quoted(place.away)}", REFERRED) for place in unknown if place.away is not None):
+        raise refused_replacing(unknown[0].table, [f"a foreign key of {UNSEEN}{', if there is one,' if len(unknown) > 1 else ''}"])
+
+
+def _is_unknown(session: Publishing, place: _Place, away: TableName) -> bool:
+    """Refuse what hangs on an old table; return whether nothing says whether foreign keys do."""
+    if state_of(session.facts, away) != place.state:
         raise CHANGED.error(session.shown)
-    bound = is_bound(session, place.away)
-    # where the server does not say so, it does when the table shall go
-    if bound or (bound is None and session.refused_with(f"DROP TABLE {quoted(place.away)}", REFERRED)):
+    bound = is_bound(session, away)
+    if bound:
         raise refused_replacing(place.table, [f"a foreign key of {UNSEEN}"])
+    return bound is None and not sees_all(session)

@@ -1,0 +1,67 @@
+"""What hangs on a table of MySQL or MariaDB that is replaced: all is as it was where the run is refused, also what comes at the last moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import sfumato
+from sfumato.databases.mysql import MysqlConnection
+from sfumato.errors import SfumatoError
+from tests.servers import ask, component, left_over
+
+COLUMNS = {"age": {"role": "quasi_identifier"}, "ward": {"role": "sensitive"}}
+PROMISES = [{"k_anonymity": {"k": 3}}]
+TABLES = ("first", "second")
+
+
+@pytest.fixture(params=["mariadb", "mysql"])
+def url(request: pytest.FixtureRequest) -> str:
+    found = str(request.getfixturevalue(f"{request.param}_url"))
+    rows = ", ".join(f"({20 + number % 2}, 'w{number % 3}')" for number in range(20))
+    for table in TABLES:
+        ask(found, f"DROP TABLE IF EXISTS {table}", f"DROP TABLE IF EXISTS release_of_{table}")
+        ask(found, f"CREATE TABLE {table} (age int, ward varchar(9))", f"INSERT INTO {table} VALUES {rows}")
+    return found
+
+
+def both(url: str) -> dict[str, Any]:
+    place = {key: value for key, value in component(url, "any").items() if key != "table"}
+    tables = {table: {"into": f"release_of_{table}", "columns": COLUMNS, "promises": PROMISES} for table in TABLES}
+    return {"source": {"sql": place}, "sink": {"sql": place}, "tables": tables}
+
+
+@pytest.mark.parametrize("form", ["DYNAMIC", "COMPACT", "REDUNDANT", "COMPRESSED"])
+def test_tables_of_any_row_format_go_back_together(url: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for table, its in zip(TABLES, (form, "DYNAMIC"), strict=True):
+        ask(url, f"CREATE TABLE release_of_{table} (age varchar(20), ward varchar(9)) ROW_FORMAT = {its}")
+        ask(url, f"INSERT INTO release_of_{table} VALUES ('old', 'old')")
+    rename = MysqlConnection.rename
+
+    def late(self: MysqlConnection, moves: Any) -> None:
+        monkeypatch.setattr(MysqlConnection, "rename", rename)
+        ask(url, "CREATE INDEX late ON release_of_second (ward)")
+        rename(self, moves)
+
+    monkeypatch.setattr(MysqlConnection, "rename", late)
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run(both(url))
+
+    assert caught.value.code == "database-changed"
+    assert [ask(url, f"SELECT age, ward FROM release_of_{table}") for table in TABLES] == [[("old", "old")]] * 2
+    assert len(ask(url, "SHOW INDEX FROM release_of_second WHERE Key_name = 'late'")) == 1
+    assert left_over(url) == []
+
+
+def test_tables_of_which_nothing_says_whether_keys_refer_to_them_go_back_together(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for table in TABLES:
+        ask(url, f"CREATE TABLE release_of_{table} (age varchar(20), ward varchar(9))", f"INSERT INTO release_of_{table} VALUES ('old', 'old')")
+    for name, answer in (("is_bound", None), ("sees_all", False)):
+        monkeypatch.setattr(f"sfumato.databases.mysql_publishing.{name}", lambda *_, answer=answer: answer)
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run(both(url))
+
+    words = "release_of_first cannot be replaced: a foreign key of tables that this user cannot see, if there is one, would be lost with it"
+    assert str(caught.value).splitlines()[0] == f"{words} [sink-table-used]"
+    assert [ask(url, f"SELECT age, ward FROM release_of_{table}") for table in TABLES] == [[("old", "old")]] * 2
