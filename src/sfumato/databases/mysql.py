@@ -22,6 +22,7 @@ from sfumato.core.files import file_errors
 from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
+from sfumato.databases.connection import Catalogue
 from sfumato.databases.failures import busy
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED
@@ -30,6 +31,7 @@ from sfumato.databases.mysql_replacing import is_replaced
 from sfumato.databases.mysql_retaining import MysqlRetaining
 from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import LONGEST_ROW, called, column_of, is_time, longest, made_kind, quoted, quoted_name, selected, text_of, typed
+from sfumato.databases.mysql_views import reads
 from sfumato.databases.own_types import own_type
 from sfumato.databases.private_names import is_copy, is_staged, staging_of
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -128,8 +130,17 @@ class MysqlConnection:
         _refuse_names([table.name])
         query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
         found = self._rows(query, [self._schema_of(table), table.name])
+        return f"{self.place}/{text_of(found[0][0])}/{text_of(found[0][1])}" if found else None
+
+    def reads(self, table: TableName, other: Catalogue, replaced: TableName) -> bool:
+        """Let the server say which tables it holds while a view is read."""
+        return isinstance(other, MysqlConnection) and other.identity(replaced) is not None and reads(self, table, other, replaced)
+
+    @cached_property
+    def place(self) -> str:
+        """Which server it is, whatever it is called."""
         ((host, port, folder),) = self._rows("SELECT @@hostname, @@port, @@datadir", [])
-        return f"{host}/{port}/{folder}/{text_of(found[0][0])}/{text_of(found[0][1])}" if found else None
+        return f"{host}/{port}/{folder}"
 
     def about(self, table: TableName) -> int | None:
         """Return what the storage engine thinks."""

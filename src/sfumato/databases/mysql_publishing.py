@@ -14,6 +14,7 @@ from sfumato.databases.failures import CHANGED
 from sfumato.databases.mysql_foreign_keys import REFERRED, UNSEEN, Session, is_bound, sees_all
 from sfumato.databases.mysql_replacing import indexing, is_replaced, refused_replacing, state_of
 from sfumato.databases.mysql_types import quoted
+from sfumato.databases.mysql_views import views_that_broke, views_that_work
 from sfumato.databases.table import TableColumn, TableName
 
 Moves = list[tuple[TableName, TableName]]
@@ -25,6 +26,11 @@ class Publishing(Session, Protocol):
     @property
     def shown(self) -> str:
         """What the server is called in messages."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Which server it is, whatever it is called."""
         ...
 
     def placed(self, table: TableName) -> TableName:
@@ -72,8 +78,10 @@ def publish(session: Publishing, tables: Sequence[tuple[TableName, TableName]]) 
     for place in places:
         if state_of(session.facts, place.target) != place.state:
             raise CHANGED.error(session.shown)
+    working = views_that_work(session, [place.target for place in places if place.away is not None])
     session.rename([move for place in places for move in place.moves])
     try:
+        _refuse_broken(session, places, working)
         _refuse_overlooked(session, places)
     except BaseException:
         session.rename([move for place in places for move in place.moves_back])
@@ -89,6 +97,13 @@ def _prepared(session: Publishing, staged: TableName, table: TableName) -> _Plac
     for statement in indexing(session.facts, target, staged):
         session.do(statement)
     return _Place(staged, table, target, session.put_away(staged), state)
+
+
+def _refuse_broken(session: Publishing, places: Sequence[_Place], views: Sequence[TableName]) -> None:
+    """Refuse new tables with which views cannot be read any more: they go by the names of their tables."""
+    broken = views_that_broke(session, views)
+    if broken:
+        raise refused_replacing(", ".join(str(place.table) for place in places if place.away is not None), broken)
 
 
 def _refuse_overlooked(session: Publishing, places: Sequence[_Place]) -> None:

@@ -74,7 +74,7 @@ def is_replaced(session: Session, table: TableName, target: TableName, names: Se
     return True
 
 
-def refused_replacing(table: TableName, hanging: Sequence[str]) -> UsageError:
+def refused_replacing(table: TableName | str, hanging: Sequence[str]) -> UsageError:
     """Return what is said of a table on which something hangs."""
     words = f"{table} cannot be replaced: {', '.join(sorted(set(hanging)))} would be lost with it"
     return UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
