@@ -26,6 +26,7 @@ from sfumato.databases.connection import Catalogue
 from sfumato.databases.failures import busy
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED
+from sfumato.databases.mysql_primary_keys import do_without_keys
 from sfumato.databases.mysql_publishing import publish
 from sfumato.databases.mysql_replacing import is_replaced
 from sfumato.databases.mysql_retaining import MysqlRetaining
@@ -71,6 +72,7 @@ class MysqlConnection:
         self._workplace: Workplace | None = None
         self._file: Path | None = None
         self._staged: list[TableName] = []
+        self._makes_tables = False
         self._opened = partial(opened, address, password)
         self.another = partial(MysqlConnection, address, password)
         with self._errors():
@@ -284,6 +286,9 @@ class MysqlConnection:
 
     def _make_staging(self) -> None:
         """Make the database for what is staged, where there is none: also to find it there the statement would wait for all who write into it."""
+        if not self._makes_tables:
+            do_without_keys(self)
+            self._makes_tables = True
         if not self._rows("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", [self.staging]):
             self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(self.staging)}")
 
