@@ -65,3 +65,22 @@ def test_tables_of_which_nothing_says_whether_keys_refer_to_them_go_back_togethe
     words = "release_of_first cannot be replaced: a foreign key of tables that this user cannot see, if there is one, would be lost with it"
     assert str(caught.value).splitlines()[0] == f"{words} [sink-table-used]"
     assert [ask(url, f"SELECT age, ward FROM release_of_{table}") for table in TABLES] == [[("old", "old")]] * 2
+
+
+@pytest.mark.parametrize("name", [" lead", "\tlead", "a\nb", "a\n  KEY `b`", "a'b\"c`d", "ü"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_names_of_columns_and_tables_may_have_blanks_and_lines(url: str, name: str, inside: bool) -> None:
+    quoted = "`" + name.replace("`", "``") + "`"
+    release = "`out" + name.replace("`", "``") + "`"
+    ask(url, f"DROP TABLE IF EXISTS {release}", f"ALTER TABLE first RENAME COLUMN age TO {quoted}")
+    kept = {"role": "other"} if inside else {"role": "other", "mask": {"shuffle": {}}}
+    columns = {name: {"role": "other", "mask": {"hash": {"unkeyed": "sha256"}}}, "ward": kept}
+    given = {"source": {"sql": component(url, "first")}, "sink": {"sql": component(url, f"out{name}")}, "columns": columns, "accept": "singling_out"}
+    sfumato.run(given)
+    ask(url, f"CREATE INDEX {quoted} ON {release} ({quoted}, ward)", f"CREATE INDEX other ON {release} (ward) COMMENT 'it''s\n  KEY'")
+    sfumato.run(given)
+
+    indexes = ask(url, f"SHOW INDEX FROM {release}")
+    assert [(row[2], row[4]) for row in indexes] == [(name, name), (name, "ward"), ("other", "ward")]
+    assert ask(url, f"SELECT count({quoted}) FROM {release}") == [(20,)]
+    ask(url, f"DROP TABLE {release}")
