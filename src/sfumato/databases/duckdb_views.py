@@ -21,5 +21,6 @@ def _tables(steps: list[dict[str, Any]]) -> Iterator[str]:
     for step in steps:
         told = step.get("extra_info", {})
         if "Table" in told:
-            yield told["Table"]
+            # a name with several lines is a list of them here
+            yield told["Table"] if isinstance(told["Table"], str) else "\n".join(told["Table"])
         yield from _tables(step.get("children", []))
