@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import secrets
+from contextlib import closing
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 import sfumato
 from sfumato.databases.mysql import MysqlConnection
+from sfumato.databases.private_names import staging_of
 from sfumato.errors import SfumatoError
-from tests.servers import ask, component, left_over
+from tests.servers import ask, component, connect, left_over, staging
 
 COLUMNS = {"age": {"role": "quasi_identifier"}, "ward": {"role": "sensitive"}}
 PROMISES = [{"k_anonymity": {"k": 3}}]
@@ -84,3 +89,64 @@ def test_names_of_columns_and_tables_may_have_blanks_and_lines(url: str, name: s
     assert [(row[2], row[4]) for row in indexes] == [(name, name), (name, "ward"), ("other", "ward")]
     assert ask(url, f"SELECT count({quoted}) FROM {release}") == [(20,)]
     ask(url, f"DROP TABLE {release}")
+
+
+def test_what_cannot_be_put_back_is_kept(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {
+        "source": {"sql": component(url, "first")},
+        "sink": {"sql": component(url, "release_of_first")},
+        "columns": COLUMNS,
+        "promises": PROMISES,
+    }
+    ask(url, "CREATE TABLE release_of_first (age varchar(20), ward varchar(9))", "INSERT INTO release_of_first VALUES ('old', 'old')")
+    rename, times = MysqlConnection.rename, iter(range(9))
+
+    with closing(connect(url)) as reader, reader.cursor() as cursor:
+
+        def late(self: MysqlConnection, moves: Any) -> None:
+            is_first = next(times) == 0
+            if is_first:
+                ask(url, "CREATE INDEX late ON release_of_first (ward)")
+            self.do("SET SESSION lock_wait_timeout = 1")
+            rename(self, moves)
+            if is_first:
+                cursor.execute("START TRANSACTION")
+                cursor.execute("SELECT * FROM release_of_first")
+
+        monkeypatch.setattr(MysqlConnection, "rename", late)
+        with pytest.raises(SfumatoError) as caught:
+            sfumato.run(given)
+
+    assert caught.value.code == "database-replaced"
+    (name,) = re.findall(r"kept is, where the user stages, release_of_first as (replaced_[0-9]{8}) ", str(caught.value))
+    kept = f"{staging(url)}.{name}"
+    monkeypatch.undo()
+    sfumato.run({**given, "sink": {"sql": component(url, "release_of_second")}})
+    assert ask(url, f"SELECT age FROM {kept}") == [("old",)]
+    assert len(ask(url, f"SHOW INDEX FROM {kept}")) == 1
+    ask(url, f"DROP TABLE {kept}")
+
+
+def test_a_trigger_that_the_user_cannot_see_keeps_its_table(url: str) -> None:
+    user, parts = f"few_{secrets.token_hex(4)}", urlsplit(url)
+    rights = "CREATE TEMPORARY TABLES, CREATE, DROP, ALTER, INDEX, INSERT, SELECT, UPDATE, DELETE"
+    ask(url, f"CREATE USER {user}@'%' IDENTIFIED BY 'x'")
+    ask(url, *(f"GRANT {rights} ON {database}.* TO {user}@'%'" for database in (parts.path[1:], staging_of(user))))
+    few = parts._replace(netloc=f"{user}:x@{parts.hostname}:{parts.port}").geturl()
+    ask(url, "CREATE TABLE release_of_first (age varchar(20), ward varchar(9))", "INSERT INTO release_of_first VALUES ('old', 'old')")
+    ask(url, "CREATE TRIGGER unseen BEFORE INSERT ON release_of_first FOR EACH ROW SET NEW.ward = NULL")
+    given = {
+        "source": {"sql": component(few, "first")},
+        "sink": {"sql": component(few, "release_of_first")},
+        "columns": COLUMNS,
+        "promises": PROMISES,
+    }
+    try:
+        with pytest.raises(SfumatoError) as caught:
+            sfumato.run(given)
+        # MariaDB shows it to who may change the table
+        hanging = "the trigger unseen" if url.startswith("mariadb") else "a trigger that this user cannot see"
+        assert f"release_of_first cannot be replaced: {hanging} would be lost with it [sink-table-used]" in str(caught.value)
+        assert ask(url, "SELECT age FROM release_of_first") == [("old",)]
+    finally:
+        ask(url, f"DROP DATABASE IF EXISTS {staging_of(user)}", f"DROP USER {user}@'%'")

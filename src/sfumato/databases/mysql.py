@@ -28,7 +28,7 @@ from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED
 from sfumato.databases.mysql_primary_keys import do_without_keys
 from sfumato.databases.mysql_publishing import publish
-from sfumato.databases.mysql_replacing import is_replaced
+from sfumato.databases.mysql_replacing import TRIGGERED, is_replaced, refused_replacing
 from sfumato.databases.mysql_retaining import MysqlRetaining
 from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import LONGEST_ROW, called, column_of, is_time, longest, made_kind, quoted, quoted_name, selected, text_of, typed
@@ -406,13 +406,23 @@ class MysqlConnection:
 
     def rename(self, moves: Sequence[tuple[TableName, TableName]]) -> None:
         """Give tables other names by one statement, which does it for all of them or for none."""
-        self.do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
+        statement = "RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves)
+        if self.refused_with(statement, TRIGGERED):
+            raise refused_replacing(", ".join(str(one) for one, _ in moves if one.schema != self.staging), ["a trigger that this user cannot see"])
 
     def put_away(self, staged: TableName) -> TableName:
         """Return the name of the table whose place a staged one takes, until it is removed."""
         away = TableName(f"{staged.name}_old", self.staging)
         self._staged.append(away)
         return away
+
+    def keep(self, away: TableName) -> TableName:
+        """Give a table that was put away a name under which nobody removes it."""
+        # a name that messages show: more digits could be a key
+        kept = TableName(f"replaced_{secrets.randbelow(10**8):08}", self.staging)
+        self.rename([(away, kept)])
+        self._staged.remove(away)
+        return kept
 
     def refuse_used(self, table: TableName, names: Sequence[str] | None = None) -> None:
         """Refuse a table that could not be replaced."""

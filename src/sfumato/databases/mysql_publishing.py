@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sfumato.databases.failures import CHANGED
+from sfumato.databases.failures import CHANGED, LOCKED
 from sfumato.databases.mysql_foreign_keys import REFERRED, UNSEEN, Session, is_bound, sees_all
 from sfumato.databases.mysql_replacing import indexing, is_replaced, refused_replacing, state_of
 from sfumato.databases.mysql_types import quoted
 from sfumato.databases.mysql_views import views_that_broke, views_that_work
 from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import SfumatoError, UnreachableError
 
+_TRIES = 3
 Moves = list[tuple[TableName, TableName]]
 
 
@@ -43,6 +45,10 @@ class Publishing(Session, Protocol):
 
     def put_away(self, staged: TableName) -> TableName:
         """Return the name of the table whose place a staged one takes, until it is removed."""
+        ...
+
+    def keep(self, away: TableName) -> TableName:
+        """Give a table that was put away a name under which nobody removes it."""
         ...
 
     def rename(self, moves: Sequence[tuple[TableName, TableName]]) -> None:
@@ -84,8 +90,24 @@ def publish(session: Publishing, tables: Sequence[tuple[TableName, TableName]]) 
         _refuse_broken(session, places, working)
         _refuse_overlooked(session, places)
     except BaseException:
-        session.rename([move for place in places for move in place.moves_back])
+        _go_back(session, places)
         raise
+
+
+def _go_back(session: Publishing, places: Sequence[_Place]) -> None:
+    """Put old tables back; where somebody goes on to read the new ones, or has made a trigger of one, keep the old ones and say where."""
+    for _ in range(_TRIES):
+        try:
+            session.rename([move for place in reversed(places) for move in place.moves_back])
+        except SfumatoError as error:
+            if error.code != LOCKED.code:
+                break
+        else:
+            return
+    kept = [f"{place.table} as {session.keep(place.away).name}" for place in places if place.away is not None]
+    words = f"{session.shown} did not let a release that was refused be taken out of its place, for somebody uses it"
+    hint = "look what hangs on the old tables, put them back by RENAME TABLE, or drop them"
+    raise UnreachableError(f"{words}; kept is, where the user stages, {', '.join(kept)}", code="database-replaced", hint=hint)
 
 
 def _prepared(session: Publishing, staged: TableName, table: TableName) -> _Place:

@@ -14,6 +14,9 @@ from sfumato.errors import UsageError
 Facts = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 """What asks the catalogue."""
 
+TRIGGERED = (1435,)
+"""The error with which a server refuses to let a table with triggers go to another database, whoever may see them."""
+
 _TABLE = "SELECT table_type, create_options FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 # what hangs on a table and would be lost with it, or would go on with the old one
 _DEPENDENT = """
