@@ -84,7 +84,9 @@ def reads_files_of(session: Any, table: SparkTable, replaced: SparkTable) -> boo
         return False
     files = {_plain(file) for file in _files(session, table)}
     if replaced.is_path:
-        return any(file.startswith(f"{_plain(str(identity_of(session, replaced)))}/") for file in files)
+        # of a place nothing is removed but older versions
+        beneath = re.compile(f"{re.escape(_plain(str(identity_of(session, replaced))))}/{VERSION.pattern}/")
+        return any(beneath.match(file) for file in files)
     return not files.isdisjoint(map(_plain, _files(session, replaced)))
 
 
