@@ -485,3 +485,14 @@ def test_a_run_that_is_killed_leaves_the_old_release_or_the_new_one(path: Path, 
         assert ask(path, "SELECT min(n) >= 5 FROM (SELECT count(*) AS n FROM release GROUP BY age, ward)") == [(True,)]
         assert tables_of(path) == ["people", "release"]
     assert done < 5
+
+
+def test_the_type_of_a_release_lists_no_values_of_suppressed_rows(path: Path) -> None:
+    ask(path, "CREATE TYPE mood AS ENUM ('glad', 'canary')", "CREATE TABLE moods (age integer, mood mood)")
+    ask(path, "INSERT INTO moods SELECT 20, 'glad' FROM range(9)", "INSERT INTO moods VALUES (99, 'canary')")
+    columns = {"age": {"role": "quasi_identifier"}, "mood": {"role": "other"}}
+    given = {"source": named(path, "moods"), "sink": named(path, "of_moods"), "columns": columns, "promises": [{"k_anonymity": {"k": 3}}]}
+    sfumato.run({**given, "suppression_limit": 0.2, "algorithm": {"datafly": {}}})
+
+    assert ask(path, "SELECT data_type FROM duckdb_columns() WHERE table_name = 'of_moods' AND column_name = 'mood'") == [("VARCHAR",)]
+    assert ask(path, "SELECT DISTINCT mood FROM of_moods") == [("glad",)]

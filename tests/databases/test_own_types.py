@@ -167,3 +167,24 @@ def test_a_type_that_its_user_may_not_use_is_written_as_what_it_is_of(postgresql
         assert (found["m"], found["w"]) == ("text", "own_word")
     finally:
         ask(postgresql_url, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+
+
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+def test_the_type_of_a_release_lists_no_values_of_suppressed_rows(request: pytest.FixtureRequest, server: str) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    ask(url, "DROP TABLE IF EXISTS own_a", "DROP TABLE IF EXISTS own_c")
+    ask(url, "CREATE TABLE own_a (age int, mood enum('glad', 'canary') CHARACTER SET latin1, ills set('flu', 'ü''s', 'canary'), note text)")
+    rows = [*["(20, 'glad', 'flu,ü''s', 'a')"] * 6, *["(30, NULL, '', NULL)"] * 6, "(99, 'canary', 'canary', 'b')"]
+    ask(url, f"INSERT INTO own_a VALUES {', '.join(rows)}")
+    columns = {
+        "age": {"role": "quasi_identifier"},
+        "mood": {"role": "sensitive"},
+        "ills": {"role": "other"},
+        "note": {"role": "other", "mask": {"hash": {"unkeyed": "sha256"}}},
+    }
+    given = {"source": {"sql": component(url, "own_a")}, "sink": {"sql": component(url, "own_c")}, "columns": columns}
+    sfumato.run({**given, "promises": [{"k_anonymity": {"k": 3}}], "suppression_limit": 0.2, "algorithm": {"datafly": {}}})
+
+    assert {name: kind for name, kind in types_of(url, "own_c").items() if name != "age"} == dict.fromkeys(("mood", "ills", "note"), "varchar(255)")
+    published = ask(url, "SELECT mood, ills, char_length(note), count(*) FROM own_c GROUP BY 1, 2, 3 ORDER BY 1")
+    assert published == [(None, "", None, 6), ("glad", "flu,ü's", 64, 6)]

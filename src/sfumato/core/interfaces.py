@@ -144,6 +144,15 @@ class Identified(Protocol):
 
 
 @runtime_checkable
+class MadeOfOthers(Protocol):
+    """A source that may be made of others, as a view is."""
+
+    def reads(self, sink: Identified) -> bool:
+        """Return whether it reads what a sink would replace, under whatever name."""
+        ...
+
+
+@runtime_checkable
 class ClassSink(Protocol):
     """A sink that may write equivalence classes apart from their rows; ``classes`` says where to, None that it does not."""
 

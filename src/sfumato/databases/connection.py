@@ -33,6 +33,10 @@ class Catalogue(Protocol):
         """Return what tells a table from all others, whatever it is called; None where there is none."""
         ...
 
+    def reads(self, table: TableName, other: Catalogue, replaced: TableName) -> bool:
+        """Return whether a table is a view, or the like, that reads one which another session would replace."""
+        ...
+
     def about(self, table: TableName) -> int | None:
         """Return about how many rows a table has, as far as the server knows without counting."""
         ...

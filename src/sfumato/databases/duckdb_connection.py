@@ -15,11 +15,13 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from sfumato.databases.address import Address
+from sfumato.databases.connection import Catalogue
 from sfumato.databases.duckdb_errors import duckdb_errors
 from sfumato.databases.duckdb_file import opened
 from sfumato.databases.duckdb_replacing import cannot_be_replaced, refuse_views_that_broke, restoring, triggers_of, views_that_work
 from sfumato.databases.duckdb_retaining import DuckdbRetaining
 from sfumato.databases.duckdb_types import bytewise, called, column_of, plain, quoted_name, readable, selected, typed
+from sfumato.databases.duckdb_views import tables_beneath
 from sfumato.databases.failures import busy
 from sfumato.databases.table import ForeignKey, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UsageError, suggestion
@@ -93,6 +95,15 @@ class DuckdbConnection:
             return None
         found = self._find(table)
         return None if found is None else f"{self._file.place()}/{str(found[1]).lower()}"
+
+    def reads(self, table: TableName, other: Catalogue, replaced: TableName) -> bool:
+        """Ask for the plan of a query of the view."""
+        if not isinstance(other, DuckdbConnection) or other._file is not self._file:
+            return False
+        found = [each[1] for each in (self._find(table), self._find(replaced)) if each is not None]
+        with duckdb_errors(self._shown):
+            beneath = [tables_beneath(self._session(), self.quoted(each)) for each in found]
+        return len(beneath) > 1 and not beneath[0].isdisjoint(beneath[1])
 
     def primary_key(self, table: TableName) -> tuple[str, ...]:
         """Return the columns of the primary key."""

@@ -161,7 +161,7 @@ class DuckdbInside:
         staged = self._connection.staged_name(target)
         computed = {each.column.name: _typed(each.column, each.sql(self._of_copy)) for each in self._layout.computed}
         chosen = listed(
-            f"{computed.get(name) or self._of_copy(name) if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
+            f"{computed.get(name) or self._as_released(name) if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
         )
         joined = self._layout.beside(f"{self._published} JOIN {self._private(self._labels)} l USING (class)")
         self._connection.do(f"CREATE TABLE {self._connection.quoted(staged)} AS SELECT {chosen} FROM {joined} ORDER BY {self._by_chance('r')}")
@@ -232,6 +232,11 @@ class DuckdbInside:
         """Return a number that is the same for the same values, and for texts of the same bytes; of no columns a constant."""
         parts = [f"{_SEED} || {selected(column, name)}" if is_text(column) else selected(column, name) for column, name in columns]
         return f"hash({listed([_SEED, *parts])})"
+
+    def _as_released(self, name: str) -> str:
+        """Return a kept value: that of an enumeration as text, for its type would tell all that it lists, in whatever rows."""
+        is_listed = any(column.name == name and column.called == "ENUM" for column in self._layout.copied)
+        return f"CAST({self._of_copy(name)} AS VARCHAR)" if is_listed else self._of_copy(name)
 
     def _of_copy(self, name: str) -> str:
         return f"r.{self._kept[name]}"

@@ -22,14 +22,17 @@ from sfumato.core.files import file_errors
 from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
+from sfumato.databases.connection import Catalogue
 from sfumato.databases.failures import busy
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED
+from sfumato.databases.mysql_primary_keys import do_without_keys
 from sfumato.databases.mysql_publishing import publish
-from sfumato.databases.mysql_replacing import is_replaced
+from sfumato.databases.mysql_replacing import TRIGGERED, is_replaced, refused_replacing
 from sfumato.databases.mysql_retaining import MysqlRetaining
 from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import LONGEST_ROW, called, column_of, is_time, longest, made_kind, quoted, quoted_name, selected, text_of, typed
+from sfumato.databases.mysql_views import reads
 from sfumato.databases.own_types import own_type
 from sfumato.databases.private_names import is_copy, is_staged, staging_of
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -69,6 +72,7 @@ class MysqlConnection:
         self._workplace: Workplace | None = None
         self._file: Path | None = None
         self._staged: list[TableName] = []
+        self._makes_tables = False
         self._opened = partial(opened, address, password)
         self.another = partial(MysqlConnection, address, password)
         with self._errors():
@@ -128,8 +132,17 @@ class MysqlConnection:
         _refuse_names([table.name])
         query = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
         found = self._rows(query, [self._schema_of(table), table.name])
+        return f"{self.place}/{text_of(found[0][0])}/{text_of(found[0][1])}" if found else None
+
+    def reads(self, table: TableName, other: Catalogue, replaced: TableName) -> bool:
+        """Let the server say which tables it holds while a view is read."""
+        return isinstance(other, MysqlConnection) and other.identity(replaced) is not None and reads(self, table, other, replaced)
+
+    @cached_property
+    def place(self) -> str:
+        """Which server it is, whatever it is called."""
         ((host, port, folder),) = self._rows("SELECT @@hostname, @@port, @@datadir", [])
-        return f"{host}/{port}/{folder}/{text_of(found[0][0])}/{text_of(found[0][1])}" if found else None
+        return f"{host}/{port}/{folder}"
 
     def about(self, table: TableName) -> int | None:
         """Return what the storage engine thinks."""
@@ -273,6 +286,9 @@ class MysqlConnection:
 
     def _make_staging(self) -> None:
         """Make the database for what is staged, where there is none: also to find it there the statement would wait for all who write into it."""
+        if not self._makes_tables:
+            do_without_keys(self)
+            self._makes_tables = True
         if not self._rows("SELECT 1 FROM information_schema.schemata WHERE schema_name = %s", [self.staging]):
             self.do(f"CREATE DATABASE IF NOT EXISTS {quoted_name(self.staging)}")
 
@@ -390,13 +406,23 @@ class MysqlConnection:
 
     def rename(self, moves: Sequence[tuple[TableName, TableName]]) -> None:
         """Give tables other names by one statement, which does it for all of them or for none."""
-        self.do("RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves))
+        statement = "RENAME TABLE " + ", ".join(f"{quoted(one)} TO {quoted(other)}" for one, other in moves)
+        if self.refused_with(statement, TRIGGERED):
+            raise refused_replacing(", ".join(str(one) for one, _ in moves if one.schema != self.staging), ["a trigger that this user cannot see"])
 
     def put_away(self, staged: TableName) -> TableName:
         """Return the name of the table whose place a staged one takes, until it is removed."""
         away = TableName(f"{staged.name}_old", self.staging)
         self._staged.append(away)
         return away
+
+    def keep(self, away: TableName) -> TableName:
+        """Give a table that was put away a name under which nobody removes it."""
+        # a name that messages show: more digits could be a key
+        kept = TableName(f"replaced_{secrets.randbelow(10**8):08}", self.staging)
+        self.rename([(away, kept)])
+        self._staged.remove(away)
+        return kept
 
     def refuse_used(self, table: TableName, names: Sequence[str] | None = None) -> None:
         """Refuse a table that could not be replaced."""

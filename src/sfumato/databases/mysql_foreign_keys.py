@@ -22,8 +22,8 @@ REFERRED = (1217, 1451, 3730)
 """The errors with which a server refuses to drop a table to which foreign keys refer."""
 
 _BOUND = 1740
-# other columns, another engine, partitions of its own: foreign keys have none of these, or would have been told first
-_FREE = (1736, 1497, 1732)
+# other columns, other options such as the format of rows, another engine, partitions of its own: foreign keys would have been told first
+_FREE = (1736, 1731, 1497, 1732)
 _INDEXED = "SELECT DISTINCT column_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND column_name IS NOT NULL"
 _ALL_READ = "SELECT grantee FROM information_schema.user_privileges WHERE privilege_type = 'SELECT'"
 
@@ -74,6 +74,14 @@ def is_bound(session: Session, table: TableName) -> bool | None:
     return found == _BOUND
 
 
+def sees_all(session: Session) -> bool:
+    """Return whether the catalogue shows this user all tables there are, because it may read them all."""
+    name, _, host = session.user.rpartition("@")
+    if any(text_of(value) == "ON" for _, value in session.facts("SHOW VARIABLES LIKE 'partial_revokes'", [])):
+        return False
+    return f"'{name}'@'{host}'" in {text_of(grantee) for (grantee,) in session.facts(_ALL_READ, [])}
+
+
 def unseen_keys(session: Session, table: TableName, seen: bool) -> dict[str, list[str]]:
     """Return the columns to which foreign keys refer that the catalogue does not show, or may, by whose keys they are.
 
@@ -81,15 +89,7 @@ def unseen_keys(session: Session, table: TableName, seen: bool) -> dict[str, lis
     then the server does not say whether there are others.
     """
     bound = is_bound(session, table)
-    if bound is False or ((seen or bound is None) and _sees_all(session)):
+    if bound is False or ((seen or bound is None) and sees_all(session)):
         return {}
     whose = UNSEEN if bound and not seen else f"{UNSEEN}, if there are any,"
     return {whose: sorted(text_of(name) for (name,) in session.facts(_INDEXED, [table.schema, table.name]))}
-
-
-def _sees_all(session: Session) -> bool:
-    """Return whether the catalogue shows this user all tables there are, because it may read them all."""
-    name, _, host = session.user.rpartition("@")
-    if any(text_of(value) == "ON" for _, value in session.facts("SHOW VARIABLES LIKE 'partial_revokes'", [])):
-        return False
-    return f"'{name}'@'{host}'" in {text_of(grantee) for (grantee,) in session.facts(_ALL_READ, [])}

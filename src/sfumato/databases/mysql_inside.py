@@ -8,7 +8,7 @@ are equal do not matter then. All rows of such a group have the same values, and
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +17,7 @@ from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Comp
 from sfumato.databases.left_copy import beginning_of, new_name, owned_by, sealed, unsealed
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_halves import Halves
-from sfumato.databases.mysql_types import is_plain_text, is_short, is_whole, quoted, quoted_name, selected
+from sfumato.databases.mysql_types import LONGEST_ROW, is_enumeration, is_plain_text, is_short, is_whole, longest, quoted, quoted_name, selected
 from sfumato.databases.table import TableColumn, TableName, numbered
 
 _DIGITS = 24
@@ -34,6 +34,7 @@ _SETTINGS = (
 _LARGE = 500_000
 """From how many rows on a second session is worth its while."""
 _SHORT = 255
+_VARCHAR = f"varchar({_SHORT})"
 _CHARACTER = 4
 _OVERHEAD = 64
 _FEW = 64
@@ -222,15 +223,42 @@ class MysqlInside:
         """Join the rows with the decision, in the order that chance has given them; the server sorts them as long as they are narrow."""
         staged = self._connection.staged_name(target)
         self._connection.reserve(staged, [name for name, _ in columns])
-        computed = {each.column.name: each.sql(self._of_copy) for each in self._layout.computed}
-        chosen = listed(
-            f"{computed.get(name) or self._of_copy(name) if text is None else f'l.t{text}'} AS {quoted_name(name)}" for name, text in columns
-        )
+        sources = {each.column.name: each.sql(self._of_copy) for each in self._layout.computed}
+        made = {name: sources.get(name) or self._of_copy(name) for name, text in columns if text is None}
+        aliases = {name: _alias(name, place) for place, (name, _) in enumerate(columns)}
+        chosen = listed(f"{made[name] if text is None else f'l.t{text}'} AS {quoted_name(aliases[name])}" for name, text in columns)
         joined = self._layout.beside(f"{self._published} JOIN {quoted(self._labels)} l ON l.class = c.class")
-        types = listed(f"{quoted_name(name)} longtext" for name in computed)
-        made = f"CREATE TABLE {quoted(staged)} {f'({types}) ' if types else ''}DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-        self._connection.do(f"{made} SELECT STRAIGHT_JOIN {chosen} FROM {joined} ORDER BY r.{_PLACE}")
+        types = listed(f"{quoted_name(aliases[name])} {kind}" for name, kind in self._types(made).items())
+        create = f"CREATE TABLE {quoted(staged)} {f'({types}) ' if types else ''}DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
+        self._connection.do(f"{create} SELECT STRAIGHT_JOIN {chosen} FROM {joined} ORDER BY r.{_PLACE}")
+        renamed = listed(f"RENAME COLUMN {quoted_name(alias)} TO {quoted_name(name)}" for name, alias in aliases.items() if name != alias)
+        if renamed:
+            self._connection.do(f"ALTER TABLE {quoted(staged)} {renamed}")
         return staged
+
+    def _types(self, made: Mapping[str, str]) -> dict[str, str]:
+        """Return the types of texts that are published and have none of the source: what is computed, and what enumerations list.
+
+        Those of enumerations would tell all that they list, in whatever rows. Short texts have a length, as long as a row has room for all of them,
+        so that they can be indexed.
+        """
+        listing = [column for column in self._layout.copied if column.name in made and is_enumeration(column)]
+        computed = [each.column.name for each in self._layout.computed if each.column.name in made]
+        short = {column.name for column in listing if column.called.startswith("enum") or len(column.called) <= _SHORT}
+        short |= self._short(computed, made)
+        room = LONGEST_ROW - longest(column.called for column in self._layout.copied) - len(self._layout.counted) * longest([_VARCHAR])
+        names = [column.name for column in listing] + computed
+        lengths = [name for name in names if name in short][: max(0, room) // longest([_VARCHAR])]
+        return {name: _VARCHAR if name in lengths else "longtext" for name in names}
+
+    def _short(self, names: Sequence[str], made: Mapping[str, str]) -> set[str]:
+        """Return those of some columns whose published texts are all short."""
+        if not names:
+            return set()
+        asked = listed(f"MAX(CHAR_LENGTH({made[name]}))" for name in names)
+        columns = [TableColumn(name, "bigint", pa.int64()) for name in names]
+        (found,) = self._connection.select(f"SELECT {asked} FROM {self._layout.beside(self._published)}", columns)
+        return {name for name, longest_of in zip(names, found.columns, strict=True) if (longest_of[0].as_py() or 0) <= _SHORT}
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by a hash of its own text."""
@@ -332,6 +360,11 @@ def _by_chance() -> str:
     """
     factor = 1 << _FACTOR - 1 | secrets.randbits(_FACTOR - 1) | 1
     return f"(CAST(RAND() * {1 << _DRAWN} AS UNSIGNED) * {factor} >> {_LEFT_OUT}) & {_TAKEN}"
+
+
+def _alias(name: str, place: int) -> str:
+    """Return what a query calls a column: the server leaves out blanks at the beginning of such a name, which it keeps in that of a column."""
+    return name if ord(name[0]) > ord(" ") else f"sfumato_column_{place}"
 
 
 def _half_of(value: str) -> str:

@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sfumato.databases.failures import CHANGED
-from sfumato.databases.mysql_foreign_keys import REFERRED, UNSEEN, Session, is_bound
+from sfumato.databases.failures import CHANGED, LOCKED
+from sfumato.databases.mysql_foreign_keys import REFERRED, UNSEEN, Session, is_bound, sees_all
 from sfumato.databases.mysql_replacing import indexing, is_replaced, refused_replacing, state_of
 from sfumato.databases.mysql_types import quoted
+from sfumato.databases.mysql_views import views_that_broke, views_that_work
 from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import SfumatoError, UnreachableError
 
+_TRIES = 3
 Moves = list[tuple[TableName, TableName]]
 
 
@@ -25,6 +28,11 @@ class Publishing(Session, Protocol):
     @property
     def shown(self) -> str:
         """What the server is called in messages."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Which server it is, whatever it is called."""
         ...
 
     def placed(self, table: TableName) -> TableName:
@@ -37,6 +45,10 @@ class Publishing(Session, Protocol):
 
     def put_away(self, staged: TableName) -> TableName:
         """Return the name of the table whose place a staged one takes, until it is removed."""
+        ...
+
+    def keep(self, away: TableName) -> TableName:
+        """Give a table that was put away a name under which nobody removes it."""
         ...
 
     def rename(self, moves: Sequence[tuple[TableName, TableName]]) -> None:
@@ -72,13 +84,30 @@ def publish(session: Publishing, tables: Sequence[tuple[TableName, TableName]]) 
     for place in places:
         if state_of(session.facts, place.target) != place.state:
             raise CHANGED.error(session.shown)
+    working = views_that_work(session, [place.target for place in places if place.away is not None])
     session.rename([move for place in places for move in place.moves])
     try:
-        for place in places:
-            _refuse_overlooked(session, place)
+        _refuse_broken(session, places, working)
+        _refuse_overlooked(session, places)
     except BaseException:
-        session.rename([move for place in places for move in place.moves_back])
+        _go_back(session, places)
         raise
+
+
+def _go_back(session: Publishing, places: Sequence[_Place]) -> None:
+    """Put old tables back; where somebody goes on to read the new ones, or has made a trigger of one, keep the old ones and say where."""
+    for _ in range(_TRIES):
+        try:
+            session.rename([move for place in reversed(places) for move in place.moves_back])
+        except SfumatoError as error:
+            if error.code != LOCKED.code:
+                break
+        else:
+            return
+    kept = [f"{place.table} as {session.keep(place.away).name}" for place in places if place.away is not None]
+    words = f"{session.shown} did not let a release that was refused be taken out of its place, for somebody uses it"
+    hint = "look what hangs on the old tables, put them back by RENAME TABLE, or drop them"
+    raise UnreachableError(f"{words}; kept is, where the user stages, {', '.join(kept)}", code="database-replaced", hint=hint)
 
 
 def _prepared(session: Publishing, staged: TableName, table: TableName) -> _Place:
@@ -92,13 +121,26 @@ def _prepared(session: Publishing, staged: TableName, table: TableName) -> _Plac
     return _Place(staged, table, target, session.put_away(staged), state)
 
 
-def _refuse_overlooked(session: Publishing, place: _Place) -> None:
-    """Refuse what came to hang on the old table at the last moment, or cannot be seen by this user."""
-    if place.away is None:
-        return
-    if state_of(session.facts, place.away) != place.state:
+def _refuse_broken(session: Publishing, places: Sequence[_Place], views: Sequence[TableName]) -> None:
+    """Refuse new tables with which views cannot be read any more: they go by the names of their tables."""
+    broken = views_that_broke(session, views)
+    if broken:
+        raise refused_replacing(", ".join(str(place.table) for place in places if place.away is not None), broken)
+
+
+def _refuse_overlooked(session: Publishing, places: Sequence[_Place]) -> None:
+    """Refuse what came to hang on old tables at the last moment, or cannot be seen by this user; until all was looked at, every one of them stays."""
+    unknown = [place for place in places if place.away is not None and _is_unknown(session, place, place.away)]
+    # where the server does not say so, it does when the table shall go; of two, the first would be gone when it says so of the second
+    if len(unknown) > 1 or any(session.refused_with(f"DROP TABLE {quoted(place.away)}", REFERRED) for place in unknown if place.away is not None):
+        raise refused_replacing(unknown[0].table, [f"a foreign key of {UNSEEN}{', if there is one,' if len(unknown) > 1 else ''}"])
+
+
+def _is_unknown(session: Publishing, place: _Place, away: TableName) -> bool:
+    """Refuse what hangs on an old table; return whether nothing says whether foreign keys do."""
+    if state_of(session.facts, away) != place.state:
         raise CHANGED.error(session.shown)
-    bound = is_bound(session, place.away)
-    # where the server does not say so, it does when the table shall go
-    if bound or (bound is None and session.refused_with(f"DROP TABLE {quoted(place.away)}", REFERRED)):
+    bound = is_bound(session, away)
+    if bound:
         raise refused_replacing(place.table, [f"a foreign key of {UNSEEN}"])
+    return bound is None and not sees_all(session)

@@ -14,6 +14,9 @@ from sfumato.errors import UsageError
 Facts = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 """What asks the catalogue."""
 
+TRIGGERED = (1435,)
+"""The error with which a server refuses to let a table with triggers go to another database, whoever may see them."""
+
 _TABLE = "SELECT table_type, create_options FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 # what hangs on a table and would be lost with it, or would go on with the old one
 _DEPENDENT = """
@@ -36,17 +39,20 @@ _INDEXES = """
 SELECT index_name, index_type, column_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s
 ORDER BY index_name, seq_in_index
 """
-# a line of the statement by which the server says that a table is made; columns begin with their quoted names, and keys of other tables otherwise
-_INDEX_LINE = re.compile(r"^  ((?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY .*?),?$", re.MULTILINE)
+# a line of the statement by which the server says that a table is made: names and texts in it may have lines of their own
+_LINE = re.compile(r"""^(?:"(?:[^"]|"")*"|`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|[^"`'\n])+$""", re.MULTILINE | re.DOTALL)
+# columns begin with their quoted names, and keys of other tables otherwise
+_INDEX_LINE = re.compile(r"  ((?:PRIMARY |UNIQUE |FULLTEXT |SPATIAL )?KEY .*?),?", re.DOTALL)
 
 
 def state_of(facts: Facts, target: TableName) -> str:
     """Return what a table is and what hangs on it, to be held against what does later, wherever the table is then; nothing where there is none."""
     if not facts(_TABLE, [target.schema, target.name]):
         return ""
-    made = text_of(facts(f"SHOW CREATE TABLE {quoted(target).replace('%', '%%')}", [])[0][1])
+    # the first line has the name
+    made = "\n".join(_lines(facts, target)[1:])
     hanging = [f"{kind} {text_of(what)}" for kind, what in facts(_STATE, [target.schema, target.name] * 2)]
-    return "\n".join([_COUNTED.sub("", made.partition("\n")[2]), *hanging])
+    return "\n".join([_COUNTED.sub("", made), *hanging])
 
 
 def is_replaced(session: Session, table: TableName, target: TableName, names: Sequence[str] | None = None) -> bool:
@@ -74,7 +80,7 @@ def is_replaced(session: Session, table: TableName, target: TableName, names: Se
     return True
 
 
-def refused_replacing(table: TableName, hanging: Sequence[str]) -> UsageError:
+def refused_replacing(table: TableName | str, hanging: Sequence[str]) -> UsageError:
     """Return what is said of a table on which something hangs."""
     words = f"{table} cannot be replaced: {', '.join(sorted(set(hanging)))} would be lost with it"
     return UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
@@ -83,9 +89,14 @@ def refused_replacing(table: TableName, hanging: Sequence[str]) -> UsageError:
 def indexing(facts: Facts, target: TableName, staged: TableName) -> list[str]:
     """Return the statements that give a staged table the indexes of another, each as the server writes it: with its type, order and parser."""
     known = {text_of(index) for index, _, _ in facts(_INDEXES, [target.schema, target.name])}
-    ((_, made),) = facts(f"SHOW CREATE TABLE {quoted(target).replace('%', '%%')}", [])
-    lines = _INDEX_LINE.findall(text_of(made))
+    lines = [found[1] for line in _lines(facts, target) if (found := _INDEX_LINE.fullmatch(line)) is not None]
     if len(lines) != len(known):
         words = f"{target} cannot be replaced: it has an index whose definition cannot be told from others"
         raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
     return [f"ALTER TABLE {quoted(staged)} ADD {line}" for line in lines]
+
+
+def _lines(facts: Facts, table: TableName) -> list[str]:
+    """Return what the server writes a table by, line by line."""
+    ((_, made),) = facts(f"SHOW CREATE TABLE {quoted(table).replace('%', '%%')}", [])
+    return _LINE.findall(text_of(made))

@@ -70,6 +70,11 @@ def is_plain_text(column: TableColumn) -> bool:
     return re.fullmatch(r"(var)?char\(\d+\)|(tiny|medium|long)?text", column.called) is not None
 
 
+def is_enumeration(column: TableColumn) -> bool:
+    """Say whether the type of a column lists the values that it may have."""
+    return re.match(r"(enum|set)\(", column.called) is not None
+
+
 def is_short(column: TableColumn, characters: int) -> bool:
     """Say whether a column holds texts that have no more than so many characters."""
     found = re.fullmatch(r"(?:var)?char\((\d+)\)", column.called)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from sfumato.databases.address import Address
+from sfumato.databases.connection import Catalogue
 from sfumato.databases.failures import PARTS_CHANGED
 from sfumato.databases.postgresql_session import catalogue_session, postgresql_errors
 from sfumato.databases.postgresql_types import column_of, quoted
@@ -160,6 +161,11 @@ class PostgresqlCatalogue:
         """Return the foreign keys; views have none."""
         rows = self._rows(_FOREIGN_KEYS, [self._found(table)[0]])
         return [ForeignKey(tuple(columns), TableName(other, schema), tuple(referred)) for schema, other, columns, referred in rows]
+
+    def reads(self, table: TableName, other: Catalogue, replaced: TableName) -> bool:
+        """Return that it does not: a table on which a view hangs is not replaced, whoever reads it."""
+        del table, other, replaced
+        return False
 
     def about(self, table: TableName) -> int | None:
         """Return what the planner thinks; None where it has never looked."""

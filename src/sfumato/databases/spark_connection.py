@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.workplace import Workplace
+from sfumato.databases.connection import Catalogue
 from sfumato.databases.spark_files import Private, files_of
 from sfumato.databases.spark_session import is_local, session_of, spark_errors
-from sfumato.databases.spark_table import SparkTable, columns_of, frame_of, identity_of
+from sfumato.databases.spark_table import SparkTable, columns_of, frame_of, identity_of, reads_files_of
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UsageError
 
@@ -43,6 +44,10 @@ class SparkConnection:
     def identity(self, table: TableName) -> str | None:
         """Return what tells a table from all others."""
         return identity_of(self.session, as_spark(table))
+
+    def reads(self, table: TableName, other: Catalogue, replaced: TableName) -> bool:
+        """Return whether the files that a table is read from are those of another place."""
+        return isinstance(other, SparkConnection) and reads_files_of(self.session, as_spark(table), as_spark(replaced))
 
     def about(self, table: TableName) -> int | None:
         """Return nothing: Spark would have to count."""

@@ -9,6 +9,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 from sfumato.databases.spark_files import files_of
 from sfumato.databases.spark_session import spark_errors
@@ -75,3 +76,26 @@ def identity_of(session: Any, table: SparkTable) -> str | None:
             return None
         known = session.catalog.getTable(table.written(quoted_name))
         return f"{known.catalog}/{known.namespace}/{known.name}"
+
+
+def reads_files_of(session: Any, table: SparkTable, replaced: SparkTable) -> bool:
+    """Return whether a view or a frame is made of files of a place, or of those of a table."""
+    if not replaced.is_path and identity_of(session, replaced) is None:
+        return False
+    files = {_plain(file) for file in _files(session, table)}
+    if replaced.is_path:
+        # of a place nothing is removed but older versions
+        beneath = re.compile(f"{re.escape(_plain(str(identity_of(session, replaced))))}/{VERSION.pattern}/")
+        return any(beneath.match(file) for file in files)
+    return not files.isdisjoint(map(_plain, _files(session, replaced)))
+
+
+def _files(session: Any, table: SparkTable) -> list[str]:
+    frame = frame_of(session, table)
+    with spark_errors(str(table)):
+        return list(frame.inputFiles())
+
+
+def _plain(uri: str) -> str:
+    """Return the address of a file in one of its writings."""
+    return f"file:{os.path.realpath(unquote(re.sub('^file:/*', '/', uri)))}" if uri.startswith("file:") else uri

@@ -12,7 +12,7 @@ from sfumato.core.mistakes import key_text
 from sfumato.core.yaml_text import yaml_text
 from sfumato.databases.connection import Catalogue, Connection
 from sfumato.databases.located import Located
-from sfumato.databases.table import ForeignKey
+from sfumato.databases.table import ForeignKey, TableName
 from sfumato.engine.in_view import in_view
 from sfumato.errors import DataError, Mistake, PolicyError
 from sfumato.policy.resolve import Resolved
@@ -133,10 +133,17 @@ class Tables:
                     continue
                 session = session or opened.enter_context(plan.sink.connected())
                 identity = session.identity(plan.sink.table_name)
-                if identity is not None and identity in read:
-                    words = f"would be written over the table that {read[identity]} is read from"
+                if identity is None:
+                    continue
+                reader = read.get(identity) or self._reader_of(plans, session, plan.sink.table_name)
+                if reader is not None:
+                    words = f"would be written over the table that {reader} is read from"
                     hint = "into: another name, or another schema in the sink"
                     self.add(Mistake(key_text(("tables", name)), words, "sink-is-source", hint, self._line(name)))
+
+    def _reader_of(self, names: Iterable[str], session: Catalogue, replaced: TableName) -> str | None:
+        """Return which of some tables is a view that reads one that would be replaced."""
+        return next((name for name in names if self.connection.reads(self._located(name).table_name, session, replaced)), None)
 
     def _add(self, mistake: Mistake, of_data: bool) -> None:
         self._found.append(mistake)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sfumato.core.hierarchy import Hierarchy
-from sfumato.core.interfaces import ChoosySink, ClassSink, Identified, Promise, RangeSink, Sink, Source, Store, TellingSource
+from sfumato.core.interfaces import ChoosySink, ClassSink, Identified, MadeOfOthers, Promise, RangeSink, Sink, Source, Store, TellingSource
 from sfumato.core.keys import Keys
 from sfumato.core.mask import MaskContext, type_of_arrow
 from sfumato.core.mask_effect import Made
@@ -300,6 +300,10 @@ def _refuse_the_source(plan: Plan, origin: Source) -> None:
         same = known is not None and known in [sink.identity() for sink in sinks]
         if same and not in_place:
             mistake = Mistake("sink", "would write over the table that the run reads", "sink-is-source", "name another", resolved.lines.at(("sink",)))
+            raise PolicyError([mistake], name=resolved.name)
+        if not same and isinstance(origin, MadeOfOthers) and any(origin.reads(sink) for sink in sinks):
+            words = "would write over a table that the run reads, by way of a view"
+            mistake = Mistake("sink", words, "sink-is-source", "name another", resolved.lines.at(("sink",)))
             raise PolicyError([mistake], name=resolved.name)
     if in_place and (not same or plan.view):
         words = "masks the table in place, and is not the one table that the run reads"

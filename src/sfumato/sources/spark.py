@@ -14,11 +14,12 @@ from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from sfumato.core.column_types import plain_schema
 from sfumato.core.files import PlacePath
-from sfumato.core.interfaces import Scan, Source
+from sfumato.core.interfaces import Identified, Scan, Source
 from sfumato.core.nested_types import is_readable, refuse_unreadable
 from sfumato.core.settings import Settings
 from sfumato.databases.address import SPARK, Address
 from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.located import Located
 from sfumato.databases.spark_connection import SparkConnection
 from sfumato.databases.spark_copy import beginning, copied
 from sfumato.databases.spark_session import by_connect
@@ -61,6 +62,13 @@ class Spark(Settings):
         """Return which place it is, whatever it is called."""
         with self.connected() as connection:
             return connection.identity(self.table_name)
+
+    def reads(self, sink: Identified) -> bool:
+        """Return whether it is a view, or a data frame, that reads the files of a sink."""
+        if not isinstance(sink, Located) or sink.address.kind != self.address.kind:
+            return False
+        with self.connected() as connection, sink.connected() as other:
+            return connection.reads(self.table_name, other, sink.table_name)
 
     def state(self) -> str:
         """Return a token that stays: what was read does not change."""

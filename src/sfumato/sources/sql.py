@@ -12,13 +12,14 @@ from typing import Annotated, Literal
 import pyarrow as pa
 from pydantic import Field, PrivateAttr, model_validator
 
-from sfumato.core.interfaces import Scan, Source
+from sfumato.core.interfaces import Identified, Scan, Source
 from sfumato.core.nested_types import is_readable, refuse_unreadable
 from sfumato.core.settings import Settings
 from sfumato.databases.address import Address, AddressText, parsed
 from sfumato.databases.connection import Connection, connected
 from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.located import Located
 from sfumato.databases.own_types import described
 from sfumato.databases.password import Password
 from sfumato.databases.private_names import refuse_private
@@ -60,6 +61,13 @@ class Sql(Settings):
         """Return which table it is, whatever it is called."""
         with self.connected() as connection:
             return connection.identity(self.table_name)
+
+    def reads(self, sink: Identified) -> bool:
+        """Return whether it is a view that reads the table of a sink."""
+        if not isinstance(sink, Located) or sink.address.kind != self.address.kind:
+            return False
+        with self.connected() as connection, sink.connected() as other:
+            return connection.reads(self.table_name, other, sink.table_name)
 
     def state(self) -> str:
         """Return a token that stays: what was read does not change."""
