@@ -28,8 +28,10 @@ from sfumato.databases.mysql_foreign_keys import REFERRED
 from sfumato.databases.mysql_publishing import publish
 from sfumato.databases.mysql_replacing import is_replaced
 from sfumato.databases.mysql_retaining import MysqlRetaining
+from sfumato.databases.mysql_rights import missing_rights
 from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import LONGEST_ROW, called, column_of, is_time, longest, made_kind, quoted, quoted_name, selected, text_of, typed
+from sfumato.databases.needed_rights import Need
 from sfumato.databases.own_types import own_type
 from sfumato.databases.private_names import is_copy, is_staged, staging_of
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -179,7 +181,7 @@ class MysqlConnection:
     def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Return what a query gives, as columns of these types."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
-        with self._errors(), self._connection.cursor(driver().cursors.SSCursor) as cursor:
+        with self._errors(query), self._connection.cursor(driver().cursors.SSCursor) as cursor:
             cursor.execute(query)
             while rows := cursor.fetchmany(_ROWS):
                 yield typed(rows, wanted, columns)
@@ -402,6 +404,10 @@ class MysqlConnection:
         """Refuse a table that could not be replaced."""
         is_replaced(self, table, self.placed(table), names)
 
+    def missing_rights(self, needs: Sequence[Need]) -> list[Need]:
+        """Ask the server to prepare what needs the rights."""
+        return missing_rights(self, needs)
+
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
         return quoted_name(name)
@@ -515,9 +521,10 @@ class MysqlConnection:
 
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""
-        with self._errors(), self._connection.cursor() as cursor:
+        statement = f"DELETE s FROM {quoted(keys)} k STRAIGHT_JOIN {quoted(self.placed(table))} s ON {same} WHERE {chosen}"
+        with self._errors(statement), self._connection.cursor() as cursor:
             # in this order: the list of keys has no index of them
-            cursor.execute(f"DELETE s FROM {quoted(keys)} k STRAIGHT_JOIN {quoted(self.placed(table))} s ON {same} WHERE {chosen}")
+            cursor.execute(statement)
             return int(cursor.rowcount)
 
     def commit(self) -> None:
@@ -544,18 +551,18 @@ class MysqlConnection:
         return self._rows(query, values)
 
     def _rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(query), self._connection.cursor() as cursor:
             cursor.execute(query, values)
             return list(cursor.fetchall())
 
     def do(self, statement: str) -> None:
         """Let the server do something."""
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(statement), self._connection.cursor() as cursor:
             cursor.execute(statement)
 
     def refused_with(self, statement: str, numbers: Collection[int]) -> int:
         """Let the server do something; return the number of its error where it refuses it with one of these, and zero where it is done."""
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(statement), self._connection.cursor() as cursor:
             try:
                 cursor.execute(statement)
             except driver().Error as error:
@@ -564,8 +571,8 @@ class MysqlConnection:
                 raise
         return 0
 
-    def _errors(self) -> AbstractContextManager[None]:
-        return mysql_errors(self._address.shown)
+    def _errors(self, statement: str = "") -> AbstractContextManager[None]:
+        return mysql_errors(self._address.shown, statement)
 
 
 def _refuse_names(names: Sequence[str]) -> None:

@@ -185,7 +185,7 @@ class PostgresqlCatalogue:
         It is so for views too, whoever's rights these have.
         """
         planned = f"EXPLAIN SELECT 1 FROM {quoted(self.placed(table))}"
-        with self._errors():
+        with self._errors(planned):
             self._catalogue.execute("SET row_security = on")
             try:
                 self._catalogue.execute(planned)
