@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -107,6 +108,19 @@ def test_rights_that_are_missing_are_named_before_the_first_batch(keeper: Keeper
             look(keeper.policy(retention=RETENTION))
         assert (caught.value.code, f"(no {lacking})" in str(caught.value)) == ("database-rights", True)
     assert ask(keeper.url, f"SELECT COUNT(*) FROM {keeper.ward}.visits") == [(ROWS,)]
+
+
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_columns_that_the_user_may_not_read_are_as_if_they_were_not_there(keeper: Keeper, is_inside: bool, tmp_path: Path) -> None:
+    keeper.granted(*retaining_rights(keeper)[1 + keeper.is_postgresql :], f"SELECT (age, day) ON {keeper.ward}.visits")
+    if keeper.is_postgresql:
+        keeper.granted(f"USAGE ON SCHEMA {keeper.ward}")
+    else:
+        keeper.granted(f"DROP ON {keeper.research}.*", "CREATE TEMPORARY TABLES ON `" + keeper.staging.replace("_", "\\_") + "`.*")
+    sink = {} if is_inside else {"sink": str(tmp_path / "visits.csv")}
+    policy = keeper.policy(columns={"age": {"role": "quasi_identifier"}}, unnamed="remove", **sink)
+    release: Any = sfumato.run(policy)
+    assert (release.record.rows.out, release.record.columns.keys() & {"id"}) == (ROWS, set())
 
 
 def test_a_plan_is_refused_where_the_run_would_be(keeper: Keeper) -> None:

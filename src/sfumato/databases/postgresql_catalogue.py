@@ -91,9 +91,13 @@ class PostgresqlCatalogue:
         self._catalogue, self._path = catalogue_session(address, password)
 
     def columns(self, table: TableName) -> list[TableColumn]:
-        """Return the columns of a table or a view, those of a domain as what they are made of."""
+        """Return the columns of a table or a view, those of a domain as what they are made of.
+
+        Where the user may read some of them only, these: the others are as if they were not there, as they are to users of MySQL and MariaDB.
+        """
         found, _, _ = self._found(table)
-        return [column_of(*row) for row in self._rows(COLUMNS, [found])]
+        columns, readable = [column_of(*row) for row in self._rows(COLUMNS, [found])], {name for (name,) in self._rows(_READABLE, [found])}
+        return [column for column in columns if column.name in readable] or columns
 
     def may_use(self, kind: str) -> bool:
         """Say whether the user may make columns of a type, which has its schema before its name where somebody has made it."""
