@@ -15,7 +15,8 @@ import sfumato
 from sfumato.engine.plan_view import plan
 from sfumato.engine.retain import retain
 from sfumato.errors import SfumatoError
-from tests.servers import ask, component, staging
+from sfumato.sources.sql import Sql
+from tests.servers import PASSWORD, ask, component, staging
 
 NOW = datetime.datetime(2026, 11, 17, tzinfo=datetime.UTC)
 ROWS = 40
@@ -130,6 +131,30 @@ def test_a_plan_is_refused_where_the_run_would_be(keeper: Keeper) -> None:
         with pytest.raises(SfumatoError) as caught:
             look(keeper.policy())
         assert (caught.value.code, f"no CREATE in {keeper.research}" in str(caught.value)) == ("database-rights", True)
+
+
+def test_two_databases_of_one_server_are_told_how_to_be_one(mariadb_url: str) -> None:
+    keeper = Keeper(mariadb_url)
+    try:
+        keeper.granted(*retaining_rights(keeper), f"DROP ON {keeper.research}.*")
+        policy = keeper.policy()
+        address = policy["sink"]["sql"]["url"].rpartition("/")[0]
+        steps = plan({**policy, "sink": {"sql": {**component(keeper.own_url, "released"), "url": f"{address}/{keeper.research}"}}}).steps
+        assert any(f"schema: {keeper.research} in the sink it would be done there" in step for step in steps)
+    finally:
+        keeper.leave()
+
+
+def test_a_schema_without_tables_and_a_password_that_is_not_set_are_told(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = component(postgresql_url, "visits") | {"schema": "nowhere"}
+    with pytest.raises(SfumatoError) as caught:
+        Sql(**source).describe()
+    assert (caught.value.code, "look at schema" in str(caught.value.hint)) == ("table-missing", True)
+    monkeypatch.delenv(PASSWORD)
+    with pytest.raises(SfumatoError) as caught:
+        Sql(**source).describe()
+    assert caught.value.message == f"the password of the database: the variable {PASSWORD} is not set"
+    assert caught.value.hint == f"export {PASSWORD}=..., or name a file"
 
 
 def test_a_plan_is_refused_where_the_schema_of_the_sink_is_not_there(keeper: Keeper) -> None:

@@ -106,6 +106,10 @@ def of_code(code: str | None, known: Mapping[str, Failure]) -> Failure:
     return next((known[text[:length]] for length in range(5, 0, -1) if text[:length] in known), FAILED)
 
 
+NO_TABLES = "look at schema: and at the rights of the user, to whom no table of it is shown"
+"""What is tried where a table is not found among none."""
+
+
 def busy(server: str) -> UsageError:
     """Return what is said where another run does the same."""
     return UsageError(f"another run is doing this on {server}", code="database-busy", hint="wait until it has ended")

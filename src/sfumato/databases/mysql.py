@@ -22,7 +22,7 @@ from sfumato.core.files import file_errors
 from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
-from sfumato.databases.failures import busy
+from sfumato.databases.failures import NO_TABLES, busy
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED
 from sfumato.databases.mysql_publishing import publish
@@ -122,7 +122,8 @@ class MysqlConnection:
             known = [
                 name for (name,) in self._rows("SELECT table_name FROM information_schema.tables WHERE table_schema = %s", [self._schema_of(table)])
             ]
-            raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
+            hint = suggestion(table.name, known) if known else NO_TABLES
+            raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=hint)
         return [column_of(*row) for row in rows]
 
     def identity(self, table: TableName) -> str | None:

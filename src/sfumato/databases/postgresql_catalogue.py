@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from sfumato.databases.address import Address
+from sfumato.databases.failures import NO_TABLES
 from sfumato.databases.postgresql_session import catalogue_session, postgresql_errors
 from sfumato.databases.postgresql_types import column_of, quoted
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -214,7 +215,9 @@ class PostgresqlCatalogue:
         found = self._find(table)
         if found is None:
             known = [name for (name,) in self._rows(_ALL, [self._schemas(table)])]
-            raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
+            raise DataError(
+                f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known) if known else NO_TABLES
+            )
         return found
 
     def _schemas(self, table: TableName) -> list[str]:
