@@ -80,7 +80,7 @@ def test_columns_of_another_type_are_told(tmp_path: Path) -> None:
     sfumato.run(own)
     pa.parquet.write_table(pa.table({"age": pa.array(ages, pa.float64()), **others}), tmp_path / "people.parquet")
 
-    assert [each.words for each in drift(own).found] == ["column age was of type int32 and is of type double"]
+    assert [each.words for each in drift(own).found] == ["column age was of type integer of 32 bits and is of type double"]
 
 
 def test_values_that_hierarchies_do_not_know_are_counted_and_not_told(released: Path) -> None:
