@@ -156,7 +156,7 @@ class DataError(SfumatoError):
 
 
 class DriftError(SfumatoError):
-    """Something is no longer as it was at the last release."""
+    """Something is no longer as it was at the last release, or nobody knows how that was."""
 
     status = 7
 

@@ -152,5 +152,5 @@ def test_columns_that_no_longer_fit_are_told_with_the_types_that_changed_and_the
     assert outcome.since is not None
     assert [each.what for each in outcome.found] == ["schema", "schema"]
     assert "extra" in outcome.found[0].words
-    assert "column age was of type int32 and is of type string" in outcome.found[1].words
+    assert "column age was of type integer of 32 bits and is of type text" in outcome.found[1].words
     ask(url, "DROP TABLE people")

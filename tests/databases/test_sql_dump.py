@@ -129,6 +129,18 @@ def test_every_value_is_restored_as_it_was_released(tmp_path: Path, dialect: str
     assert found == Counter(zip(*(expected[name].to_pylist() for name in TABLE.column_names), strict=True))
 
 
+def test_times_of_a_day_are_restored(tmp_path: Path, dialect: str, url: str) -> None:
+    path, times = tmp_path / "times_of.sql", [datetime.time(10), datetime.time(23, 59, 59, 999999), None]
+    table = pa.table({"at": pa.array(times, pa.time64("us"))})
+    sfumato.run({"columns": {"at": {"role": "other", "accept": "singling_out"}}, "sink": dump(path, dialect)}, table)
+    clear(url, "times_of")
+    restore(url, path)
+
+    # MySQL has a type for lengths of time, and none for times of a day
+    expected = times if dialect == "postgresql" else ["10:00:00.000000", "23:59:59.999999", None]
+    assert Counter(ask(url, "SELECT at FROM times_of")) == Counter((each,) for each in expected)
+
+
 TYPES = {
     "postgresql": ["text", "boolean", "smallint", "integer", "bigint", "numeric", "numeric", "double precision", "date",
                    "timestamp without time zone", "timestamp with time zone"],

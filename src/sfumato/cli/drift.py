@@ -35,6 +35,11 @@ def drift(policy: Path, format: str) -> None:
         answers().write(f"held against {since}\n")
         unlooked = f"the values of {', '.join(map(on_one_line, outcome.unlooked))} were not compared\n"
         answers().write(unlooked if outcome.since and outcome.unlooked else "")
-        answers().write("" if outcome.found else "nothing has drifted\n")
+        answers().write("" if outcome.found or outcome.since is None else "nothing has drifted\n")
+    if outcome.since is None and not outcome.found:
+        words = (
+            "the policy fits its source, but nothing is known here of its last release, so that nobody can say whether that or the source has changed"
+        )
+        raise DriftError(words, code="drift-unknown", hint="run it again, by the installation (SFUMATO_HOME) in which drift is asked for")
     if outcome.found:
         raise DriftError(f"{number_of(len(outcome.found), 'thing')} drifted", code="drifted", hint="mend the policy or the source, and run it again")

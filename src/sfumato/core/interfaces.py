@@ -192,6 +192,10 @@ class ReplacingSink(Protocol):
         """Refuse what could not be replaced when the release is made."""
         ...
 
+    def refuse_unwritable(self) -> None:
+        """Refuse a place that is not there, or to which the user may not write."""
+        ...
+
 
 @runtime_checkable
 class TellingSource(Protocol):

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -39,6 +39,10 @@ _LINE = re.compile(rf"(?P<id>{_ID}):(?P<key>[A-Za-z0-9+/_=-]+)")
 _PASTED = "put the key into a file that only you may read, and name that file"
 # so many signs of base64 in a row, with capitals, small letters and digits among them, are no name that anybody would give
 _LIKE_A_KEY = re.compile(r"[A-Za-z0-9+/_=-]{32,}")
+
+
+NO_KEY = "password of the database"
+"""The name of what is kept as keys are, and is none."""
 
 
 class KeySource(Settings):
@@ -61,6 +65,8 @@ class KeySource(Settings):
             raise ValueError("needs one of environment, file, command")
         return self
 
+    _example: ClassVar[str] = "$(cat key)"
+
     def read(self, name: str, folder: Path | None = None) -> tuple[Key, ...]:
         """Return the keys, the current one first; a relative path starts from the folder, that of the policy."""
         return parse_keys(self.secret_text(name, folder), name)
@@ -82,7 +88,7 @@ class KeySource(Settings):
             return _PASTED
         if "=" in shown:
             return "the name of the variable alone: none has = in it"
-        return f"export {shown}=$(cat key), or name a file"
+        return f"export {shown}={self._example}, or name a file"
 
 
 @dataclass(frozen=True, repr=False)
@@ -302,7 +308,11 @@ def looks_like_a_key(text: str) -> bool:
 
 
 def _missing(name: str, words: str, hint: str) -> UnreachableError:
-    return UnreachableError(f"key {name}: {words}", code="key-missing", hint=hint)
+    return UnreachableError(f"{_named(name)}: {words}", code="key-missing", hint=hint)
+
+
+def _named(name: str) -> str:
+    return f"the {name}" if name is NO_KEY else f"key {name}"
 
 
 def _unreadable(name: str, words: str) -> UnreachableError:

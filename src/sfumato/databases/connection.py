@@ -10,6 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 import pyarrow as pa
 
 from sfumato.databases.address import Address
+from sfumato.databases.needed_rights import Need
 from sfumato.databases.retaining import Retaining
 from sfumato.databases.table import ForeignKey, Referring, TableColumn, TableName
 
@@ -108,6 +109,10 @@ class Connection(Catalogue, Protocol):
 
     def refuse_used(self, table: TableName, names: Sequence[str] | None = None) -> None:
         """Refuse a table that could not be replaced by one of some columns, where these are known: something hangs on it that would be lost."""
+        ...
+
+    def missing_rights(self, needs: Sequence[Need]) -> list[Need]:
+        """Return the rights that the user has not, of some; those to tables that are not there yet are had by who makes them, where it is so."""
         ...
 
     def publish(self, staged: TableName, table: TableName) -> None:

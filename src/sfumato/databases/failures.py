@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError
@@ -42,8 +43,8 @@ NO_SCHEMA = Failure(
 NO_RIGHT = Failure(
     "does not allow this user to do that",
     code="database-rights",
-    hint="GRANT SELECT on the source; for a sink CREATE in its schema, on PostgreSQL with TEMPORARY on the database, and on MySQL and MariaDB in the "
-    "database sfumato_staging_ and the name of the user",
+    hint="GRANT SELECT on the source; for a sink CREATE in its schema, on PostgreSQL with TEMPORARY on the database; on MySQL and MariaDB CREATE, "
+    "DROP, ALTER, INSERT and SELECT in its database, and with CREATE TEMPORARY TABLES in the database sfumato_staging_ and the name of the user",
 )
 CROWDED = Failure(
     "lets in no further connection of this user",
@@ -101,10 +102,29 @@ PARTS_CHANGED = Failure(
 FAILED = Failure("could not do what it was asked", code="database-failed", hint="the server's own log says more")
 
 
+def named_in(statement: str, name: str, quoted: Callable[[str], str]) -> str | None:
+    """Return a name of which a server speaks, as people write it, where the statement has it too: else it may be anything, also a value.
+
+    >>> named_in('SELECT 1 FROM "ward"."visits"', "visits", lambda name: f'"{name}"')
+    'ward.visits'
+    >>> named_in('SELECT 1 FROM "visits"', "Ann", lambda name: f'"{name}"') is None
+    True
+    """
+    mark = re.escape(quoted("")[:1])
+    found = re.search(rf"(?:{mark}([^{mark}]+){mark}\.)?{re.escape(quoted(name))}", statement)
+    if found is None or not name:
+        return None
+    return f"{found[1]}.{name}" if found[1] else name
+
+
 def of_code(code: str | None, known: Mapping[str, Failure]) -> Failure:
     """Return the failure that a code, or the beginning of one, stands for."""
     text = code or ""
     return next((known[text[:length]] for length in range(5, 0, -1) if text[:length] in known), FAILED)
+
+
+NO_TABLES = "look at schema: and at the rights of the user, to whom no table of it is shown"
+"""What is tried where a table is not found among none."""
 
 
 def busy(server: str) -> UsageError:

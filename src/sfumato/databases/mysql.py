@@ -23,16 +23,18 @@ from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.connection import Catalogue
-from sfumato.databases.failures import busy
+from sfumato.databases.failures import NO_TABLES, busy
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED
 from sfumato.databases.mysql_primary_keys import do_without_keys
 from sfumato.databases.mysql_publishing import publish
 from sfumato.databases.mysql_replacing import TRIGGERED, is_replaced, refused_replacing
 from sfumato.databases.mysql_retaining import MysqlRetaining
+from sfumato.databases.mysql_rights import missing_rights
 from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import LONGEST_ROW, called, column_of, is_time, longest, made_kind, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.mysql_views import reads
+from sfumato.databases.needed_rights import Need
 from sfumato.databases.own_types import own_type
 from sfumato.databases.private_names import is_copy, is_staged, staging_of
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -124,7 +126,8 @@ class MysqlConnection:
             known = [
                 name for (name,) in self._rows("SELECT table_name FROM information_schema.tables WHERE table_schema = %s", [self._schema_of(table)])
             ]
-            raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
+            hint = suggestion(table.name, known) if known else NO_TABLES
+            raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=hint)
         return [column_of(*row) for row in rows]
 
     def identity(self, table: TableName) -> str | None:
@@ -192,7 +195,7 @@ class MysqlConnection:
     def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Return what a query gives, as columns of these types."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
-        with self._errors(), self._connection.cursor(driver().cursors.SSCursor) as cursor:
+        with self._errors(query), self._connection.cursor(driver().cursors.SSCursor) as cursor:
             cursor.execute(query)
             while rows := cursor.fetchmany(_ROWS):
                 yield typed(rows, wanted, columns)
@@ -428,6 +431,10 @@ class MysqlConnection:
         """Refuse a table that could not be replaced."""
         is_replaced(self, table, self.placed(table), names)
 
+    def missing_rights(self, needs: Sequence[Need]) -> list[Need]:
+        """Ask the server to prepare what needs the rights."""
+        return missing_rights(self, needs)
+
     def quoted_name(self, name: str) -> str:
         """Return a name as SQL writes it."""
         return quoted_name(name)
@@ -541,9 +548,10 @@ class MysqlConnection:
 
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""
-        with self._errors(), self._connection.cursor() as cursor:
+        statement = f"DELETE s FROM {quoted(keys)} k STRAIGHT_JOIN {quoted(self.placed(table))} s ON {same} WHERE {chosen}"
+        with self._errors(statement), self._connection.cursor() as cursor:
             # in this order: the list of keys has no index of them
-            cursor.execute(f"DELETE s FROM {quoted(keys)} k STRAIGHT_JOIN {quoted(self.placed(table))} s ON {same} WHERE {chosen}")
+            cursor.execute(statement)
             return int(cursor.rowcount)
 
     def commit(self) -> None:
@@ -570,13 +578,13 @@ class MysqlConnection:
         return self._rows(query, values)
 
     def _rows(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(query), self._connection.cursor() as cursor:
             cursor.execute(query, values)
             return list(cursor.fetchall())
 
     def do(self, statement: str) -> None:
         """Let the server do something."""
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(statement), self._connection.cursor() as cursor:
             cursor.execute(statement)
 
     def put(self, statement: str) -> None:
@@ -585,7 +593,7 @@ class MysqlConnection:
 
     def refused_with(self, statement: str, numbers: Collection[int]) -> int:
         """Let the server do something; return the number of its error where it refuses it with one of these, and zero where it is done."""
-        with self._errors(), self._connection.cursor() as cursor:
+        with self._errors(statement), self._connection.cursor() as cursor:
             try:
                 cursor.execute(statement)
             except driver().Error as error:
@@ -594,8 +602,8 @@ class MysqlConnection:
                 raise
         return 0
 
-    def _errors(self) -> AbstractContextManager[None]:
-        return mysql_errors(self._address.shown)
+    def _errors(self, statement: str = "") -> AbstractContextManager[None]:
+        return mysql_errors(self._address.shown, statement)
 
 
 def _refuse_names(names: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.databases.mysql_types import quoted_name
+from sfumato.databases.mysql_types import exact, quoted_name
 from sfumato.databases.table import TableColumn
 
 
@@ -15,6 +15,4 @@ def row_digest(alias: str, columns: Sequence[TableColumn]) -> str:
 
 
 def _digested(column: TableColumn, name: str) -> str:
-    # the text of a float has fewer digits than tell two of them apart
-    value = f"CAST({name} AS DOUBLE)" if str(column.kind) == "float" else name
-    return f"COALESCE(SHA2(CAST({value} AS BINARY), 256), '-')"
+    return f"COALESCE(SHA2(CAST({exact(column, name)} AS BINARY), 256), '-')"

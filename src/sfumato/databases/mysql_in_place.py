@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from sfumato.databases.in_place import Places
 from sfumato.databases.keyed_rows import same_key
 from sfumato.databases.mysql import MysqlConnection
@@ -80,9 +82,8 @@ class MysqlInPlace:
         return column.called.lower().split("(")[0].split(" ")[0] in _TEXTS
 
     def typed(self, column: TableColumn, expression: str) -> str:
-        """Leave it as it is: types are compared by their values."""
-        del column
-        return expression
+        """Leave it as it is, for types are compared by their values; a fraction of four bytes was brought by its shortest text."""
+        return f"CAST({expression} AS FLOAT)" if column.kind == pa.float32() else expression
 
     def assigned(self, column: TableColumn, expression: str) -> str:
         """Leave it as it is: the server refuses what does not fit."""

@@ -17,7 +17,18 @@ from sfumato.databases.inside import FIRST, KEY, LAST, NUMBER, PRINT, ROWS, Comp
 from sfumato.databases.left_copy import beginning_of, new_name, owned_by, sealed, unsealed
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_halves import Halves
-from sfumato.databases.mysql_types import LONGEST_ROW, is_enumeration, is_plain_text, is_short, is_whole, longest, quoted, quoted_name, selected
+from sfumato.databases.mysql_types import (
+    LONGEST_ROW,
+    exact,
+    is_enumeration,
+    is_plain_text,
+    is_short,
+    is_whole,
+    longest,
+    quoted,
+    quoted_name,
+    selected,
+)
 from sfumato.databases.table import TableColumn, TableName, numbered
 
 _DIGITS = 24
@@ -348,8 +359,8 @@ class MysqlInside:
     def _part(self, column: TableColumn, name: str) -> str:
         if is_whole(column) or is_plain_text(column):
             return name
-        # the text of a float has fewer digits than tell two of them apart; types of a server's own would take any text for one of theirs
-        return f"CONCAT(CAST({name} AS DOUBLE))" if column.kind == pa.float32() else f"CONCAT({name})"
+        # types of a server's own would take any text for one of theirs
+        return f"CONCAT({exact(column, name)})"
 
 
 def _by_chance() -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_readers import Readers, seen
-from sfumato.databases.mysql_types import quoted, quoted_name, selected, text_of
+from sfumato.databases.mysql_types import exact, quoted, quoted_name, selected, text_of
 from sfumato.databases.table import TableColumn, TableName, numbered
 from sfumato.errors import PromiseError, SfumatoError, UsageError
 
@@ -188,7 +188,7 @@ def _print(columns: Sequence[tuple[TableColumn, str]]) -> str:
 
 def _joined(columns: Sequence[tuple[TableColumn, str]]) -> str:
     """Return some values as one text of digits, so that no two rows of values are written alike."""
-    texts = [f"CAST({expression} AS DOUBLE)" if column.kind == pa.float32() else expression for column, expression in columns]
+    texts = [exact(column, expression) for column, expression in columns]
     written = ", ".join(f"IFNULL(HEX(CAST({text} AS CHAR CHARACTER SET utf8mb4)), '-')" for text in texts)
     return f"CONCAT_WS(',', 'r', {written})"
 

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, of_code
+from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, named_in, of_code
+from sfumato.databases.mysql_types import quoted_name
 from sfumato.errors import UnreachableError
 
 SECONDS = 10
@@ -20,7 +21,9 @@ SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_
     sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, default_storage_engine = 'InnoDB',
     foreign_key_checks = 1, unique_checks = 1, div_precision_increment = 4, lc_time_names = 'en_US' /*M!100005 , default_regex_flags = '' */
 """
-_DENIED = re.compile("(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|INDEX|CREATE VIEW|SHOW VIEW)[A-Z, ]{0,60} command denied")
+_COMMANDS = "SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|INDEX|CREATE VIEW|SHOW VIEW"
+_DENIED = re.compile(f"({_COMMANDS})[A-Z, ]{{0,60}} command denied(?: to user .* for table .*?([^`'.]+)[`']?$)?")
+_NO_DATABASE = re.compile("to database [`']([^`']+)[`']$")
 _ON_DATABASE = "1044"
 _FAILURES = {
     "1045": REFUSED,
@@ -55,7 +58,7 @@ _DISK_FULL = "20"
 
 
 @contextmanager
-def mysql_errors(server: str) -> Iterator[None]:
+def mysql_errors(server: str, statement: str = "") -> Iterator[None]:
     """Turn what the driver says into our errors: its own words may quote a value."""
     try:
         yield
@@ -63,10 +66,21 @@ def mysql_errors(server: str) -> Iterator[None]:
         code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
         full = code == _DISK_FULL or (code in _OF_A_FILE and _NO_ROOM.search(str(error)))
         failure = FULL if full else of_code(code, _FAILURES)
-        # of what kind it is, and no name: a function of somebody's may say anything
-        denied = _DENIED.search(str(error)) if failure is NO_RIGHT else None
-        detail = f"error {code}{f', no {denied[1]} on a table' if denied else ''}{', on a database' if code == _ON_DATABASE else ''}"
+        detail = f"error {code}{_denied(code, str(error.args[-1]), statement) if failure is NO_RIGHT else ''}"
         raise failure.error(server, detail if code else "") from None
+
+
+def _denied(code: str | None, said: str, statement: str) -> str:
+    """Return what is not allowed, and where; no name that the statement has not, for a function of somebody's may say anything."""
+    if code == _ON_DATABASE:
+        database = _NO_DATABASE.search(said)
+        named = named_in(statement, database[1], quoted_name) if database else None
+        return f", on the database {named}" if named else ", on a database"
+    denied = _DENIED.search(said)
+    if denied is None:
+        return ""
+    named = named_in(statement, denied[2], quoted_name) if denied[2] else None
+    return f", no {denied[1]} on {named or 'a table'}"
 
 
 def opened(address: Address, password: str | None) -> Any:

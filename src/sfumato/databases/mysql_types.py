@@ -98,7 +98,16 @@ def longest(types: Iterable[str]) -> int:
 def selected(column: TableColumn, name: str | None = None) -> str:
     """Return a column as a query selects it, where it goes by another name than its own by that."""
     name = name or quoted_name(column.name)
-    return f"CAST({name} AS CHAR)" if column.as_text else name
+    return f"CAST({name} AS CHAR)" if column.as_text else exact(column, name)
+
+
+def exact(column: TableColumn, name: str) -> str:
+    """Return a value of which nothing is lost when it is read or written as text: of a fraction of four bytes the server writes six digits.
+
+    >>> exact(TableColumn("a", "float", pa.float32()), "`a`")
+    'CAST(`a` AS DOUBLE)'
+    """
+    return f"CAST({name} AS DOUBLE)" if column.kind == pa.float32() else name
 
 
 def text_of(value: Any) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from sfumato.core.files import PolicyPath
-from sfumato.core.keys import KeySource
+from sfumato.core.keys import NO_KEY, KeySource
 
 
 class Password(KeySource):
@@ -15,6 +15,8 @@ class Password(KeySource):
 
     file: Annotated[PolicyPath | None, Field(min_length=1, description="the file that holds it, which nobody else may read")] = None
 
+    _example: ClassVar[str] = "..."
+
     def text(self) -> str:
         """Return the password."""
-        return self.secret_text("password").strip("\r\n")
+        return self.secret_text(NO_KEY).strip("\r\n")

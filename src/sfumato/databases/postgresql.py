@@ -20,13 +20,14 @@ import pyarrow as pa
 from sfumato.databases.address import Address
 from sfumato.databases.failures import CHANGED, LOCKED, busy
 from sfumato.databases.left_copy import Mark
+from sfumato.databases.needed_rights import Need
 from sfumato.databases.own_types import own_type
 from sfumato.databases.postgresql_catalogue import PostgresqlCatalogue
 from sfumato.databases.postgresql_meanwhile import Meanwhile
 from sfumato.databases.postgresql_order import keeps_order
 from sfumato.databases.postgresql_replacing import granting_again, refuse_taken, refuse_used, replacing, state_of
 from sfumato.databases.postgresql_retaining import PostgresqlRetaining
-from sfumato.databases.postgresql_rights import kept_private
+from sfumato.databases.postgresql_rights import kept_private, missing_rights
 from sfumato.databases.postgresql_session import stated, while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, is_written, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.postgresql_withheld import withheld
@@ -134,7 +135,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Return what a query gives, as columns of these types."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
-        with self._errors(), stated(self._connection) as cursor:
+        with self._errors(query), stated(self._connection) as cursor:
             cursor.execute(query)
             yield from (typed(batch, wanted, columns) for batch in self._fetched(cursor))
 
@@ -252,6 +253,10 @@ class PostgresqlConnection(PostgresqlCatalogue):
             refuse_used(self.facts, table, old, names)
         else:
             refuse_taken(self.facts, table, target, self._address.shown)
+
+    def missing_rights(self, needs: Sequence[Need]) -> list[Need]:
+        """Ask the catalogue."""
+        return missing_rights(self.facts, needs, self._address.shown)
 
     def _names_of(self, staged: TableName) -> list[str]:
         """Return the columns of a staged table, which this session alone sees."""
@@ -380,7 +385,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
 
     def _planned(self, statement: str) -> str:
         """Return the first line of a plan."""
-        with self._errors(), stated(self._connection) as cursor:
+        with self._errors(statement), stated(self._connection) as cursor:
             # a plan cannot be read by COPY, by which the driver reads all else
             cursor.adbc_statement.set_options(**{"adbc.postgresql.use_copy": "false"})
             cursor.execute(statement)
@@ -388,7 +393,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
 
     def do(self, statement: str) -> None:
         """Let the server do something."""
-        with self._errors(), stated(self._connection) as cursor:
+        with self._errors(statement), stated(self._connection) as cursor:
             cursor.execute(statement)
 
     def put(self, statement: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sfumato.databases.address import Address
 from sfumato.databases.connection import Catalogue
-from sfumato.databases.failures import PARTS_CHANGED
+from sfumato.databases.failures import NO_TABLES, PARTS_CHANGED
 from sfumato.databases.postgresql_session import catalogue_session, postgresql_errors
 from sfumato.databases.postgresql_types import column_of, quoted
 from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
@@ -103,9 +103,13 @@ class PostgresqlCatalogue:
         self._catalogue, self._path = catalogue_session(address, password)
 
     def columns(self, table: TableName) -> list[TableColumn]:
-        """Return the columns of a table or a view, those of a domain as what they are made of."""
+        """Return the columns of a table or a view, those of a domain as what they are made of.
+
+        Where the user may read some of them only, these: the others are as if they were not there, as they are to users of MySQL and MariaDB.
+        """
         found, _, _ = self._found(table)
-        return [column_of(*row) for row in self._rows(COLUMNS, [found])]
+        columns, readable = [column_of(*row) for row in self._rows(COLUMNS, [found])], {name for (name,) in self._rows(_READABLE, [found])}
+        return [column for column in columns if column.name in readable] or columns
 
     def may_use(self, kind: str) -> bool:
         """Say whether the user may make columns of a type, which has its schema before its name where somebody has made it."""
@@ -221,7 +225,7 @@ class PostgresqlCatalogue:
         It is so for views too, whoever's rights these have.
         """
         planned = f"EXPLAIN SELECT 1 FROM {quoted(self.placed(table))}"
-        with self._errors():
+        with self._errors(planned):
             self._catalogue.execute("SET row_security = on")
             try:
                 self._catalogue.execute(planned)
@@ -246,7 +250,9 @@ class PostgresqlCatalogue:
         found = self._find(table)
         if found is None:
             known = [name for (name,) in self._rows(_ALL, [self._schemas(table)])]
-            raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known))
+            raise DataError(
+                f"{self._address.shown} has no table {table}", code="table-missing", hint=suggestion(table.name, known) if known else NO_TABLES
+            )
         return found
 
     def _schemas(self, table: TableName) -> list[str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from sfumato.databases.failures import NO_SCHEMA
+from sfumato.databases.needed_rights import Need
 from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.table import TableName
 from sfumato.errors import UsageError
@@ -25,8 +27,35 @@ SELECT CASE WHEN g.grantee = 0 THEN NULL ELSE pg_get_userbyid(g.grantee) END, g.
 ) g WHERE g.grantee <> g.relowner
 """
 
+_OF_SCHEMA = "SELECT has_schema_privilege(oid, 'USAGE'), has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = %(schema)s"
+_OF_TABLE = """
+SELECT has_table_privilege(c.oid, %(right)s) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s
+"""
+
 Facts = Callable[[str, Any], list[tuple[Any, ...]]]
 """What asks the catalogue."""
+
+
+def missing_rights(facts: Facts, needs: Sequence[Need], server: str) -> list[Need]:
+    """Return the rights that the user has not; those to a table that is not there are had by who makes it. A schema that is not there is an error."""
+    return [missing for need in needs for missing in _missing(facts, need, server)]
+
+
+def _missing(facts: Facts, need: Need, server: str) -> Iterator[Need]:
+    names = {"schema": need.table.schema, "name": need.table.name, "right": need.right}
+    if need.right != "CREATE":
+        if facts(_OF_TABLE, names) == [(False,)]:
+            yield need
+        return
+    found = facts(_OF_SCHEMA, names)
+    if not found:
+        raise NO_SCHEMA.error(server, f"schema {need.table.schema}")
+    ((may_use, may_create),) = found
+    if not may_use:
+        yield Need("USAGE", need.table)
+    if not may_create:
+        yield need
 
 
 def grants_of(facts: Facts, number: int) -> list[list[Any]]:

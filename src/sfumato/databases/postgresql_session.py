@@ -38,8 +38,10 @@ from sfumato.databases.failures import (
     UNMET,
     VALUE,
     Failure,
+    named_in,
     of_code,
 )
+from sfumato.databases.postgresql_types import quoted_name
 from sfumato.errors import SfumatoError, UnreachableError
 
 _LOCK = "10s"
@@ -62,6 +64,7 @@ _FIXED = {
 _UNCLEAR = ("SQL_ASCII", "EUC_JP", "EUC_TW", "MULE_INTERNAL")
 DENIED = re.compile("(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence)")
 """What this user may not do, of which kind it is, in words of the server."""
+_DENIED_WHERE = re.compile(f"{DENIED.pattern}(?: (.+))?")
 _FAILURES = {
     "3F000": NO_SCHEMA,
     "08": GONE,
@@ -167,7 +170,7 @@ def _uri(address: Address, password: str | None, **more: str) -> str:
 
 
 @contextmanager
-def postgresql_errors(server: str) -> Iterator[None]:
+def postgresql_errors(server: str, statement: str = "") -> Iterator[None]:
     """Turn what the drivers say into our errors: their own words may quote a value."""
     import adbc_driver_manager
     import psycopg
@@ -179,10 +182,24 @@ def postgresql_errors(server: str) -> Iterator[None]:
         # somebody else gives or takes rights, or alters the same table: the server's own words, which quote nothing
         at_once = code == _INTERNAL and "tuple concurrently" in str(error)
         failure = LOCKED if at_once else of_code(code, _FAILURES) if code else _without_code(error)
-        # of what kind it is, and no name: a function of somebody's may say anything
-        denied = DENIED.search(str(error)) if failure is NO_RIGHT else None
-        detail = f"SQLSTATE {code}{f', {denied[0]}' if denied else ''}"
+        detail = f"SQLSTATE {code}{_denied(str(error), statement) if failure is NO_RIGHT else ''}"
         raise failure.error(server, detail if code else "") from None
+
+
+def _denied(said: str, statement: str) -> str:
+    """Return what is not allowed, and where; no name that the statement has not, for a function of somebody's may say anything."""
+    denied = _DENIED_WHERE.search(said)
+    if denied is None:
+        return ""
+    # as the server has it in its words, with or without marks around it
+    named = next((found for name in _names(denied[3] or "") if (found := named_in(statement, name, quoted_name))), None)
+    return f", {denied[1]} {denied[2]}{f' {named}' if named else ''}"
+
+
+def _names(said: str) -> Iterator[str]:
+    """Yield what may be the name at the beginning of some words: the driver has a code behind it, on the same line or the next."""
+    line = said.splitlines()[0] if said else ""
+    yield from dict.fromkeys((line, line.partition(" ")[0], line.rstrip(".")))
 
 
 def while_reading(server: str, error: Exception) -> SfumatoError:

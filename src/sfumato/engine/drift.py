@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,7 +113,23 @@ def _schema(plans: Plans, last: Mapping[str, Mapping[str, Any] | None]) -> Itera
 def _types(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[Drifted]:
     for name, kind in now.items():
         if before.get(name, kind) != kind:
-            yield Drifted("schema", f"column {name} was of type {before[name]} and is of type {kind}")
+            yield Drifted("schema", f"column {name} was of type {_called(before[name])} and is of type {_called(kind)}")
+
+
+def _called(kind: str) -> str:
+    """Return what people call a type.
+
+    >>> [_called(kind) for kind in ("decimal128(12, 2)", "date32[day]", "timestamp[us, tz=UTC]", "int64", "string", "bool")]
+    ['decimal(12, 2)', 'date', 'timestamp with time zone', 'integer of 64 bits', 'text', 'boolean']
+    """
+    name, _, rest = kind.partition("[")
+    if name == "timestamp":
+        return "timestamp with time zone" if "tz=" in rest else "timestamp"
+    whole = re.fullmatch(r"(u?)int(\d+)", name)
+    if whole:
+        return f"{'unsigned ' if whole[1] else ''}integer of {whole[2]} bits"
+    words = {"string": "text", "large_string": "text", "bool": "boolean", "date32": "date", "date64": "date", "time64": "time", "float": "real"}
+    return words.get(name) or re.sub(r"^decimal\d+", "decimal", kind)
 
 
 def _source(plans: Plans, progress: Progress, is_retained: bool) -> Iterator[Drifted]:

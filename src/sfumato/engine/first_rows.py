@@ -21,6 +21,8 @@ _ROWS = "as it is, promises count rows and not people"
 _LOOKED_AT = 20_000
 _DISTINCT = 500
 _MANY, _DIFFERENT = 1 / 3, 1 / 10
+# more values than there are kinds of people, however many rows of each stand together, as where a server keeps a table in the order of its key
+_PEOPLE = 200
 _MOST, _SOME, _NEARLY_ALL = 1 / 2, 1 / 5, 0.95
 _SAY_WHO: dict[Kind, str] = {
     "email": "e-mail addresses",
@@ -106,7 +108,7 @@ class _Looked:
         values = self._table.column(name).drop_null()
         counts = values.value_counts().field("counts")
         several = pc.sum(counts.filter(pc.greater(counts, 1))).as_py() or 0
-        return bool(several > _MANY * max(1, len(values)) and len(counts) > _DIFFERENT * len(values))
+        return bool(several > _MANY * max(1, len(values)) and len(counts) > min(_PEOPLE, _DIFFERENT * len(values)))
 
     def says_who(self, name: str) -> str | None:
         """Return a note where most values of a column are identifiers of one kind, or many of one that nothing else looks like; else None."""

@@ -68,10 +68,18 @@ def _placed(connection: Any, kind: Kind, table: TableName) -> TableName:
     return connection.placed(table) if kind == "postgresql" else table
 
 
+def _is_one_server(one: Address, other: Address) -> bool:
+    """Say whether two addresses are of two databases of one server that has them as schemas, and as one user: MySQL or MariaDB."""
+    return one.kind == "mysql" and one != other and replace(one, database=other.database) == other
+
+
 def not_inside(plan: Plan, views: int = 1) -> str | None:
     """Return why a run is done in this process and not in the database, as a clause; None where it is done there."""
     if not isinstance(plan.source, Located) or not isinstance(plan.sink, LocatedSink):
         return "source and sink are not both tables of a database"
+    if _is_one_server(plan.source.address, plan.sink.address):
+        schema = plan.sink.address.database
+        return f"source and sink have addresses of two databases; with the url of the source and schema: {schema} in the sink it would be done there"
     if plan.source.address != plan.sink.address:
         return "source and sink are not in one database, or not reached as one user"
     if getattr(plan.sink, "in_place", False):

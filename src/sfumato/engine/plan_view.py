@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from sfumato.core.html import html_folded, html_list, html_table
+from sfumato.core.interfaces import ReplacingSink
 from sfumato.core.yaml_text import yaml_text
 from sfumato.engine.explain import explain, explain_together
 from sfumato.engine.in_place_checks import refuse_in_place
@@ -79,6 +80,10 @@ def plan(policy: AnyPolicy, data: Any = None) -> PlanView:
     refuse_in_place(made)
     refuse_live_view(made)
     retained = retention_steps(loaded, made)
+    if not retained:
+        for each in made.views.values():
+            if isinstance(each.sink, ReplacingSink):
+                each.sink.refuse_unwritable()
     views = {name: PlanView([*explain(each), *retained], outline(each)) for name, each in made.views.items()}
     return views[""] if "" in views else PlanView([], {}, views, explain_together(made), "table" if made.are_tables else "view")
 

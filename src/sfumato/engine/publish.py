@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -11,7 +12,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from sfumato.engine.count import Counted
 from sfumato.engine.plan import Plan
 
 _RUNS_KEPT = 50
+_RELEASES_KEPT = 500
+_RELEASE = "release"
 _LENGTH = len("20260131T123000-0123abcd")
 
 
@@ -175,9 +178,21 @@ def keep_facts(facts: Mapping[str, Any]) -> None:
 
 def _remove_old(base: Path) -> None:
     own = {path: path.name[:_LENGTH] for path in base.iterdir() if re.fullmatch(r"\d{8}T\d{6}(-[0-9a-f]{8}){1,2}", path.name)}
-    kept = sorted(set(own.values()))[-_RUNS_KEPT:]
+    kept = {*sorted(set(own.values()))[-_RUNS_KEPT:], *_newest(own)}
     for old in (path for path, name in own.items() if name not in kept):
         shutil.rmtree(old, ignore_errors=True)
+
+
+def _newest(own: Mapping[Path, str]) -> list[str]:
+    """Return the last run of each release, of as many releases as are kept: what drift holds it against, however many runs came after it."""
+    last: dict[str, str] = {}
+    for path, name in sorted(own.items(), key=lambda entry: entry[1]):
+        with suppress(OSError):
+            release = (path / _RELEASE).read_text()
+            # the newest ones last
+            last.pop(release, None)
+            last[release] = name
+    return list(last.values())[-_RELEASES_KEPT:]
 
 
 def run_name() -> str:
@@ -203,3 +218,5 @@ def _write_facts(folder: Path, facts: Mapping[str, Any]) -> None:
     folder.mkdir(mode=0o700)
     with os.fdopen(os.open(folder / "run.json", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
         json.dump(facts, file)
+    with os.fdopen(os.open(folder / _RELEASE, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+        file.write(hashlib.sha256(json.dumps(facts["record"].get("files", [])).encode()).hexdigest())

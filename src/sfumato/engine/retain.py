@@ -25,11 +25,12 @@ from sfumato.core.nested_types import is_readable
 from sfumato.core.quiet import Quiet
 from sfumato.core.record import RunRecord
 from sfumato.databases.address import Address
-from sfumato.databases.archive import BATCH, Archive
+from sfumato.databases.archive import BATCH, LEDGER, Archive
 from sfumato.databases.connection import Connection
 from sfumato.databases.going_along import Gone
 from sfumato.databases.local_copy import CopiedTable, LocalCopy
 from sfumato.databases.located import Located
+from sfumato.databases.needed_rights import Need, refuse_missing
 from sfumato.databases.retained import Deleted, Retained
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.engine.on_text import looked_at, results_on_text
@@ -92,6 +93,7 @@ def retain(policy: AnyPolicy, now: datetime | None = None, progress: Progress | 
     with source.connected() as connection, connection.alone(f"retain {connection.identity(source.table_name)}"):
         connection.claim(f"retain {connection.identity(source.table_name)}")
         retained = _retained(connection, plan, retention)
+        _refuse_without_rights(connection, source, sink)
         work = _Work(loaded, plans, plan, retention, retained, connection, sink, progress or Quiet())
         batches = [*work.finish(), *work.archive(moment - periods.age(retention.older_than))]
         return Outcome(batches, retained.without_time())
@@ -121,6 +123,7 @@ def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
     source: Any = plan.source
     sink: Any = plan.sink
     with source.connected() as connection:
+        _refuse_without_rights(connection, source, sink)
         tables = _retained(connection, plan, retention).tables_along
         acting = [*connection.acting(source.table_name, "DELETE"), *_acting_on_archive(sink)]
     along = f"With them rows of {', '.join(map(str, tables))} go, or are changed, by foreign keys; the record of a batch says how many."
@@ -131,6 +134,19 @@ def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
         *([along] if tables else []),
         *([triggers] if acting else []),
     ]
+
+
+def _refuse_without_rights(connection: Connection, source: Any, sink: Sql) -> None:
+    """Refuse to begin without the rights that a batch needs to its end."""
+    table, keys = connection.placed(source.table_name), connection.beside("retained", source.table_name)
+    needs = [Need("SELECT", table), Need("DELETE", table), Need("CREATE", keys)]
+    refuse_missing(source.address.shown, source.address.kind, connection.missing_rights([*needs, Need("INSERT", keys), Need("DELETE", keys)]))
+    with sink.connected() as other:
+        archive = other.placed(sink.table_name)
+        ledger, staged = TableName(LEDGER, archive.schema), other.staged_name(sink.table_name)
+        needs = [Need("CREATE", archive), Need("SELECT", archive), Need("INSERT", archive)]
+        needs += [Need("SELECT", ledger), Need("INSERT", ledger), Need("UPDATE", ledger), Need("CREATE", staged), Need("INSERT", staged)]
+        refuse_missing(sink.address.shown, sink.address.kind, other.missing_rights(needs))
 
 
 def _acting_on_archive(sink: Sql) -> list[str]:

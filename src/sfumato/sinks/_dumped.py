@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import time
 from itertools import islice
 from typing import IO, get_args
 
@@ -229,11 +230,12 @@ def _typed(values: Sequence[str | None], field: pa.Field) -> pa.Array:
     text, kind = pa.array(values, pa.string()), field.type
     special: dict[str, Callable[[], pa.Array]] = {
         "bool": lambda: pc.equal(text, "1"),
+        "time64[us]": lambda: pa.array([None if value is None else time.fromisoformat(value) for value in values], kind),
         "timestamp[us, tz=UTC]": lambda: pc.binary_join_element_wise(text, "Z", "").cast(kind),
     }
     try:
         made = special.get(str(kind), lambda: text.cast(kind))()
-    except pa.ArrowInvalid:
+    except (pa.ArrowInvalid, ValueError):
         raise _damaged(field.name) from None
     return made
 

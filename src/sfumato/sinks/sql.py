@@ -18,6 +18,7 @@ from sfumato.databases.class_tables import ClassTables, Held
 from sfumato.databases.connection import Connection, connected
 from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
+from sfumato.databases.needed_rights import Need, refuse_missing
 from sfumato.databases.password import Password
 from sfumato.databases.private_names import refuse_private
 from sfumato.databases.table import TableName
@@ -92,6 +93,17 @@ class Sql(Settings):
         with self.connected() as connection:
             for table in self._tables:
                 connection.refuse_used(table)
+
+    def refuse_unwritable(self) -> None:
+        """Refuse a schema that is not there, or in which the user may make no table, before anything is read for it."""
+        if self.address.kind == "duckdb":
+            return
+        with self.connected() as connection:
+            table = connection.placed(self.table_name)
+            staged = connection.staged_name(table)
+            needs = [Need("CREATE", staged)] if self.in_place else [Need("CREATE", table), Need("CREATE", staged)]
+            needs += [Need(right, place) for right in ("SELECT", "INSERT") for place in (staged, *([] if self.in_place else [table]))]
+            refuse_missing(self.address.shown, self.address.kind, connection.missing_rights(needs))
 
     def parts(self) -> Sequence[Sql]:
         """Return a sink for each of its tables."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import sfumato
+from sfumato.core import places
 from sfumato.engine.drift import drift
 
 TOWNS = ["Bremen", "Ulm", "Bonn"]
@@ -78,7 +80,7 @@ def test_columns_of_another_type_are_told(tmp_path: Path) -> None:
     sfumato.run(own)
     pa.parquet.write_table(pa.table({"age": pa.array(ages, pa.float64()), **others}), tmp_path / "people.parquet")
 
-    assert [each.words for each in drift(own).found] == ["column age was of type int32 and is of type double"]
+    assert [each.words for each in drift(own).found] == ["column age was of type integer of 32 bits and is of type double"]
 
 
 def test_values_that_hierarchies_do_not_know_are_counted_and_not_told(released: Path) -> None:
@@ -140,6 +142,25 @@ def test_a_release_with_a_column_more_is_told(released: Path) -> None:
     release.write_text("\n".join([f"{header},name", *(f"{line},x" for line in lines)]) + "\n")
     (found,) = drift(policy(released)).found
     assert (found.what, found.words) == ("release", "the release has other columns than were published: name is new")
+
+
+def test_a_release_is_known_however_many_runs_came_after_it(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.engine.publish._RUNS_KEPT", 2)
+    for _ in range(4):
+        sfumato.run({**policy(released), "sink": str(released / "other.csv")})
+    assert drift(policy(released)).since is not None
+    # and of the other release no more than its last runs
+    kept = [json.loads(path.read_text())["record"]["files"] for path in places.folder("runs").glob("*/run.json")]
+    assert kept.count([str(released / "other.csv")]) == 2
+
+
+def test_a_release_of_which_nothing_is_known_has_a_status_of_its_own(released: Path, sfumato_command: Command) -> None:
+    path = released / "policy.yaml"
+    path.write_text(json.dumps(policy(released)))
+    for folder in places.folder("runs").iterdir():
+        shutil.rmtree(folder)
+    unknown = sfumato_command("drift", path)
+    assert (unknown.returncode, "nothing has drifted" in unknown.stdout, "[drift-unknown]" in unknown.stderr) == (7, False, True)
 
 
 def test_the_status_tells_a_pipeline(released: Path, sfumato_command: Command) -> None:

@@ -125,6 +125,13 @@ def test_of_many_columns_that_are_not_named_the_first_are_told_and_the_others_co
     assert note.endswith("c017, c018, c019 and 480 more")
 
 
+def test_people_whose_many_rows_stand_together_are_noticed() -> None:
+    table = pa.table({"age": ["1", "2"] * 6000, "pid": [str(place // 20) for place in range(12000)], "sex": ["m", "f", "d"] * 4000})
+    columns = {"age": {"role": "quasi_identifier"}, "pid": {"role": "identifier"}, "sex": {"role": "identifier"}}
+    notes = sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 2}}]}, data=table).record.notes
+    assert [note.partition(" stand")[0] for note in notes if "stand in several rows" in note] == ["many values of the identifier pid"]
+
+
 def test_columns_that_nobody_named_and_that_may_say_whose_rows_they_are_make_one_note() -> None:
     people = [str(place // 2) for place in range(200)]
     table = pa.table({"age": ["1", "2"] * 100, "pid": people, "card": people, "room": people})

@@ -1,0 +1,49 @@
+"""What the user of a run must be allowed to do, asked for before anything is done: what is missing is told at once, and not half-way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from sfumato.databases.address import Kind
+from sfumato.databases.failures import NO_RIGHT
+from sfumato.databases.table import TableName
+
+Right = Literal["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "USAGE"]
+
+
+class Need(NamedTuple):
+    """A right to a table, with its schema; that to create is one to the schema, in which a table of the name would be made."""
+
+    right: Right
+    table: TableName
+
+    def granted(self, kind: Kind) -> str:
+        r"""Return what somebody would grant.
+
+        >>> Need("DELETE", TableName("visits", "ward")).granted("mysql"), Need("CREATE", TableName("a", "my_ward")).granted("mysql")
+        ('GRANT DELETE ON ward.visits', 'GRANT CREATE ON `my\\_ward`.*')
+        >>> Need("CREATE", TableName("a", "ward")).granted("postgresql")
+        'GRANT CREATE ON SCHEMA ward'
+        """
+        if not self._is_of_schema:
+            return f"GRANT {self.right} ON {self.table}"
+        # in the name of a database it stands for any character there
+        whole = "`" + str(self.table.schema).replace("_", "\\_") + "`.*"
+        return f"GRANT {self.right} ON {whole if kind == 'mysql' else f'SCHEMA {self.table.schema}'}"
+
+    def __str__(self) -> str:
+        """Return it as people say it."""
+        return f"{self.right} {f'in {self.table.schema}' if self._is_of_schema else f'on {self.table}'}"
+
+    @property
+    def _is_of_schema(self) -> bool:
+        return self.right in ("CREATE", "USAGE")
+
+
+def refuse_missing(server: str, kind: Kind, missing: Sequence[Need]) -> None:
+    """Refuse to begin where rights are missing, and name them all."""
+    if missing:
+        told, grants = (", ".join(dict.fromkeys(map(str, missing))), "; ".join(dict.fromkeys(need.granted(kind) for need in missing)))
+        raise replace(NO_RIGHT, hint=f"{grants}; docs/databases.md has the rights that a run needs").error(server, f"no {told}")

@@ -1,0 +1,166 @@
+"""The rights that docs/databases.md names are enough for what it says, and what is missing is told before anything is done."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import sfumato
+from sfumato.engine.plan_view import plan
+from sfumato.engine.retain import retain
+from sfumato.errors import SfumatoError
+from sfumato.sources.sql import Sql
+from tests.servers import PASSWORD, ask, component, staging
+
+NOW = datetime.datetime(2026, 11, 17, tzinfo=datetime.UTC)
+ROWS = 40
+
+
+class Keeper:
+    """A user who may do nothing but connect, a schema with visits and one for what is released."""
+
+    def __init__(self, url: str) -> None:
+        self.url, self.name = url, f"keeper_{secrets.token_hex(3)}"
+        self.is_postgresql = url.startswith("postgresql")
+        self.ward, self.research = (f"{self.name}_{place}" for place in ("ward", "research"))
+        for schema in (self.ward, self.research):
+            ask(url, f"CREATE SCHEMA {schema}")
+        user = f"CREATE ROLE {self.name} LOGIN PASSWORD 'few'" if self.is_postgresql else f"CREATE USER {self.name}@'%' IDENTIFIED BY 'few'"
+        rows = ", ".join(f"({number}, '2026-0{1 + number % 2}-05', {20 + number % 4})" for number in range(ROWS))
+        ask(url, user, f"CREATE TABLE {self.ward}.visits (id integer PRIMARY KEY, day date, age integer)")
+        ask(url, f"INSERT INTO {self.ward}.visits VALUES {rows}")
+        parts = urlsplit(url)
+        self.own_url = parts._replace(netloc=f"{self.name}:few@{parts.hostname}:{parts.port}").geturl()
+        self.staging = staging(self.own_url)
+        if not self.is_postgresql:
+            # who has no right to a database cannot connect to it
+            self.granted(f"SELECT ON {parts.path[1:]}.*")
+
+    def granted(self, *rights: str) -> None:
+        """Give rights, to the user."""
+        ask(self.url, *(f"GRANT {right} TO {self.name}" for right in rights))
+
+    def policy(self, **changes: Any) -> dict[str, Any]:
+        """Return a policy that releases or retains the visits."""
+        return {
+            "source": {"sql": component(self.own_url, "visits") | {"schema": self.ward}},
+            "sink": {"sql": component(self.own_url, "released") | {"schema": self.research}},
+            "columns": {"id": {"role": "identifier"}, "day": {"role": "identifier"}, "age": {"role": "quasi_identifier"}},
+            "promises": [{"k_anonymity": {"k": 3}}],
+            **changes,
+        }
+
+    def leave(self) -> None:
+        """Remove it all."""
+        if self.is_postgresql:
+            ask(self.url, f"DROP OWNED BY {self.name}", *(f"DROP SCHEMA {schema} CASCADE" for schema in (self.ward, self.research)))
+            ask(self.url, f"DROP ROLE {self.name}")
+        else:
+            ask(self.url, f"DROP USER {self.name}", *(f"DROP DATABASE IF EXISTS {schema}" for schema in (self.ward, self.research, self.staging)))
+
+
+@pytest.fixture(params=["postgresql", "mariadb", "mysql"])
+def keeper(request: pytest.FixtureRequest) -> Iterator[Keeper]:
+    found = Keeper(str(request.getfixturevalue(f"{request.param}_url")))
+    yield found
+    found.leave()
+
+
+RETENTION = {"column": "day", "older_than": "30d"}
+
+
+def retaining_rights(keeper: Keeper) -> list[str]:
+    """Return the rights of the documentation."""
+    if keeper.is_postgresql:
+        return [
+            f"USAGE, CREATE ON SCHEMA {keeper.ward}",
+            f"SELECT, DELETE ON {keeper.ward}.visits",
+            f"USAGE, CREATE ON SCHEMA {keeper.research}",
+        ]
+    staged = keeper.staging.replace("_", "\\_")
+    return [
+        f"SELECT, DELETE ON {keeper.ward}.visits",
+        f"CREATE, ALTER, INSERT, SELECT, UPDATE ON {keeper.research}.*",
+        f"CREATE, DROP, ALTER, INDEX, INSERT, SELECT, DELETE ON `{staged}`.*",
+    ]
+
+
+@pytest.mark.parametrize("chunk", [7, 10000])
+def test_the_rights_of_the_documentation_are_enough_to_retain(keeper: Keeper, chunk: int) -> None:
+    keeper.granted(*retaining_rights(keeper))
+    outcome = retain(keeper.policy(retention={**RETENTION, "chunk": chunk}), NOW)
+    assert [batch.deleted for batch in outcome.batches] == [ROWS // 2, ROWS // 2]
+
+
+def test_rights_that_are_missing_are_named_before_the_first_batch(keeper: Keeper) -> None:
+    lacking = f"CREATE in {keeper.ward}" if keeper.is_postgresql else f"UPDATE on {keeper.research}.sfumato_ledger"
+    rights = retaining_rights(keeper)
+    place = 0 if keeper.is_postgresql else 1
+    rights[place] = rights[place].replace(f", {lacking.split()[0]}", "")
+    keeper.granted(*rights)
+    for look in (lambda policy: retain(policy, NOW), plan):
+        with pytest.raises(SfumatoError) as caught:
+            look(keeper.policy(retention=RETENTION))
+        assert (caught.value.code, f"(no {lacking})" in str(caught.value)) == ("database-rights", True)
+    assert ask(keeper.url, f"SELECT COUNT(*) FROM {keeper.ward}.visits") == [(ROWS,)]
+
+
+@pytest.mark.parametrize("is_inside", [True, False])
+def test_columns_that_the_user_may_not_read_are_as_if_they_were_not_there(keeper: Keeper, is_inside: bool, tmp_path: Path) -> None:
+    keeper.granted(*retaining_rights(keeper)[1 + keeper.is_postgresql :], f"SELECT (age, day) ON {keeper.ward}.visits")
+    if keeper.is_postgresql:
+        keeper.granted(f"USAGE ON SCHEMA {keeper.ward}")
+    else:
+        keeper.granted(f"DROP ON {keeper.research}.*", "CREATE TEMPORARY TABLES ON `" + keeper.staging.replace("_", "\\_") + "`.*")
+    sink = {} if is_inside else {"sink": str(tmp_path / "visits.csv")}
+    policy = keeper.policy(columns={"age": {"role": "quasi_identifier"}}, unnamed="remove", **sink)
+    release: Any = sfumato.run(policy)
+    assert (release.record.rows.out, release.record.columns.keys() & {"id"}) == (ROWS, set())
+
+
+def test_a_plan_is_refused_where_the_run_would_be(keeper: Keeper) -> None:
+    keeper.granted(*([f"USAGE ON SCHEMA {keeper.ward}"] if keeper.is_postgresql else []), f"SELECT ON {keeper.ward}.visits")
+    keeper.granted(f"USAGE ON SCHEMA {keeper.research}" if keeper.is_postgresql else f"SELECT ON {keeper.research}.*")
+    for look in (plan, sfumato.run):
+        with pytest.raises(SfumatoError) as caught:
+            look(keeper.policy())
+        assert (caught.value.code, f"no CREATE in {keeper.research}" in str(caught.value)) == ("database-rights", True)
+
+
+def test_two_databases_of_one_server_are_told_how_to_be_one(mariadb_url: str) -> None:
+    keeper = Keeper(mariadb_url)
+    try:
+        keeper.granted(*retaining_rights(keeper), f"DROP ON {keeper.research}.*")
+        policy = keeper.policy()
+        address = policy["sink"]["sql"]["url"].rpartition("/")[0]
+        steps = plan({**policy, "sink": {"sql": {**component(keeper.own_url, "released"), "url": f"{address}/{keeper.research}"}}}).steps
+        assert any(f"schema: {keeper.research} in the sink it would be done there" in step for step in steps)
+    finally:
+        keeper.leave()
+
+
+def test_a_schema_without_tables_and_a_password_that_is_not_set_are_told(postgresql_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = component(postgresql_url, "visits") | {"schema": "nowhere"}
+    with pytest.raises(SfumatoError) as caught:
+        Sql(**source).describe()
+    assert (caught.value.code, "look at schema" in str(caught.value.hint)) == ("table-missing", True)
+    monkeypatch.delenv(PASSWORD)
+    with pytest.raises(SfumatoError) as caught:
+        Sql(**source).describe()
+    assert caught.value.message == f"the password of the database: the variable {PASSWORD} is not set"
+    assert caught.value.hint == f"export {PASSWORD}=..., or name a file"
+
+
+def test_a_plan_is_refused_where_the_schema_of_the_sink_is_not_there(keeper: Keeper) -> None:
+    keeper.granted(*([f"USAGE ON SCHEMA {keeper.ward}"] if keeper.is_postgresql else []), f"SELECT ON {keeper.ward}.visits")
+    policy = keeper.policy(sink={"sql": component(keeper.own_url, "released") | {"schema": "nowhere"}})
+    for look in (plan, sfumato.run):
+        with pytest.raises(SfumatoError) as caught:
+            look(policy)
+        assert (caught.value.code, "nowhere" in str(caught.value)) == ("database-missing", True)
