@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pytest
 
+import sfumato
 from sfumato.databases.address import parsed
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.key_servers import PolicyKey
 from sfumato.databases.postgresql import PostgresqlConnection
+from sfumato.errors import PolicyError
 
 
 def test_an_address_has_the_port_of_its_kind_and_names_without_their_escapes() -> None:
@@ -69,3 +72,14 @@ def test_rows_in_bulk_say_what_is_missing_and_what_is_empty() -> None:
     )
     assert bulk_text(batch) == b"a\\tb\\\\c\\nd\\re\tx\t1970-01-01 00:00:00.000000\t1\n\t\\N\t\\N\t0\n\\N\tx\t1970-01-01 00:00:01.500000\t\\N\n"
     assert bulk_text(batch.slice(0, 0)) == b""
+
+
+@pytest.mark.parametrize("given", ["SECRET-word", 5, ["SECRET-word"]])
+def test_a_password_in_the_place_of_where_it_is_found_is_not_repeated(given: Any) -> None:
+    source = {"sql": {"url": "postgresql://reader@localhost/clinic", "table": "patients", "password": given}}
+
+    with pytest.raises(PolicyError) as refused:
+        sfumato.run({"source": source, "columns": {"age": {"role": "other"}}})
+
+    assert "{environment: NAME}, {file: path} or {command: [...]}" in str(refused.value)
+    assert "SECRET" not in str(refused.value)

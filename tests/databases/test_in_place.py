@@ -475,7 +475,10 @@ def test_values_that_the_table_would_not_take_are_told_before_anything_is_change
     policy = patients(30, columns, accept=["singling_out"])
     policy["columns"]["name"] = {"role": "other", "mask": mask}
     before = table(url)
-    assert code_of(policy) == code
+    with pytest.raises(SfumatoError) as refused:
+        sfumato.run(policy)
+    assert refused.value.code == code
+    assert "name" in refused.value.message
     assert table(url) == before
     assert left_over(url) == []
 

@@ -78,6 +78,8 @@ def test_a_killed_run_goes_on_with_the_rows_as_they_were(server: tuple[str, str]
     resumed: Any = sfumato.run(given, resume=True)
 
     assert shown(resumed.table) == shown(before.table)
+    assert any("what has changed in the source since then is not in it" in note for note in resumed.record.notes)
+    assert not any("since then" in note for note in before.record.notes)
     assert not ask(url, left.format(copy=copy))
 
 

@@ -43,6 +43,11 @@ class Change:
     chunk: int
 
     @property
+    def changed(self) -> list[str]:
+        """The columns that will hold something else."""
+        return [column.name for column in self.columns if column.name in {*self.made, *self.emptied}]
+
+    @property
     def names(self) -> list[str]:
         """The columns of the key."""
         return [column.name for column in self.key]
@@ -298,7 +303,8 @@ class Draft:
             if error.code not in ("database-value", "database-failed"):
                 raise
             words = (
-                f"{drafts.table} cannot hold what would be published: a text too long, a check or a type stands against it; nothing has been changed"
+                f"{drafts.table} cannot hold what would be published in {', '.join(change.changed)}: a text too long, a check or a type stands "
+                "against it; nothing has been changed"
             )
             raise DataError(words, code="in-place-misfit", hint="look at the lengths, checks and types of its columns, or publish a copy") from None
         for table in (drafts.keys, drafts.rows):

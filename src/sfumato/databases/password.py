@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sfumato.core.files import PolicyPath
 from sfumato.core.keys import NO_KEY, KeySource
@@ -16,6 +17,13 @@ class Password(KeySource):
     file: Annotated[PolicyPath | None, Field(min_length=1, description="the file that holds it, which nobody else may read")] = None
 
     _example: ClassVar[str] = "..."
+
+    @model_validator(mode="before")
+    @classmethod
+    def _says_where(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping | cls):
+            raise ValueError("says where the password is, and is not the password: {environment: NAME}, {file: path} or {command: [...]}")
+        return given
 
     def text(self) -> str:
         """Return the password."""

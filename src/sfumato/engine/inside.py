@@ -20,6 +20,8 @@ from sfumato.engine.plan import Plan
 from sfumato.errors import nothing_to_resume
 from sfumato.stores._inside import InsideStore
 
+_OLDER = "the release is of the rows that the interrupted run had copied: what has changed in the source since then is not in it"
+
 
 def inside(views: Mapping[str, Plan], resume: bool = False) -> Mapping[str, Plan]:
     """Return the plans, worked on in the database where that can be; else as they are, in this process, where nothing can be resumed."""
@@ -28,7 +30,8 @@ def inside(views: Mapping[str, Plan], resume: bool = False) -> Mapping[str, Plan
         raise nothing_to_resume(f"the work is not done inside a database, because {reasons[0]}")
     if reasons:
         return views
-    return {name: replace(plan, store=_store(plan, plan.source, plan.sink, resume)) for name, plan in views.items()}
+    told = [_OLDER] if resume else []
+    return {name: replace(plan, store=_store(plan, plan.source, plan.sink, resume), told=[*plan.told, *told]) for name, plan in views.items()}
 
 
 def _store(plan: Plan, source: Any, sink: Any, resume: bool) -> Any:
