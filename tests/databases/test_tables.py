@@ -509,3 +509,22 @@ def test_a_run_that_is_killed_leaves_all_old_tables_or_all_new_ones(hospital: Ho
     assert hospital.released() == ["patients", "visits", "wards"]
     assert left_over(hospital.url) == []
     assert done < 5
+
+
+def test_one_table_by_two_names_and_two_releases_in_one_place_are_refused_where_capitals_do_not_count(tmp_path: Path) -> None:
+    url = f"duckdb:///{tmp_path / 'shop.duckdb'}"
+    ask(url, "CREATE TABLE pay (id INTEGER)", "INSERT INTO pay VALUES (1), (2)", "CREATE TABLE other AS SELECT * FROM pay")
+    columns = {"id": {"role": "other", "accept": ["singling_out"]}}
+
+    def refused(first: dict[str, Any], second: dict[str, Any]) -> str:
+        entries = {name: {"columns": columns, **entry} for name, entry in (("a", first), ("b", second))}
+        with pytest.raises(PolicyError) as caught:
+            sfumato.run({"source": {"sql": {"url": url}}, "sink": {"sql": {"url": url}}, "tables": entries})
+        assert {mistake.code for mistake in caught.value.mistakes} == {"policy-tables-twice"}
+        return str(caught.value)
+
+    twice = "is the table that a is too"
+    assert twice in refused({"table": "pay", "into": "x"}, {"table": "PAY", "into": "y"})
+    assert twice in refused({"table": "pay", "into": "x"}, {"table": "pay", "schema": "main", "into": "y"})
+    assert "would write over what a writes" in refused({"table": "pay", "into": "pay_a"}, {"table": "other", "into": "PAY_A"})
+    assert ask(url, "SELECT count(*) FROM information_schema.tables WHERE table_name ILIKE 'pay_a'") == [(0,)]

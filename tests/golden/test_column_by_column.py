@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato
-from sfumato.errors import PolicyError
+from sfumato.errors import PolicyError, SfumatoError
 
 NAMES = ["Anna", "ben", "Anna", None, "Çelik", ""]
 AGES = [0, 7, 33, 34, 66, 67, 99, 100, None]
@@ -132,20 +132,41 @@ def test_tokens_in_sequence_follow_the_order_of_the_source() -> None:
     assert masked(values, mask) == list(range(120, 5120, 5))
 
 
-def test_tokens_in_sequence_tell_nothing_of_the_order_of_the_source_beside_a_promise() -> None:
-    token = {"tokenise": {"order": "sequence", "output": "integer"}}
-    columns = {
-        "place": {"role": "other", "accept": "singling_out"},
-        "name": {"role": "identifier", "mask": token},
-        "town": {"role": "quasi_identifier"},
-    }
-    table = pa.table({"place": list(range(500)), "name": [f"{number:04d}" for number in range(500)], "town": ["Bonn"] * 500})
+@pytest.mark.parametrize("mask", [[], [{"shorten": {"length": 3}}], [{"shuffle": {}}]])
+def test_tokens_in_sequence_are_refused_beside_a_promise(mask: list[Any]) -> None:
+    token = [*mask, {"tokenise": {"order": "sequence", "output": "integer"}}]
+    columns = {"name": {"role": "identifier", "mask": token}, "town": {"role": "quasi_identifier"}}
+    table = pa.table({"name": [f"{number:04d}" for number in range(50)], "town": ["Bonn"] * 50})
 
-    release: Any = sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 5}}]}, table)
+    with pytest.raises(PolicyError) as refused:
+        sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 5}}]}, table)
+    assert [mistake.code for mistake in refused.value.mistakes] == ["policy-token-order"]
 
-    tokens = [row["name"] for row in sorted(release.table.to_pylist(), key=lambda row: row["place"])]
-    assert sorted(tokens) == list(range(1, 501))
-    assert tokens != sorted(tokens)
+
+def test_a_view_with_a_promise_does_not_share_tokens_that_another_view_has_counted_up() -> None:
+    def token(order: str) -> dict[str, Any]:
+        return {"tokenise": {"namespace": "of two views", "order": order}}
+
+    def policy(of_promised: str) -> dict[str, Any]:
+        columns = {"name": {"role": "identifier"}, "town": {"role": "other"}}
+        views = {
+            "first": {"columns": {"name": {"role": "identifier", "mask": token("sequence")}}},
+            "second": {
+                "columns": {"name": {"role": "identifier", "mask": token(of_promised)}, "town": {"role": "quasi_identifier"}},
+                "promises": [{"k_anonymity": {"k": 5}}],
+            },
+        }
+        return {"columns": columns, "views": views}
+
+    table = pa.table({"name": [f"{number:04d}" for number in range(50)], "town": ["Bonn"] * 50})
+
+    with pytest.raises(PolicyError) as refused:
+        sfumato.run(policy("sequence"), table)
+    assert {mistake.code for mistake in refused.value.mistakes} == {"policy-token-order"}
+    # a namespace has one order for ever
+    with pytest.raises(SfumatoError) as refused_there:
+        sfumato.run(policy("random"), table)
+    assert refused_there.value.code == "vault-range"
 
 
 def test_substitution_from_a_list_with_and_without_memory() -> None:

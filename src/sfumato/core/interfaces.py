@@ -338,8 +338,8 @@ class MaskPlan:
 
     @property
     def counting(self) -> list[str]:
-        """The columns whose values are counted up in the order of the source; none beside quasi-identifiers, whose promises that order would void."""
-        return [] if self.publications else [name for name, mask in self.masks.items() if isinstance(mask, Counting) and mask.counts_up]
+        """The columns whose values are counted up in the order of the source; beside a promise, which that order would void, policies have none."""
+        return [name for name, mask in self.masks.items() if isinstance(mask, Counting) and mask.counts_up]
 
     def typed(self, name: str, column: pa.Array) -> pa.Array:
         """Return a published column in the type in which it is written."""

@@ -141,6 +141,24 @@ class Tables:
                     hint = "into: another name, or another schema in the sink"
                     self.add(Mistake(key_text(("tables", name)), words, "sink-is-source", hint, self._line(name)))
 
+    def refuse_twice(self, plans: Mapping[str, Plan]) -> None:
+        """Refuse a table that another one is too, by another schema or in other capitals, and two that would be written to one place."""
+        read: dict[str, str] = {}
+        written: dict[str, str] = {}
+        for name, plan in plans.items():
+            identity = self.connection.identity(self._located(name).table_name)
+            if identity is not None and read.setdefault(identity, name) != name:
+                words, hint = f"is the table that {read[identity]} is too", "leave one of them out, or name another table or schema"
+                self.add(Mistake(key_text(("tables", name)), words, "policy-tables-twice", hint, self._line(name)))
+            if not isinstance(plan.sink, Located):
+                continue
+            called = plan.sink.table_name.name
+            # servers other than PostgreSQL may not tell capitals in names of tables
+            place = called if plan.sink.address.kind == "postgresql" else called.casefold()
+            if written.setdefault(place, name) != name:
+                words, hint = f"would write over what {written[place]} writes", "into: a name that no other table has, whatever its capitals"
+                self.add(Mistake(key_text(("tables", name)), words, "policy-tables-twice", hint, self._line(name)))
+
     def _reader_of(self, names: Iterable[str], session: Catalogue, replaced: TableName) -> str | None:
         """Return which of some tables is a view that reads one that would be replaced."""
         return next((name for name in names if self.connection.reads(self._located(name).table_name, session, replaced)), None)

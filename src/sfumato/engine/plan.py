@@ -246,6 +246,7 @@ def _plans_of_tables(resolved: ResolvedViews, data: Any) -> Plans:
                 _refuse_in_place(plans[name])
                 _refuse_release(plans[name])
         with tables.told():
+            tables.refuse_twice(plans)
             tables.refuse_sources(plans)
             links = linked(plans, tables)
         lost = lost_keys(plans, tables)

@@ -31,8 +31,8 @@ class Tokenise(Operation):
 
     Tokens are spread at random over a range, all numbers of ten digits where nothing is said; with ``order: sequence`` they are counted up in the
     order in which values first come in the source, column by column, and then show which came first: whoever has the source in that order finds each
-    row again. Beside a promise they are therefore counted in the order of the release, which chance makes, and so they are where a database, whose
-    rows have no order, does the work; on a stream they are counted as records come, whatever is promised. The vault keeps the values: as they are,
+    row again. Beside a promise they are therefore refused; where a database, whose rows have no order, does the work, they are counted in the order
+    of the release, which chance makes, and on a stream as records come. The vault keeps the values: as they are,
     in a file that only its owner may read, or encrypted with AES-SIV where a key is named. Every row has a mark, under the key where there is one: a
     vault that is damaged, or whose rows have changed places, reveals nothing wrong. Back it up: without it no token leads back, and values get new
     ones. A run that stops has used up its tokens; a preview uses none up, so that a run may give a new value another than the preview has shown.

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.keys import looks_like_a_key
+from sfumato.core.mask import Counting
 from sfumato.core.mistakes import key_text
 from sfumato.core.publication import IN_TWO_COLUMNS, published_names
 from sfumato.core.relaxed_search import deals_out
@@ -57,6 +58,7 @@ class Checks:
         self._roles()
         self._subject()
         self._formats()
+        self._counted_up()
         self._not_built()
         if self._is_stream:
             checks = StreamChecks(self._policy, self._lines, self._unknown, self._algorithm, self._promises, self._masks)
@@ -224,6 +226,18 @@ class Checks:
                 "policy-subject-published",
                 _with_role(subject, "identifier"),
             )
+
+    def _counted_up(self) -> None:
+        """Refuse what is counted up as it comes in the source beside a promise, which chance must keep from that order.
+
+        Whoever else shares the numbers, another column, view or table or an earlier run, may have counted first.
+        """
+        if not self._policy.promises and not any(column.role == "quasi_identifier" for column in self._policy.columns.values()):
+            return
+        for name, mask in self._masks.items():
+            if mask is not None and any(isinstance(step, Counting) and step.counts_up for step in mask.operations):
+                words = "has tokens in sequence, which tell in which order values came in the source, or in an earlier run: rows could be found again"
+                self._say(("columns", name, "mask"), f"{words} beside what is promised", "policy-token-order", "order: random")
 
     def _formats(self) -> None:
         for name in self._policy.formats if ("columns",) not in self._unknown else ():
