@@ -44,7 +44,7 @@ def policy(kind: str, promise: dict[str, Any], **further: Any) -> dict[str, Any]
     return {"subject": "u", "columns": columns, "promises": [{"k_anonymity": {"k": 3}}, promise]} | further
 
 
-def records(values: list[str], rows: int = 40) -> list[dict[str, Any]]:
+def records(values: list[Any], rows: int = 40) -> list[dict[str, Any]]:
     return [{"u": f"p{n}", "age": 20 + n % 3, "s": values[n % len(values)]} for n in range(rows)]
 
 
@@ -75,6 +75,49 @@ def test_streams(kind: str, way: str, promise: str) -> None:
 
     assert released(asked, records(WRITINGS[kind])) == 0
     assert released(asked, records([WRITINGS[kind][0], *OTHERS[kind]])) > 20
+
+
+NOTHING: dict[str, tuple[dict[str, Any], list[Any]]] = {
+    "text": ({}, [None, ""]),
+    "listed": ({"missing": ["NA"]}, [None, "", "NA"]),
+    "typed": ({"type": "decimal"}, [None, float("nan")]),
+    "numbers": ({}, [None, float("nan")]),
+}
+
+
+@pytest.mark.parametrize("way", ["table", *WAYS])
+@pytest.mark.parametrize("case", NOTHING)
+def test_no_value_is_one_value_however_it_is_written(case: str, way: str) -> None:
+    column, values = NOTHING[case]
+    other: Any = 2.5 if float in map(type, values) else "flu"
+    asked = policy("text", DIVERSE["distinct"], **WAYS.get(way, {}))
+    asked["columns"]["s"] = {"role": "sensitive"} | column
+
+    if way == "table":
+        assert sfumato.run(asked, pa.Table.from_pylist(records([*values, other]))).table.num_rows == 40
+        with pytest.raises(PromiseError):
+            sfumato.run(asked, pa.table({name: [row[name] for row in records(values)] for name in ("u", "age", "s")}))
+    else:
+        assert released(asked, records([*values, other])) > 20
+        assert released(asked, records(values)) == 0
+
+
+def test_a_release_that_took_nothings_for_values_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "policy.yaml"
+    asked = policy("text", DIVERSE["distinct"], **WAYS["mondrian"])
+    path.write_text(json.dumps({"source": "events.jsonl", "sink": "release.jsonl", "stream": {"state": "state"}} | asked))
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(row) + "\n" for row in records([None, ""])))
+    told_apart = sensitive.sensitive_codes
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            sensitive, "sensitive_codes", lambda name, values, *_: told_apart(name, pa.array([f"{value}." for value in values.to_pylist()]))
+        )
+        run_stream(path, Running(once=True))
+
+    found = check_stream(path)
+
+    assert found.rows[""] > 0
+    assert not found.holds
 
 
 @pytest.mark.parametrize("distance", ["equal", "ordered"])

@@ -1,4 +1,8 @@
-"""What tells sensitive values apart: the value, and not how somebody has written it."""
+"""What tells sensitive values apart: the value, and not how somebody has written it.
+
+A value that is missing, an empty text and what is no number among numbers are one: which of them a source holds hangs on who wrote it, and none says
+anything of anybody.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,8 @@ def told_apart(values: pa.Array, missing: Sequence[str] = (), kind: ValueType | 
     ['5', '5', '5', '\x00x', None, None]
     >>> told_apart(pa.array(["5", "5.00"])).to_pylist(), told_apart(pa.array([0.0, -0.0])).to_pylist()
     (['5', '5.00'], ['0', '0'])
+    >>> told_apart(pa.array(["flu", "", None])).to_pylist(), told_apart(pa.array([float("nan"), 2.5])).to_pylist()
+    (['flu', None, None], [None, '2.5'])
     """
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
@@ -32,5 +38,7 @@ def told_apart(values: pa.Array, missing: Sequence[str] = (), kind: ValueType | 
     found = texts
     if kind not in (None, "text"):
         found = pc.coalesce(value_text(coded.dictionary, kind), pc.binary_join_element_wise(_NOT_OF_TYPE, texts, ""))
-    is_missing = pc.is_in(texts, value_set=pa.array(list(missing), pa.string()))
+    is_missing = pc.is_in(texts, value_set=pa.array([*missing, ""], pa.string()))
+    if pa.types.is_floating(values.type):
+        is_missing = pc.or_(is_missing, pc.fill_null(pc.is_nan(coded.dictionary), False))
     return pc.if_else(is_missing, pa.scalar(None, pa.string()), found).take(coded.indices)
