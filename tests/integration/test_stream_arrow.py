@@ -85,6 +85,56 @@ def _stretch(start: int, content: bytes) -> Stretch:
     return Stretch("0", start, content)
 
 
+CODED = pa.schema([("number", pa.int64()), ("name", pa.dictionary(pa.int32(), pa.string()))])
+
+
+def coded(start: int, names: list[list[str]], make: Callable[..., Any] = pa.ipc.new_stream, deltas: bool = False) -> bytes:
+    """Return batches of ten rows, each with a dictionary."""
+    written = io.BytesIO()
+    with make(written, CODED, options=pa.ipc.IpcWriteOptions(emit_dictionary_deltas=deltas)) as writer:
+        for place, words in enumerate(names):
+            codes = pa.DictionaryArray.from_arrays(pa.array([row % len(words) for row in range(10)], pa.int32()), pa.array(words))
+            writer.write_batch(pa.record_batch([pa.array(range(start + 10 * place, start + 10 * place + 10)), codes], schema=CODED))
+    return written.getvalue()
+
+
+WORDS = {
+    "one": coded(0, [["a", "b"]] * 4),
+    "file": coded(0, [["a", "b"]] * 4, pa.ipc.new_file),
+    "two streams": coded(0, [["a", "b"]] * 2) + coded(20, [["b", "c", "a"]] * 2),
+    "replaced": coded(0, [["a", "b"], ["b", "a"], ["c"], ["c"]]),
+    "added to": coded(0, [["a", "b"], ["a", "b", "c"], ["d"], ["d", "e"]], deltas=True),
+}
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize("content", WORDS.values(), ids=WORDS)
+def test_dictionaries_count_for_all_rows_behind_them_wherever_a_stream_was_cut(content: bytes, forgets: bool) -> None:
+    def fresh() -> ArrowStretches:
+        return ArrowStretches(lambda place, start, end: content[start:end])
+
+    one = fresh()
+    whole = one.decode(_stretch(0, content)).rows.to_pylist()
+    assert [row["number"] for row in whole] == list(range(40))
+    for cut in range(0, len(content), 64):
+        stretches, read, rows = fresh(), 0, list[dict[str, Any]]()
+        for end in (cut, len(content)):
+            length = stretches.whole(content[read:end], False)
+            if length:
+                rows += stretches.decode(_stretch(read, content[read : read + length])).rows.to_pylist()
+            read += length
+            stretches = fresh() if forgets else stretches
+        assert rows == whole
+
+
+def test_a_stream_with_dictionaries_is_read_on_as_it_grows(policy: Path) -> None:
+    content = WORDS["two streams"]
+    for start in range(0, len(content), 500):
+        append(policy, content[start : start + 500])
+        found = released(policy)
+    assert sorted(found) == list(range(40))
+
+
 def test_a_further_stream_of_another_schema_is_refused(policy: Path) -> None:
     append(policy, stream(0))
     assert len(released(policy)) == 20

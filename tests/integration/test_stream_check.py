@@ -132,6 +132,45 @@ def test_a_changed_value_is_found(tmp_path: Path, way: str) -> None:
     assert broken(path) == {"values"}
 
 
+@pytest.mark.parametrize("field", ['"a":1', '"a":{}', '"zip":1', '"age":""'])
+def test_a_field_that_nobody_released_is_found(tmp_path: Path, field: str) -> None:
+    path = ran(tmp_path, "windows")
+    told = rows(tmp_path)
+    place = next(place for place, row in enumerate(told) if len(row["age"]) + len(row["zip"]) > len(field) + 2)
+    lines = (tmp_path / "release.jsonl").read_text().splitlines(keepends=True)
+    text = json.dumps(dict.fromkeys(("age", "zip"), "*") | {"illness": told[place]["illness"]}, separators=(",", ":"))
+    # as long as it was, so that all others stay where they are
+    lines[place] = ("{" + field + "," + text[1:]).ljust(len(lines[place]) - 1) + "\n"
+    (tmp_path / "release.jsonl").write_text("".join(lines))
+
+    assert broken(path) == {"manifest"}
+
+
+def test_nested_fields_are_found_where_they_were_released(tmp_path: Path) -> None:
+    columns = {name.replace("age", "of.age").replace("illness", "of.illness"): column for name, column in POLICY["columns"].items()}
+    promises = [{"k_anonymity": {"k": 3}}]
+    (tmp_path / "policy.yaml").write_text(json.dumps(POLICY | {"columns": columns, "promises": promises, "window": {"count": 40}}))
+    told = [json.loads(line(number)) for number in range(200) if number % 90 != 17]
+    nested = [record | {"of": {"age": record.pop("age"), "illness": record.pop("illness")}} for record in told]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in nested))
+    run_stream(tmp_path / "policy.yaml", Running(once=True))
+
+    assert "of" in rows(tmp_path)[0]
+    assert sfumato.check_stream(tmp_path / "policy.yaml").sentences() == []
+
+
+def test_an_address_within_another_is_in_its_network(tmp_path: Path) -> None:
+    columns = {"pid": {"role": "identifier"}, "ip": {"role": "quasi_identifier", "type": "ip", "hierarchy": {"network": {}}}}
+    policy = {"columns": columns, "promises": [{"k_anonymity": {"k": 3}}], "window": {"count": 12}}
+    (tmp_path / "policy.yaml").write_text(json.dumps(POLICY | policy))
+    told = [{"pid": n, "ip": f"10.0.1.{n}" if n % 2 else f"::ffff:10.0.1.{n}"} for n in range(24)]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in told))
+    run_stream(tmp_path / "policy.yaml", Running(once=True))
+
+    assert len(rows(tmp_path)) == 24
+    assert sfumato.check_stream(tmp_path / "policy.yaml").sentences() == []
+
+
 @pytest.mark.parametrize("way", ["windows", "clusters", "events", "at once"])
 @pytest.mark.parametrize("change", ["removed", "doubled"])
 def test_a_row_that_was_removed_or_doubled_is_found(tmp_path: Path, way: str, change: str) -> None:

@@ -96,6 +96,20 @@ def test_one_of_the_times_is_enough_and_numbers_are_times_too(tmp_path: Path) ->
     assert check_stream(path).sentences() == []
 
 
+@pytest.mark.parametrize("sink", ["release.jsonl", "release.csv", "release.parquet"])
+@pytest.mark.parametrize("day", ["9999-12-30", "0001-01-03"])
+def test_a_record_whose_window_is_beyond_the_calendar_is_a_dead_letter(tmp_path: Path, sink: str, day: str) -> None:
+    told = records(range(20)) + [record | {"at": f"{day}T12:00:00Z"} for record in records(range(20))]
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(policy(window=WINDOW | {"time": "7d"}, sink=sink)))
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(record) + "\n" for record in told))
+
+    accounts = run_stream(path, Running(once=True)).views[""].accounts
+
+    assert (accounts["released"], accounts["dead"]) == (20, 20)
+    assert check_stream(path).sentences() == []
+
+
 def test_without_being_asked_a_window_says_nothing_of_its_times(tmp_path: Path) -> None:
     ran(tmp_path, records(), window={"time": "10m", "column": "at"})
     assert {tuple(row) for row in released(tmp_path)} == {("age", "illness")}

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, Self
 
-Kind = Literal["schema", "rows", "end", "mark"]
+Kind = Literal["schema", "dictionary", "rows", "end", "mark"]
 
 _MARK = b"ARROW1\0\0"
 _FOOTER_END = b"ARROW1"
 _CONTINUES = b"\xff\xff\xff\xff"
-_SCHEMA = 1
+_KINDS: dict[int, Kind] = {1: "schema", 2: "dictionary", 3: "rows"}
 _LARGEST_METADATA = 64 << 20
 _LARGEST_BODY = 1 << 31
 _AT_ONCE = 1 << 20
@@ -30,25 +30,36 @@ class NoMessageError(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """A whole part of a file: a schema, further rows or their dictionaries, the end of a stream, or a mark of a file with its footer."""
+    """A whole part of a file: a schema, a dictionary, further rows, the end of a stream, or a mark of a file with its footer.
+
+    ``dictionary`` is the number of a dictionary; it stands in the place of all of that number before it, unless it ``adds`` to them.
+    """
 
     kind: Kind
     start: int
     end: int
+    dictionary: int | None = None
+    adds: bool = False
 
 
 class FarBytes:
     """The bytes of a file, of which those are read that somebody asks for."""
 
-    def __init__(self, handle: BinaryIO) -> None:
-        self._number, self._size = handle.fileno(), os.fstat(handle.fileno()).st_size
+    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
+        self._read, self._size = read, size
+
+    @classmethod
+    def of_file(cls, handle: BinaryIO) -> Self:
+        """Return the bytes of an open file."""
+        number = handle.fileno()
+        return cls(lambda start, end: os.pread(number, end - start, start), os.fstat(number).st_size)
 
     def __len__(self) -> int:
         return self._size
 
     def __getitem__(self, place: slice) -> bytes:
         start, end, _ = place.indices(self._size)
-        return os.pread(self._number, max(end - start, 0), start)
+        return self._read(start, end) if end > start else b""
 
     def find(self, wanted: bytes, start: int) -> int:
         """Return where bytes stand first from a place on, -1 where they do not."""
@@ -109,27 +120,40 @@ def _message(block: bytes | FarBytes, start: int, begin: int) -> Part | None:
     if len(metadata) < length:
         return None
     try:
-        kind, body = _told(metadata)
+        kind, body, of_dictionary = _told(metadata)
     except struct.error:
         if begin - start == 4:
             return None
         raise NoMessageError from None
     end = begin + length + body
-    return Part("schema" if kind == _SCHEMA else "rows", start, end) if end <= len(block) else None
+    return Part(_KINDS[kind], start, end, *of_dictionary) if end <= len(block) else None
 
 
-def _told(metadata: bytes) -> tuple[int, int]:
-    """Return the kind of a message and the length of its body: the second and the fourth field of a table of FlatBuffers."""
+def _told(metadata: bytes) -> tuple[int, int, tuple[int | None, bool]]:
+    """Return the kind of a message, the length of its body, which dictionary it is and whether it adds to it: fields of tables of FlatBuffers."""
     (root,) = struct.unpack_from("<I", metadata)
-    table = root - struct.unpack_from("<i", metadata, root)[0]
-    # fields that have their default may be left out, and so may be the end of the table
-    size = min(struct.unpack_from("<H", metadata, table)[0], 12) // 2 - 2
-    fields = [*struct.unpack_from(f"<{max(size, 0)}H", metadata, table + 4), 0, 0, 0, 0]
+    fields = _fields(metadata, root)
     kind = struct.unpack_from("<B", metadata, root + fields[1])[0] if fields[1] else 0
     body = struct.unpack_from("<q", metadata, root + fields[3])[0] if fields[3] else 0
-    if not 1 <= kind <= 3 or not 0 <= body <= _LARGEST_BODY:
+    if kind not in _KINDS or not 0 <= body <= _LARGEST_BODY:
         raise struct.error
-    return kind, body
+    return kind, body, _dictionary(metadata, root + fields[2]) if _KINDS[kind] == "dictionary" else (None, False)
+
+
+def _dictionary(metadata: bytes, place: int) -> tuple[int, bool]:
+    header = place + struct.unpack_from("<I", metadata, place)[0]
+    fields = _fields(metadata, header)
+    number = struct.unpack_from("<q", metadata, header + fields[0])[0] if fields[0] else 0
+    adds = struct.unpack_from("<B", metadata, header + fields[2])[0] if fields[2] else 0
+    return int(number), bool(adds)
+
+
+def _fields(metadata: bytes, table: int) -> list[int]:
+    """Return how far behind the beginning of a table its first four fields stand, 0 for one that has its default and is left out."""
+    sizes = table - struct.unpack_from("<i", metadata, table)[0]
+    # the end of the table may be left out too
+    size = min(struct.unpack_from("<H", metadata, sizes)[0], 12) // 2 - 2
+    return [*struct.unpack_from(f"<{max(size, 0)}H", metadata, sizes + 4), 0, 0, 0, 0]
 
 
 def _footer(block: bytes | FarBytes, start: int) -> Part | None:

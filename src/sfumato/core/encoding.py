@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.core import canonical
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Encoding
+from sfumato.core.told_apart import told_apart
 
 
 def encode(hierarchy: Hierarchy, values: pa.Array, missing: Sequence[str] = ()) -> Encoding:
@@ -84,8 +85,7 @@ def distinct_typed(
 def sensitive_codes(column: str, values: pa.Array, missing: Sequence[str] = (), kind: canonical.ValueType | None = None) -> Encoding:
     """Return the codes by which promises tell sensitive values apart: each distinct value its own, all missing ones one more.
 
-    Values are the same where their canonical texts are, as those of 0.0 and -0.0. With a type, codes are in the order of the values, and values that
-    are the same in it have one code.
+    What a value is, and what is missing, ``told_apart`` says. With a type, codes are in the order of the values.
 
     >>> sensitive_codes("illness", pa.array(["flu", "?"]), ["?"]).codes.tolist()
     [0, 2]
@@ -95,18 +95,15 @@ def sensitive_codes(column: str, values: pa.Array, missing: Sequence[str] = (), 
     [0, 0, 1]
     >>> sensitive_codes("dose", pa.array(["1.50", "1.5"]), kind="decimal").codes.tolist()
     [0, 0]
+    >>> sensitive_codes("dose", pa.array([1.5, float("nan"), None])).codes.tolist()
+    [0, 2, 2]
     """
-    texts = canonical.as_text(values)
-    is_missing = pc.is_in(texts, value_set=pa.array(list(missing), pa.string()))
-    ranks, same = np.arange(len(values)), texts
+    told, ranks = told_apart(values, missing, kind), np.arange(len(values))
     if kind is not None:
-        typed = typed_values(values, kind)
-        ranks[pc.sort_indices(typed).to_numpy()] = np.arange(len(values))
-        # what is not of the type is told apart by its text, with a sign that no text of the type has
-        same = pc.coalesce(pc.cast(canonical.render(typed), pa.string()), pc.binary_join_element_wise("\0", pc.cast(texts, pa.string()), ""))
-    groups = same.dictionary_encode(null_encoding="encode").indices.to_numpy()
+        ranks[pc.sort_indices(typed_values(values, kind)).to_numpy()] = np.arange(len(values))
+    groups = told.dictionary_encode(null_encoding="encode").indices.to_numpy()
     first = np.full(len(values), len(values))
     np.minimum.at(first, groups, ranks)
     distinct, codes = np.unique(first[groups], return_inverse=True)
     size = len(distinct)
-    return Encoding(column, np.where(is_missing.to_numpy(zero_copy_only=False), size, codes).astype(np.int32), null_code=size, size=size + 1)
+    return Encoding(column, np.where(told.is_null().to_numpy(zero_copy_only=False), size, codes).astype(np.int32), null_code=size, size=size + 1)

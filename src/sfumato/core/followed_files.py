@@ -4,7 +4,7 @@ A file is known by what it is, not by its name: a log that was renamed within it
 beginning. While it is followed it is also kept open, and read to its end wherever it was moved. Files are read in the order of their names; one that
 appears later, or grows after a later one was begun, is read all the same. What was read of each is the position, which is written down with what
 became of it. How a file began, and how what was read of it ended, is looked at before more is read: one that was emptied and has grown again is
-another file, and is read from its beginning.
+another file, and is read from its beginning. A file that was read to its end and has been gone for a day is forgotten.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _ENDING = 4096
 _KEPT_OPEN = 64
 
 _QUIET_SECONDS = 10.0
+_FORGOTTEN_SECONDS = 86_400.0
 
 Records = Callable[[bytes, bool], int]
 """Returns how many bytes of a block are whole records; all of them where nothing will follow."""
@@ -41,7 +42,8 @@ LastRecords = Callable[[bytes, bool], int]
 class Begun:
     """A file of which something has been read: where it was last seen, how its beginning is known again, how much was read, and how long it was.
 
-    ``ending`` is how the bytes before ``offset`` are known again, the last ``ended`` of them.
+    ``ending`` is how the bytes before ``offset`` are known again, the last ``ended`` of them. ``missed`` is since when the file is not there,
+    in seconds since 1970; 0 where it is.
     """
 
     path: str
@@ -52,6 +54,7 @@ class Begun:
     size: int = 0
     ending: str = ""
     ended: int = 0
+    missed: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -135,6 +138,31 @@ class FollowedFiles:
                 if content is not None:
                     return content
         raise _gone(begun)
+
+    def forget_gone(self) -> None:
+        """Forget files that were read to their end and have been gone for a day, where nothing of them will be read again.
+
+        One that was only away, with the folder or the disk that it is on, is none of them. The latest place is kept: by it others get their names.
+        """
+        now, latest = time.time(), max(map(int, self._begun), default=0)
+        for place, begun in list(self._begun.items()):
+            is_gone = place in self._gone and place not in self._open and begun.offset >= begun.size
+            if not is_gone or not _is_on_its_disk(begun):
+                missed = 0.0
+            elif begun.missed and now - begun.missed > _FORGOTTEN_SECONDS and int(place) != latest:
+                self._forget(place)
+                continue
+            else:
+                missed = begun.missed or now
+            if missed != begun.missed:
+                self._begun[place] = replace(begun, missed=missed)
+
+    def _forget(self, place: str) -> None:
+        begun = self._begun.pop(place)
+        self._places[begun.file].remove(place)
+        if not self._places[begun.file]:
+            del self._places[begun.file]
+            self._quiet.pop(begun.file, None)
 
     def name(self, place: str) -> str:
         """Return where a file was last seen."""
@@ -242,7 +270,7 @@ class FollowedFiles:
                 return place
         if not is_named:
             return None
-        place = f"{len(self._begun)}"
+        place = f"{max(map(int, self._begun), default=-1) + 1}"
         self._begin(place, Begun(str(path), _file(status), self._print(b""), 0, 0))
         return place
 
@@ -331,6 +359,14 @@ def _is_quiet(file: BinaryIO) -> bool:
 
 def _file(status: os.stat_result) -> str:
     return f"{status.st_dev}:{status.st_ino}"
+
+
+def _is_on_its_disk(begun: Begun) -> bool:
+    """Return whether the folder of a file is there, on the disk that the file was on."""
+    try:
+        return begun.file.startswith(f"{Path(begun.path).parent.stat().st_dev}:")
+    except OSError:
+        return False
 
 
 def _status(path: Path) -> os.stat_result | None:

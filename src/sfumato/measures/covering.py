@@ -26,6 +26,8 @@ def covers_text(published: str | None, original: str | None, tells: Tells | None
     (True, False, True, True)
     >>> covers_text("[2024-01-01, 2024-02-01]", "2024-01-31"), covers_text("[10.0.0.1, 10.0.0.9]", "10.0.0.4"), covers_text("often", "flu")
     (True, True, None)
+    >>> covers_text("10.0.0.0/24", "::ffff:10.0.0.7"), covers_text("10.0.0.0/24", "::ffff:10.0.1.7"), covers_text("10.0.0.0/24", "::1")
+    (True, False, False)
     >>> covers_text("2024", "2024-01-31"), covers_text("2023", "2024-01-31"), covers_text("2024", "2025")
     (True, False, False)
     """
@@ -165,10 +167,16 @@ def _instant(text: str) -> int | None:
 
 
 def _address(text: str) -> Any:
+    """Return an address; one of IPv4 within one of IPv6 is that of IPv4.
+
+    >>> _address("::ffff:10.0.0.1"), _address("10.0.0.256")
+    (IPv4Address('10.0.0.1'), None)
+    """
     try:
-        return ipaddress.ip_address(text)
+        found = ipaddress.ip_address(text)
     except ValueError:
         return None
+    return (found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None) or found
 
 
 @lru_cache(1 << 12)

@@ -120,7 +120,7 @@ def _files(handle: BinaryIO) -> list[_Within]:
     """Return the files that follow each other in one; all of it where anything else is there, which Arrow refuses."""
     size = os.fstat(handle.fileno()).st_size
     try:
-        found = files_in(FarBytes(handle))
+        found = files_in(FarBytes.of_file(handle))
     except NoMessageError:
         found = []
     whole = [(0, size)] if len(found) < 2 or found[-1][1] != size else found

@@ -1,16 +1,18 @@
 """Arrow streams as they grow: whole messages of Arrow's interprocess format, of files and of streams.
 
-A writer that is started again begins a further stream behind the one that is there: that is read on where it has the same schema.
+A writer that is started again begins a further stream behind the one that is there: that is read on where it has the same schema. Dictionaries, which
+stand before the rows that first use them, are put before later stretches too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.core.arrow_messages import NoMessageError, Part, parts_of
+from sfumato.core.arrow_messages import FarBytes, NoMessageError, Part, parts_of
 from sfumato.core.decoded import Decoded, Poison
 from sfumato.core.followed_files import Stretch
 from sfumato.errors import DataError
@@ -25,6 +27,7 @@ class ArrowStretches:
     def __init__(self, again: Callable[[str, int, int], bytes]) -> None:
         self._again = again
         self._heads: dict[str, bytes] = {}
+        self._ended: dict[str, tuple[int, _InForce]] = {}
 
     def whole(self, block: bytes, ended: bool) -> int:
         """Return how many bytes of a block are whole messages; all of them where nothing will follow."""
@@ -46,9 +49,11 @@ class ArrowStretches:
         if is_damaged or (not head and end < len(content)):
             raise _damaged()
         try:
-            rows = _rows(head, content, parts)
+            before = self._before(stretch, head)
+            rows = _rows(head, _put_before(head, before), content, parts)
         except _DAMAGE:
             raise _damaged() from None
+        self._ended[stretch.place] = (stretch.end, _after(before, content, parts))
         poison = [Poison(rows.num_rows, "arrow-damaged", end, len(content) - end)] if end < len(content) else []
         return Decoded(rows, np.arange(rows.num_rows), rows.num_rows + len(poison), poison)
 
@@ -65,8 +70,46 @@ class ArrowStretches:
             self._heads[stretch.place] = heads[0]
         return self._heads[stretch.place]
 
+    def _before(self, stretch: Stretch, head: bytes) -> _InForce:
+        """Return the dictionaries that rows at the beginning of a stretch are written with; none where the schema has none."""
+        end, found = self._ended.get(stretch.place, (0, ()))
+        if end == stretch.start or not head or not _has_dictionaries(_schema(head)):
+            return found if end == stretch.start else ()
+        earlier = FarBytes(partial(self._again, stretch.place), stretch.start)
+        return _after((), earlier, _parts(earlier)[0])
 
-def _parts(block: bytes) -> tuple[list[Part], bool]:
+
+_InForce = tuple[tuple[int | None, bytes], ...]
+"""The messages of dictionaries of a stream, each with its number."""
+
+
+def _after(before: _InForce, content: bytes | FarBytes, parts: Sequence[Part]) -> _InForce:
+    """Return the dictionaries that are in force behind some parts."""
+    found = list(before)
+    for part in parts:
+        if part.kind == "schema":
+            found = []
+        elif part.kind == "dictionary":
+            found = [each for each in found if part.adds or each[0] != part.dictionary]
+            found.append((part.dictionary, content[part.start : part.end]))
+    return tuple(found)
+
+
+def _put_before(head: bytes, dictionaries: _InForce) -> bytes:
+    return b"".join([head, *(message for _, message in dictionaries)])
+
+
+def _has_dictionaries(schema: pa.Schema) -> bool:
+    kinds = list(schema.types)
+    while kinds:
+        kind = kinds.pop()
+        if pa.types.is_dictionary(kind):
+            return True
+        kinds += [kind.field(place).type for place in range(kind.num_fields)]
+    return False
+
+
+def _parts(block: bytes | FarBytes) -> tuple[list[Part], bool]:
     """Return the whole parts of a block, and whether something follows that never becomes one."""
     parts: list[Part] = []
     try:
@@ -76,12 +119,12 @@ def _parts(block: bytes) -> tuple[list[Part], bool]:
     return parts, False
 
 
-def _rows(head: bytes, content: bytes, parts: Sequence[Part]) -> pa.RecordBatch:
+def _rows(head: bytes, before: bytes, content: bytes, parts: Sequence[Part]) -> pa.RecordBatch:
     if not head:
         return pa.RecordBatch.from_pylist([], schema=pa.schema([]))
     schema = _schema(head)
     batches = []
-    for stream in _streams(head, content, parts):
+    for stream in _streams(before, content, parts):
         with pa.ipc.open_stream(pa.BufferReader(stream)) as reader:
             if not reader.schema.equals(schema):
                 hint = "let each schema have a file of its own"
@@ -98,20 +141,20 @@ def _schema(head: bytes) -> pa.Schema:
     return pa.ipc.read_schema(pa.BufferReader(head))
 
 
-def _streams(head: bytes, content: bytes, parts: Sequence[Part]) -> Iterator[bytes]:
-    """Yield the streams of which a stretch has messages, each with a schema before its rows."""
+def _streams(before: bytes, content: bytes, parts: Sequence[Part]) -> Iterator[bytes]:
+    """Yield the streams of which a stretch has messages, each with a schema before its rows; ``before`` is what the first one began with."""
     stream: list[bytes] = []
     for part in parts:
         if part.kind == "schema" and stream:
             yield b"".join(stream)
             stream = []
-        if part.kind in ("schema", "rows"):
-            stream += [head] if part.kind == "rows" and not stream else []
+        if part.kind in ("schema", "dictionary", "rows"):
+            stream += [before] if part.kind != "schema" and not stream else []
             stream.append(content[part.start : part.end])
     if stream:
         yield b"".join(stream)
 
 
 def _damaged() -> DataError:
-    hint = "look at what writes it; a stream of Arrow has one schema, and no dictionaries that change"
+    hint = "look at what writes it; a stream of Arrow has one schema"
     return DataError("the stream of Arrow is damaged", code="arrow-damaged", hint=hint)

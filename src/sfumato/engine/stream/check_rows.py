@@ -88,8 +88,9 @@ class RowCheck:
             self._ahead += self._sensitive.compared(batch, self._dead)
         for place, record in enumerate(batch.numbers):
             if self._wanted[record]:
-                told = {name: batch.columns[name][place] for name in names}
-                self._waiting[record] = (told | {f"made {name}": made[place] for name, made in batch.made.items()}, batch.people[place])
+                came_as = {name: batch.columns[name][place] for name in names}
+                came_as |= {f"told {name}": told[place] for name, told in batch.told.items()}
+                self._waiting[record] = (came_as | {f"made {name}": made[place] for name, made in batch.made.items()}, batch.people[place])
         return True
 
     def _references(self, came: Iterator[Came]) -> References | None:
@@ -136,7 +137,7 @@ class RowCheck:
             records.append(record)
             published.append(Published(number, identity, {name: self._shown(name, row) for name in self._quasi}))
             values = {name: record.get(f"made {name}", record[name]) for name in self._quasi}
-            originals.append(Original(person, values, self._sensitive.of(record)))
+            originals.append(Original(person, values, self._sensitive.of({name: record[f"told {name}"] for name in self._plan.plan.watched})))
         is_window = self._plan.way == "windows"
         self._times.check(rows, records, first)
         if not self._quasi or (is_window and len(published) < len(rows)):

@@ -14,6 +14,7 @@ from sfumato.core.stream import Accounts
 from sfumato.engine.stream.private_files import damaged, mapping_of
 from sfumato.engine.stream.progress import as_numbers
 from sfumato.engine.stream.run_journal import Segment, is_running, last_measured, refuse_other_secret, refuse_other_version
+from sfumato.engine.stream.state_errors import state_error
 from sfumato.errors import UnreachableError, UsageError
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.load import Loaded
@@ -24,8 +25,12 @@ STATE, STATUS = "state.sqlite", "status.json"
 def existing(folder: Path, name: str) -> Path:
     """Return a file of a state; refuse where the stream has none."""
     if not (folder / name).is_file():
-        raise UsageError(f"there is no state of this stream in {folder}", code="stream-unknown", hint="sfumato stream run policy.yaml begins it")
+        raise _unknown(folder)
     return folder / name
+
+
+def _unknown(folder: Path) -> UsageError:
+    return UsageError(f"there is no state of this stream in {folder}", code="stream-unknown", hint="sfumato stream run policy.yaml begins it")
 
 
 def told_status(folder: Path) -> dict[str, Any]:
@@ -77,6 +82,9 @@ class KeptState:
         with self._read() as database:
             # one transaction: all of it is of one commit, also while the stream goes on
             database.execute("BEGIN")
+            if not database.execute("SELECT name FROM sqlite_master").fetchall():
+                # made, and nothing written to it yet
+                raise _unknown(folder)
             self._about = dict(database.execute("SELECT name, value FROM about"))
             refuse_other_version(self._about.get("version"), folder)
             refuse_other_secret(self._about.get("secret"), self.secret, folder)
@@ -145,6 +153,5 @@ class KeptState:
         try:
             with closing(sqlite3.connect(f"file:{self.folder / STATE}?mode=ro", uri=True)) as database:
                 yield database
-        except (sqlite3.Error, ValueError, TypeError, KeyError):
-            hint = "look at the folder's permissions"
-            raise UnreachableError(f"the state in {self.folder} cannot be read", code="stream-state-damaged", hint=hint) from None
+        except (sqlite3.Error, ValueError, TypeError, KeyError) as error:
+            raise state_error(self.folder, error, "read") from None

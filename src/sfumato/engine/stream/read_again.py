@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core import canonical
 from sfumato.core.decoded import Decoded
+from sfumato.core.told_apart import told_apart
 from sfumato.core.whose import known_people
 from sfumato.engine.stream.dead_letters import Unfit
 from sfumato.engine.stream.incoming import fitted, schema_of, take
@@ -19,6 +20,7 @@ from sfumato.engine.stream.masking import mask_as_they_come
 from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan, plan_stream
 from sfumato.engine.stream.reading import Reading
+from sfumato.engine.stream.sensitive import told_by
 from sfumato.engine.stream.taken_log import NAME, taken
 from sfumato.engine.stream.translating import in_canonical_form
 from sfumato.errors import SfumatoError
@@ -33,7 +35,8 @@ class Came:
     """Some records: their numbers, the texts of their columns, and what masks of single rows make of these, where they make the same every time.
 
     ``people`` are those of the records in the one writing by which people are told apart, where the policy names a subject; ``marks`` their numbers
-    under the stream's secret. ``letters`` are further records that do not fit, in any order, also some of those that come with the next ones.
+    under the stream's secret, ``told`` the sensitive values as promises tell them apart. ``letters`` are further records that do not fit, in any
+    order, also some of those that come with the next ones.
     """
 
     numbers: list[int]
@@ -41,6 +44,7 @@ class Came:
     made: Mapping[str, Texts]
     people: Sequence[Hashable]
     marks: Sequence[int]
+    told: Mapping[str, Texts]
     letters: Sequence[Letter] = ()
 
 
@@ -89,7 +93,7 @@ class RecordsAgain:
                 found = self._came(decoded.rows.slice(start, _AT_ONCE), numbers[start : start + _AT_ONCE])
                 yield replace(found, letters=[*found.letters, *letters]) if start == 0 else found
             if letters and not decoded.rows.num_rows:
-                yield Came([], {}, {}, [], [], letters)
+                yield Came([], {}, {}, [], [], {}, letters)
             self.read += decoded.records
 
     def _came(self, rows: pa.RecordBatch, numbers: NDArray[np.int64]) -> Came:
@@ -105,7 +109,7 @@ class RecordsAgain:
         texts = {name: _texts(columns[name]) for name in plan.needed}
         people = numbers.tolist() if plan.subject is None else self._people(columns[plan.subject])
         marks = [] if plan.subject is None else self._marks.numbers(columns[plan.subject]).tolist()
-        return Came(numbers.tolist(), texts, {name: _texts(made[name]) for name in again}, people, marks, letters)
+        return Came(numbers.tolist(), texts, {name: _texts(made[name]) for name in again}, people, marks, self._told(plan, columns), letters)
 
     def _planned(self, rows: pa.RecordBatch) -> StreamPlan:
         policy = self._resolved.policy
@@ -132,6 +136,10 @@ class RecordsAgain:
         aside = pa.array(~unfit.fits)
         subjects, flags = (columns[name].filter(aside) for name in (plan.subject, plan.opted_out))
         return [Letter(*each) for each in zip(numbers[~unfit.fits].tolist(), self._people(subjects), _texts(flags), strict=True)]
+
+    def _told(self, plan: StreamPlan, columns: Mapping[str, pa.Array]) -> dict[str, Texts]:
+        declared = self._resolved.policy.columns
+        return {name: told_apart(columns[name], declared[name].missing, told_by(plan.plan, name)).to_pylist() for name in plan.plan.watched}
 
     def _people(self, subjects: pa.Array) -> Texts:
         return _texts(known_people(subjects, self._kind))

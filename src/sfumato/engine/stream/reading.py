@@ -197,6 +197,11 @@ class Reading:
         if self._spool is not None:
             self._spool.forget(place, start)
 
+    def forget_gone(self) -> None:
+        """Say that nothing that was read so far will be read again: what is kept of files that have gone long ago is not needed."""
+        if isinstance(self._stretches, FollowedFiles):
+            self._stretches.forget_gone()
+
     def discard(self) -> None:
         """Throw away what came by a pipe: nothing of it was taken, and who mends what was refused sends it again."""
         if self._spool is not None:

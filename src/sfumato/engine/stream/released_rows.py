@@ -80,10 +80,13 @@ class ReleasedRows:
             if not line:
                 continue
             # numbers stay as they are written
-            told = json.loads(line, parse_float=str, parse_int=str)
-            if not isinstance(told, dict):
+            told = json.loads(line, parse_float=str, parse_int=str, object_pairs_hook=_Object)
+            if not isinstance(told, _Object):
                 raise NotAsWrittenError("has a line that is no object")
-            yield {name: _text(_at(told, name, self._sink.separator)) for name in self._names}
+            found = list(_fields(told, frozenset(self._names), self._sink.separator))
+            if sorted(name for name, _ in found) != sorted(self._names):
+                raise NotAsWrittenError("has a line with other fields than the release has columns, or with one of them twice")
+            yield {name: _text(value) for name, value in found}
 
     def _of_file(self, path: Path) -> list[Row]:
         with file_errors(path):
@@ -94,14 +97,22 @@ class ReleasedRows:
         return [dict(zip(self._names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-def _at(told: dict[str, Any], name: str, separator: str) -> Any:
-    """Return a field, which may be nested."""
-    if name in told:
-        return told[name]
-    found: Any = told
-    for step in name.split(separator):
-        found = found.get(step) if isinstance(found, dict) else None
-    return found
+class _Object(dict[str, Any]):
+    """An object of JSON with all its fields, also those whose name is given twice, of which a mapping has one."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+def _fields(told: _Object, names: frozenset[str], separator: str, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every field with its name; those of nested objects with their path, where that is no field itself."""
+    for step, value in told.pairs:
+        name = above + step
+        if isinstance(value, _Object) and value and name not in names:
+            yield from _fields(value, names, separator, name + separator)
+        else:
+            yield name, value
 
 
 def _text(value: Any) -> str | None:

@@ -15,7 +15,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -23,10 +23,10 @@ from typing import IO, Any
 
 from sfumato.core.stream import Accounts
 from sfumato.engine.stream.private_files import damaged, mark_of, written_errors
+from sfumato.engine.stream.state_errors import state_error
 from sfumato.errors import SfumatoError, UnreachableError
 
 VERSION = 1
-_DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC")
 _LOOKS, _LOOK_SECONDS = 4, 0.05
 _SECRET = 32
 _TABLES = """
@@ -262,8 +262,10 @@ class Journal:
             yield self._database
             self._database.execute("COMMIT")
         except BaseException:
-            if self._database.in_transaction:
-                self._database.execute("ROLLBACK")
+            # what cannot be undone now is when it is opened next, and why it failed is said by the first error
+            with suppress(sqlite3.Error):
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
             raise
 
     @contextmanager
@@ -272,20 +274,13 @@ class Journal:
         try:
             yield
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorname", "") in _DISK_FULL:
-                hint = "free some space, then run again: the stream goes on where it was"
-                raise UnreachableError(f"there is no space left to write the state in {self.folder}", code="disk-full", hint=hint) from None
             if isinstance(error, sqlite3.IntegrityError):
                 raise SfumatoError(
                     f"what was to be written down stands in the state in {self.folder} already",
                     code="stream-accounts",
                     hint="report it; the state was left as it is, and so was what has been published",
                 ) from None
-            raise UnreachableError(
-                f"the state in {self.folder} cannot be read or written",
-                code="stream-state-damaged",
-                hint="look at the folder's permissions; a damaged state cannot be mended: name another, and begin anew",
-            ) from None
+            raise state_error(self.folder, error) from None
 
 
 def last_measured(database: sqlite3.Connection) -> dict[str, dict[str, Any]]:
@@ -342,11 +337,12 @@ def _has(lock: IO[bytes], kind: int) -> bool:
 
 
 def _secret(path: Path) -> bytes:
-    try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+    if not path.exists():
+        # under another name first: half a secret, of a disk that is full, would be a damaged one
+        begun = path.with_name(f"{path.name}.new")
+        with os.fdopen(os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(secrets.token_bytes(_SECRET))
             file.flush()
             os.fsync(file.fileno())
-    except FileExistsError:
-        pass
+        begun.rename(path)
     return path.read_bytes()

@@ -317,6 +317,8 @@ class _Stream:
         began = time.monotonic()
         snapshots = {name: view.session.snapshot() for name, view in self._views.items()} if snapshot else None
         measured = self._measured()
+        if snapshots is not None:
+            self._reading.forget_gone()
         points = [*self._history.taken(), *(Point(name, self._number, told) for name, told in measured.items())]
         self._journal.commit(Commit(self._since.pieces, self._reading.position, accounts, segments, files, points, snapshots))
         for name, view in self._views.items():

@@ -15,6 +15,7 @@ from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.encoding import encode, not_of_type, sensitive_codes
 from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.told_apart import told_apart
 from sfumato.engine.as_published import original_of, published_names
 from sfumato.engine.count import build_hierarchy
 from sfumato.engine.plan import Plan
@@ -41,6 +42,12 @@ def kinds_of(plan: Plan, rows: Rows) -> dict[str, ValueType]:
     return {name: columns[name].type or canonical.infer(present(rows.came(name).drop_null(), columns[name].missing)) for name in sorted(scaled)}
 
 
+def told_by(plan: Plan, name: str) -> ValueType | None:
+    """Return the type in whose one writing values of a sensitive column are told apart: that of its ladder where distances are measured by it."""
+    ladder = plan.resolved.ladders.get(name) if name in measured_by_ladder(plan) else None
+    return plan.resolved.policy.columns[name].type if ladder is None else ladder.kind
+
+
 def of_window(plan: Plan, rows: Rows, kinds: Mapping[str, ValueType], unfit: Unfit) -> Coded:
     """Code the sensitive columns of a window; set rows aside whose value a ladder does not know, or that has no place in the order of others."""
     columns, by_ladder = plan.resolved.policy.columns, measured_by_ladder(plan)
@@ -57,7 +64,7 @@ def of_window(plan: Plan, rows: Rows, kinds: Mapping[str, ValueType], unfit: Unf
             kind = kinds.get(name)
             if kind is not None and kind != "text":
                 unfit.add(_taken(not_of_type(coded.dictionary, kind, missing), coded, False), "value-type", name)
-            encoding = sensitive_codes(name, coded.dictionary, missing, kind)
+            encoding = sensitive_codes(name, coded.dictionary, missing, kind or columns[name].type)
         codes[name], sizes[name] = _taken(encoding.codes, coded, encoding.null_code).astype(np.int32), encoding.size
     for name in published_names(plan.promises):
         coded = rows.made(original_of(name)).dictionary_encode()
@@ -81,15 +88,16 @@ class Known:
         for name in [*plan.watched, *published_names(plan.promises)]:
             published = name not in columns
             values = rows.made(original_of(name)) if published else rows.came(name)
-            coded = canonical.as_text(values).dictionary_encode()
             if name in ladders:
+                coded = canonical.as_text(values).dictionary_encode()
                 encoding = encode(ladders[name], coded.dictionary, columns[name].missing)
                 unfit.add(_taken(encoding.codes == ladders[name].outside, coded, False), "value-outside-hierarchy", name)
                 codes[name], sizes[name] = _taken(encoding.codes, coded, encoding.null_code).astype(np.int32), encoding.size
                 continue
             mine = known.setdefault(name, {})
-            missing = set() if published else set(columns[name].missing)
-            found = [0 if text in missing else mine.setdefault(text, len(mine) + 1) for text in coded.dictionary.to_pylist()]
+            told = told_apart(values) if published else told_apart(values, columns[name].missing, columns[name].type)
+            coded = told.dictionary_encode()
+            found = [mine.setdefault(text, len(mine) + 1) for text in coded.dictionary.to_pylist()]
             codes[name], sizes[name] = _taken(np.array(found, np.int32), coded, 0).astype(np.int32), len(mine) + 1
         return Coded(codes, sizes, ladders), Known(known)
 

@@ -54,3 +54,14 @@ def times_of(values: pa.Array, kind: ValueType, unit: Unit) -> tuple[NDArray[np.
         exact = typed.fill_null(0).to_numpy(zero_copy_only=False)
         return np.where(known, exact, 0) * _UNITS[unit], known
     return np.rint(np.where(known, numbers, 0)).astype(np.int64), known
+
+
+def in_calendar(times: NDArray[np.int64], length: int) -> NDArray[np.bool_]:
+    """Return which times are in windows that begin and end in the years 1 to 9999.
+
+    >>> in_calendar(np.array([0, _LAST - 1, _FIRST]), 7 * _DAY).tolist()
+    [True, False, False]
+    """
+    begins = np.floor_divide(times, length) * length
+    found: NDArray[np.bool_] = (begins >= _FIRST - _DAY) & (begins + length < _LAST + _DAY)
+    return found

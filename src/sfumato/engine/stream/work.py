@@ -30,7 +30,7 @@ from sfumato.engine.stream.release import Pushed, StreamRelease
 from sfumato.engine.stream.retracing import Retraced
 from sfumato.engine.stream.rows import Rows
 from sfumato.engine.stream.sensitive import Known
-from sfumato.engine.stream.times import kind_of_times, times_of
+from sfumato.engine.stream.times import in_calendar, kind_of_times, times_of
 from sfumato.engine.stream.translating import in_canonical_form
 from sfumato.engine.stream.verify import Promised
 from sfumato.errors import DataError
@@ -150,6 +150,10 @@ class Work:
             self.state = replace(self.state, time_kind=kind)
         unit = self._plan.window.unit if self._plan.window is not None else "s"
         times, known = times_of(values, kind, unit)
+        window = self._plan.window
+        if window is not None and window.publish is not None:
+            # what no calendar has cannot be published
+            known = known & in_calendar(times, window.length)
         unfit.add(~known, "time-missing", name)
         return times
 

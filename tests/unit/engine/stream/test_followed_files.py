@@ -283,3 +283,54 @@ def test_a_file_that_went_unread_is_lost_also_where_its_number_was_given_to_anot
     found = followed(tmp_path, position=position)
 
     assert (read(found), found.lost) == ([], (str(tmp_path / "a.log"),))
+
+
+def test_files_that_were_read_and_have_long_gone_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = {"now": 0}
+    monkeypatch.setattr(followed_files.time, "time", lambda: 1e9 + 3600 * hours["now"])
+    files = followed(tmp_path)
+    known = []
+    for day in range(4):
+        for number in range(3):
+            (tmp_path / f"{day}-{number}.log").write_bytes(f"{day} {number}\n".encode())
+        assert len(read(files)) == 3
+        known.append(set(files.position))
+        for path in tmp_path.glob("*.log"):
+            path.unlink()
+        for _ in range(2):
+            files = later(files, tmp_path)
+            assert read(files) == []
+            files.forget_gone()
+            hours["now"] += 20
+
+    assert [len(each) for each in known] == [3, 6, 6, 6]
+    # no name is given twice, for what was read is known by it
+    assert known[-1] - known[-2] == {"9", "10", "11"}
+
+
+def test_a_file_that_is_away_with_its_folder_or_was_not_read_is_not_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = {"now": 0}
+    monkeypatch.setattr(followed_files.time, "time", lambda: 1e9 + 3600 * hours["now"])
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.log").write_bytes(b"1\n")
+    (tmp_path / "in" / "b.log").write_bytes(b"2\nhalf")
+    (tmp_path / "in" / "c.log").write_bytes(b"3\n")
+    files = followed(tmp_path / "in")
+    assert len(read(files)) == 3
+    (tmp_path / "in").rename(tmp_path / "away")
+    for _ in range(3):
+        files = later(files, tmp_path / "in")
+        assert read(files) == []
+        files.forget_gone()
+        hours["now"] += 30
+    (tmp_path / "away").rename(tmp_path / "in")
+    assert read(files) == []
+    (tmp_path / "in" / "b.log").unlink()
+    for _ in range(3):
+        files = later(files, tmp_path / "in")
+        assert read(files) == []
+        files.forget_gone()
+        hours["now"] += 30
+
+    assert set(files.position) == {"0", "1", "2"}
+    assert files.lost == (str(tmp_path / "in" / "b.log"),)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sfumato.core.stream import Accounts
+from sfumato.engine.stream.kept_state import KeptState
 from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Point, Segment
+from sfumato.engine.stream.state_errors import state_error
 from sfumato.errors import SfumatoError
 
 
@@ -111,3 +116,47 @@ def test_the_folder_and_all_in_it_is_its_owners_alone_also_where_it_was_there_be
     (tmp_path / "s").mkdir(mode=0o755)
     opened(tmp_path / "s").commit(done())
     assert {path.name: path.stat().st_mode & 0o077 for path in [tmp_path / "s", *(tmp_path / "s").iterdir()] if path.stat().st_mode & 0o077} == {}
+
+
+@pytest.mark.parametrize("limit", [0, 16, 3_000, 5_000, 20_000])
+def test_a_disk_that_is_nearly_full_damages_nothing(tmp_path: Path, opened: Callable[..., Journal], limit: int) -> None:
+    script = (
+        "import resource, sys\nfrom pathlib import Path\n"
+        "from sfumato.engine.stream.run_journal import Journal\nfrom sfumato.errors import SfumatoError\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+        "try: Journal(Path(sys.argv[1]), 'policy')\n"
+        "except SfumatoError as error: print(error.code)"
+    )
+    ended = subprocess.run([sys.executable, "-c", script, tmp_path / "s"], capture_output=True, text=True, check=False, timeout=60)
+
+    assert (ended.stdout, ended.stderr) == ("disk-full\n", "")
+    with pytest.raises(SfumatoError) as refused:
+        KeptState(tmp_path / "s")
+    assert refused.value.code == "stream-unknown"
+    opened(tmp_path / "s").commit(done())
+    assert KeptState(tmp_path / "s").records == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "free", "code"),
+    [
+        ("SQLITE_FULL", 1 << 30, "disk-full"),
+        ("SQLITE_IOERR_SHMSIZE", 1 << 30, "disk-full"),
+        ("SQLITE_CANTOPEN", 0, "disk-full"),
+        ("SQLITE_IOERR_SHMMAP", 0, "disk-full"),
+        ("SQLITE_CANTOPEN", 1 << 30, "file-unreachable"),
+        ("SQLITE_IOERR_READ", 1 << 30, "file-unreachable"),
+        ("SQLITE_CORRUPT", 0, "stream-state-damaged"),
+        ("SQLITE_NOTADB", 0, "stream-state-damaged"),
+    ],
+)
+def test_a_state_is_damaged_only_where_its_content_is(name: str, free: int, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = SimpleNamespace(f_bavail=free, f_frsize=1, f_files=0, f_favail=0)
+    monkeypatch.setattr("sfumato.engine.stream.state_errors.os.statvfs", lambda _: room)
+    error = sqlite3.OperationalError("Ada Lovelace")
+    error.sqlite_errorname = name
+
+    found = state_error(tmp_path, error)
+
+    assert found.code == code
+    assert "Ada" not in str(found)
