@@ -113,7 +113,8 @@ def test_a_ledger_of_somebody_else_or_on_which_something_acts_is_refused(request
         if attack.endswith("_owner"):
             ask(server, f"DROP ROLE {MALLORY}")
 
-    assert caught.value.code == "archive-ledger"
+    # what is beneath a view may have no transactions
+    assert caught.value.code == ("retention-engine" if attack == "mariadb_view" else "archive-ledger")
     assert counted(server, "visits") == 40
 
 

@@ -12,6 +12,7 @@ import pytest
 from sfumato.databases.address import parsed
 from sfumato.databases.connection import connected
 from sfumato.databases.engines import engine_of
+from sfumato.errors import UnreachableError
 from tests.servers import ask, component
 
 
@@ -37,7 +38,9 @@ def test_servers_as_they_are_installed_compute(postgresql_url: str, postgresql18
 
 
 def test_a_database_in_which_characters_are_bytes_does_not(bytewise_url: str) -> None:
-    assert engine(bytewise_url) is None
+    with pytest.raises(UnreachableError) as refused:
+        engine(bytewise_url)
+    assert refused.value.code == "database-encoding"
 
 
 def test_a_session_that_reads_backslashes_otherwise_does_not(postgresql_url: str, mariadb_url: str) -> None:

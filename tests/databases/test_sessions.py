@@ -186,8 +186,8 @@ def test_settings_of_a_server_change_nothing_of_a_run(mariadb_url: str, monkeypa
             **settings, init_command="SET sql_select_limit = 3, default_storage_engine = 'MyISAM', sql_safe_updates = 1, sql_auto_is_null = 1"
         )
 
-    monkeypatch.setattr(pymysql, "connect", told_otherwise)
     table(mariadb_url, "visits")
+    monkeypatch.setattr(pymysql, "connect", told_otherwise)
     ask(mariadb_url, "DROP TABLE IF EXISTS old", "DROP TABLE IF EXISTS sfumato_ledger")
     given = {"source": {"sql": component(mariadb_url, "visits")}, "columns": COLUMNS, "promises": [{"k_anonymity": {"k": 5}}]}
     told = retain({**given, "sink": {"sql": component(mariadb_url, "old")}, "retention": {"column": "day", "older_than": "30d"}}, NOW)

@@ -255,7 +255,7 @@ def _as_text(values: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
     if pa.types.is_floating(values.type):
-        values = _widened(values)
+        values = widened(values)
         values = pc.if_else(pc.equal(values, 0.0), 0.0, values)
         text = pc.cast(values, pa.string())
         return pc.replace_substring_regex(text, r"\.0$", "")
@@ -324,15 +324,15 @@ def _parse_decimal(values: pa.Array) -> pa.Array:
 
 
 def _parse_float(values: pa.Array) -> pa.Array:
-    wide = _widened(values)
+    wide = widened(values)
     finite = pc.if_else(pc.is_finite(wide), wide, pa.scalar(None, pa.float64()))
     return pc.if_else(pc.equal(finite, 0.0), 0.0, finite)
 
 
-def _widened(values: pa.Array) -> pa.Array:
+def widened(values: pa.Array) -> pa.Array:
     """Return binary fractions in eight bytes: the number that was meant by four of them, of which all but whole ones hold the nearest alone.
 
-    >>> _widened(pa.array([0.1, 36561728.0], pa.float32())).to_pylist()
+    >>> widened(pa.array([0.1, 36561728.0], pa.float32())).to_pylist()
     [0.1, 36561728.0]
     """
     wide = pc.cast(values, pa.float64())

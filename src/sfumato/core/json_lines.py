@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.canonical import as_text
+from sfumato.core.canonical import as_text, widened
 from sfumato.core.json_records import templates
 from sfumato.core.kernels import json_write as kernel
 from sfumato.core.kernels.pieces import MARGIN
@@ -70,7 +70,8 @@ def _texts(column: pa.Array, form: int) -> tuple[pa.Array, NDArray[np.int64] | N
         return _texts(column.dictionary, form)[0], codes
     if form == kernel.NUMBER:
         # as ``canonical`` does it, but for the point without decimals, which the kernel takes away
-        return pc.cast(pc.if_else(pc.equal(column, 0.0), 0.0, column), pa.string()), None
+        wide = widened(column)
+        return pc.cast(pc.if_else(pc.equal(wide, 0.0), 0.0, wide), pa.string()), None
     return as_text(column), None
 
 

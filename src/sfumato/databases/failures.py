@@ -74,7 +74,6 @@ CHARACTER = Failure(
     "has a character that UTF-8 has not, or was to hold one that its own encoding has not",
     code="database-encoding",
     hint="mask or map the texts that have it, or write to a database that was made with ENCODING 'UTF8'",
-    of_data=True,
 )
 UNCLEAR_TEXTS = Failure(
     "keeps texts in an encoding that is not to be had as UTF-8, each character as one",

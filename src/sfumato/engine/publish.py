@@ -196,8 +196,9 @@ def _newest(own: Mapping[Path, str]) -> list[str]:
 
 
 def run_name() -> str:
-    """Return a name that no other run has, and that comes after those of earlier ones."""
-    return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(4)}"
+    """Return a name that no other run has, and that comes after those of earlier ones, also of the same second."""
+    now = time.time()
+    return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(now))}-{int(now % 1 * 1_000_000):05x}{secrets.token_hex(2)[:3]}"
 
 
 def _write_private(folder: Path, plan: Plan, counted: Counted, recoding: Recoding, record: RunRecord) -> None:

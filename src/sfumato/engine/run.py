@@ -109,7 +109,6 @@ def run(policy: AnyPolicy, data: Any = None, progress: Progress | None = None, r
             return make_live_view(plans, progress or Quiet(), timings)
         for plan in plans.views.values():
             if isinstance(plan.sink, ReplacingSink):
-                plan.sink.refuse_unwritable()
                 plan.sink.refuse_used()
         with timings.stage("count"):
             plans = begun.taken(plans)
