@@ -71,6 +71,16 @@ class NoCard(Operation):
     pass
 
 
+class Leaving(Faulty):
+    def apply(self, columns, context):
+        raise SystemExit(text_of(columns, context)[0].as_py())
+
+
+class NoText(Faulty):
+    def apply(self, columns, context):
+        return pa.array([b"\\xff"] * columns.num_rows, pa.binary()).view(pa.string())
+
+
 class Failing(Promise):
     monotone_when_merged: ClassVar[bool] = True
     monotone_when_grown: ClassVar[bool] = True
@@ -94,6 +104,8 @@ raising = faulty_elsewhere:Raising
 never_the_same = faulty_elsewhere:NeverTheSame
 right = faulty_elsewhere:Right
 no_card = faulty_elsewhere:NoCard
+leaving = faulty_elsewhere:Leaving
+no_text = faulty_elsewhere:NoText
 no_class = faulty_elsewhere:COUNT
 no_module = faulty_and_gone:Shout
 [sfumato.promises]
@@ -130,6 +142,8 @@ def masked_with(operation: str) -> dict[str, Any]:
         ("no_array", "has made a list, and must make an Arrow array"),
         ("other_type", "has made values of the type int64, and has announced string"),
         ("raising", "has failed, by ValueError at faulty_elsewhere.py:37"),
+        ("leaving", "has failed, by SystemExit at faulty_elsewhere.py:56"),
+        ("no_text", "has made a damaged array of the type string"),
     ],
 )
 @pytest.mark.usefixtures("faulty")

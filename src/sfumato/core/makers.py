@@ -47,7 +47,8 @@ def faults_of(mask: Mask, column: str) -> Iterator[None]:
         yield
     except (SfumatoError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        # one that ends the process would end it as if all were done
         if not is_foreign(mask):
             raise
         raise _fault(mask, column, f"has failed, by {type(error).__name__} at {_place(error)}") from None
@@ -61,6 +62,11 @@ def refuse_misfit(mask: Mask, made: Any, columns: pa.RecordBatch, context: MaskC
         raise _fault(mask, context.column, f"has made a {type(made).__name__}, and must make an Arrow array")
     if len(made) != columns.num_rows:
         raise _fault(mask, context.column, f"has made {number_of(len(made), 'value')} of {number_of(columns.num_rows, 'row')}")
+    try:
+        made.validate(full=True)
+    except pa.ArrowInvalid:
+        # texts that are no UTF-8 would be met in a file, and taken for those of the source
+        raise _fault(mask, context.column, f"has made a damaged array of the type {made.type}") from None
     with faults_of(mask, context.column):
         announced = mask.output_type(columns.column(context.column).type)
     if _plain(made.type) != _plain(announced):
