@@ -127,10 +127,12 @@ def test_columns_that_the_user_may_not_read_are_as_if_they_were_not_there(keeper
 def test_a_plan_is_refused_where_the_run_would_be(keeper: Keeper) -> None:
     keeper.granted(*([f"USAGE ON SCHEMA {keeper.ward}"] if keeper.is_postgresql else []), f"SELECT ON {keeper.ward}.visits")
     keeper.granted(f"USAGE ON SCHEMA {keeper.research}" if keeper.is_postgresql else f"SELECT ON {keeper.research}.*")
-    for look in (plan, sfumato.run):
-        with pytest.raises(SfumatoError) as caught:
-            look(keeper.policy())
-        assert (caught.value.code, f"no CREATE in {keeper.research}" in str(caught.value)) == ("database-rights", True)
+    with pytest.raises(SfumatoError) as caught:
+        plan(keeper.policy())
+    assert (caught.value.code, f"no CREATE in {keeper.research}" in str(caught.value)) == ("database-rights", True)
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run(keeper.policy())
+    assert caught.value.code == "database-rights"
 
 
 def test_two_databases_of_one_server_are_told_how_to_be_one(mariadb_url: str) -> None:
@@ -160,7 +162,10 @@ def test_a_schema_without_tables_and_a_password_that_is_not_set_are_told(postgre
 def test_a_plan_is_refused_where_the_schema_of_the_sink_is_not_there(keeper: Keeper) -> None:
     keeper.granted(*([f"USAGE ON SCHEMA {keeper.ward}"] if keeper.is_postgresql else []), f"SELECT ON {keeper.ward}.visits")
     policy = keeper.policy(sink={"sql": component(keeper.own_url, "released") | {"schema": "nowhere"}})
-    for look in (plan, sfumato.run):
-        with pytest.raises(SfumatoError) as caught:
-            look(policy)
-        assert (caught.value.code, "nowhere" in str(caught.value)) == ("database-missing", True)
+    with pytest.raises(SfumatoError) as caught:
+        plan(policy)
+    assert (caught.value.code, "nowhere" in str(caught.value)) == ("database-missing", True)
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run(policy)
+    # a server may not tell what is not there from what this user may not see
+    assert caught.value.code in ("database-missing", "database-rights")
