@@ -83,6 +83,20 @@ def leads_somewhere(document: Any, steps: Sequence[Step]) -> bool:
     return isinstance(document, dict) and step in document and leads_somewhere(document[step], rest)
 
 
+def places_astray(document: Any, steps: Sequence[Step]) -> Iterator[Place]:
+    """Yield the places on the way of a path where something else stands than the object or the list through which it leads.
+
+    >>> [place.value for place in places_astray({"a": [{"b": [1]}, {"b": 2}, 3, None]}, steps_of("$.a[*].b[*]"))]
+    [3, 2]
+    """
+    # the document itself stands nowhere: it is put into a list
+    ways = ((), *(steps[:number] for number in range(1, len(steps))))
+    for way, step in zip(ways, steps, strict=True):
+        for place in places_of(document, way) if way else [Place([document], 0)]:
+            if place.value is not None and not isinstance(place.value, dict if isinstance(step, str) else list):
+                yield place
+
+
 def places_of(document: Any, steps: Sequence[Step]) -> Iterator[Place]:
     """Yield the places to which a path leads; none where it does not go on.
 

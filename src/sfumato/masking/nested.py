@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError, ValidationInfo, field_serializer, field_validator
 
 from sfumato.core.canonical import as_text
-from sfumato.core.json_paths import Place, leads_somewhere, leads_to, places_of, steps_of
+from sfumato.core.json_paths import Place, leads_somewhere, leads_to, places_astray, places_of, steps_of
 from sfumato.core.json_records import WrittenNumber, document_as_written, json_text, scalar_as_written
 from sfumato.core.mask import Card, Cautious, Mask, MaskContext, Operation
 from sfumato.core.masked_column import MaskedColumn
@@ -40,8 +41,9 @@ class Nested(Operation):
     A column holds lists, structures or maps of Parquet, of Arrow or of a data frame, JSON as text, or a list of JSON lines (``lists: text`` in the
     source). Paths have the steps ``.name``, ``["name"]``, ``[0]`` and ``[*]``, which is every element. A value below no path makes the document one
     that cannot be taken, unless ``others`` says that such values are kept or removed: what nobody named is not passed on. A document without a path
-    that is named cannot be taken either, unless ``absent`` is ``keep``: perhaps the path is misspelt. Missing values stay missing. Names along the
-    paths are published.
+    that is named cannot be taken either, unless ``absent`` is ``keep``: perhaps the path is misspelt. Nor can one, whatever is said, with a single
+    value where a path leads through a list or an object, or one of these for the other: name it by a path of its own. Missing values stay missing.
+    Names along the paths are published.
     """
 
     paths: Annotated[dict[str, Any], Field(min_length=1, description="the mask of each path: an operation, or a list of them")]
@@ -187,11 +189,15 @@ class Nested(Operation):
         if lacking is not None:
             return f", for want of {lacking},"
         found = {path: [place for place in places if not isinstance(place.value, dict | list)] for path, places in ends.items()}
-        if self.others == "keep":
-            # what is an object or a list at the end of a path would stay as it is, and somebody named it
-            whole = (path for path, places in ends.items() for place in places if place.value and isinstance(place.value, dict | list))
-            return next((f", for a list or an object at {path}," for path in whole), found)
         named = {(id(place.holder), place.step) for places in found.values() for place in places}
+        if self.others == "keep":
+            # what stands at the end of a path, or on its way, in another shape would stay as it is, and somebody named it
+            whole = (path for path, places in ends.items() for place in places if _is_open(place, named))
+            astray = (path for path in self.paths for place in places_astray(document, steps_of(path)) if _is_open(place, named))
+            words = chain(
+                (f", for a list or an object at {path}," for path in whole), (f", for something else on the way to {path}," for path in astray)
+            )
+            return next(words, found)
         rest = [place for place in _leaves(document) if (id(place.holder), place.step) not in named]
         if any(place.value is None for place in rest):
             named |= self._missing_on_the_way(document)
@@ -368,6 +374,12 @@ def _parsed(text: str | None) -> _Document | None:
     except (ValueError, RecursionError):
         return None
     return document if isinstance(document, dict | list) else None
+
+
+def _is_open(place: Place, named: Set[tuple[int, Any]]) -> bool:
+    """Return whether at a place, or within what stands there, is a value that no path names."""
+    within = _leaves(place.value) if isinstance(place.value, dict | list) else [place]
+    return any(each.value is not None and (id(each.holder), each.step) not in named for each in within)
 
 
 def _leaves(document: _Document) -> Iterator[Place]:

@@ -224,6 +224,36 @@ def test_an_object_where_a_value_was_named_is_not_passed_on() -> None:
     assert masked(*documents, paths={"$.name": "constant"}) == [None, None, {"name": []}, {"name": "*"}]
 
 
+@pytest.mark.parametrize("absent", ["error", "keep"])
+@pytest.mark.parametrize(
+    ("path", "document"),
+    [
+        ("$[*].phones[*]", [{"phones": ["1"]}, {"phones": "canary"}]),
+        ("$[*].phones[*]", [{"phones": ["1"]}, "canary"]),
+        ("$[*].phones[*]", [{"phones": ["1"]}, {"phones": {"home": "canary"}}]),
+        ("$.a[*].n", {"a": [{"n": "1"}, ["canary"]]}),
+        ("$.a[*][*]", {"a": [["1"], "canary"]}),
+        ("$.a[*][*]", {"a": [["1"], 0]}),
+    ],
+)
+def test_what_stands_on_the_way_of_a_path_in_another_shape_is_not_passed_on(path: str, document: Any, absent: str) -> None:
+    settings = {"others": "keep", "absent": absent}
+
+    assert masked(document, paths={path: "constant"}, **settings) == [None]
+
+
+def test_a_shape_that_another_path_names_or_that_holds_nothing_is_passed_on() -> None:
+    both = {"$.phone": "constant", "$.phone[*]": "constant"}
+
+    assert masked({"phone": "1"}, {"phone": ["1"]}, paths=both, others="keep", absent="keep") == [{"phone": "*"}, {"phone": ["*"]}]
+    assert masked({"a": None}, {"a": {}}, {"a": []}, paths={"$.a[*]": "constant"}, others="keep", absent="keep") == [
+        {"a": None},
+        {"a": {}},
+        {"a": []},
+    ]
+    assert masked("[7]", {"a": {"b": 1}}, paths={"$.a.b": "constant", "$[*]": "constant"}, others="keep", absent="keep") == [["*"], {"a": {"b": "*"}}]
+
+
 def test_documents_that_json_would_change_cannot_be_taken() -> None:
     texts = ('{"a": "x", "a": "y"}', '{"a": NaN}', '{"a": 1e999}', '{"a": -Infinity}', '{"a": "\\ud800"}')
 
@@ -274,6 +304,7 @@ def test_a_run_stops_where_a_document_holds_what_nobody_named() -> None:
         ('{"mail": "canary"}', "keep", "nested, for what is at $.mail,"),
         ('{"canary": "ann@example.org"}', "keep", "nested, for want of $.mail,"),
         ('{"mail": ["canary"]}', "keep", "nested, for a list or an object at $.mail,"),
+        ('["canary"]', "keep", "nested, for want of $.mail,"),
         ('{"mail": "ann@example.org", "canary": 1}', "refuse", "nested, for values that no path names,"),
         ("canary", "keep", "nested"),
     ],
