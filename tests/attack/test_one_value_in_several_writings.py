@@ -14,19 +14,8 @@ from sfumato.engine.stream import sensitive
 from sfumato.engine.stream.check import check_stream
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import PromiseError
+from tests.writings import OTHERS, WRITINGS
 
-WRITINGS = {
-    "decimal": ["5", "5.0", "+5", "0.5e1"],
-    "integer": ["5", "+5"],
-    "timestamp": ["2024-01-01T00:00:00Z", "2024-01-01 01:00:00+01:00", "2024-01-01T00:00"],
-    "ip": ["2001:db8::1", "2001:0db8:0:0:0:0:0:1", "2001:DB8::1"],
-}
-OTHERS = {
-    "decimal": ["6", "7"],
-    "integer": ["6", "7"],
-    "timestamp": ["2024-01-02T00:00:00Z", "2024-01-03T00:00:00Z"],
-    "ip": ["2001:db8::2", "10.0.0.1"],
-}
 WAYS: dict[str, dict[str, Any]] = {
     "mondrian": {"window": {"count": 20, "on_small": "suppress"}},
     "microaggregation": {"window": {"count": 20, "on_small": "suppress"}, "algorithm": {"microaggregation": {}}},
