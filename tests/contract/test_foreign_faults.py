@@ -57,6 +57,19 @@ class Raising(Faulty):
         raise ValueError(text_of(columns, context)[0].as_py())
 
 
+class Telling(Faulty):
+    def apply(self, columns, context):
+        raise type(text_of(columns, context)[0].as_py(), (Exception,), {})()
+
+
+class NoType(Faulty):
+    def output_type(self, original):
+        return "text"
+
+    def apply(self, columns, context):
+        return text_of(columns, context)
+
+
 class NeverTheSame(Faulty):
     def apply(self, columns, context):
         return pa.array([str(next(COUNT))] * columns.num_rows)
@@ -101,6 +114,8 @@ too_few = faulty_elsewhere:TooFew
 no_array = faulty_elsewhere:NoArray
 other_type = faulty_elsewhere:OtherType
 raising = faulty_elsewhere:Raising
+telling = faulty_elsewhere:Telling
+no_type = faulty_elsewhere:NoType
 never_the_same = faulty_elsewhere:NeverTheSame
 right = faulty_elsewhere:Right
 no_card = faulty_elsewhere:NoCard
@@ -142,8 +157,10 @@ def masked_with(operation: str) -> dict[str, Any]:
         ("no_array", "has made a list, and must make an Arrow array"),
         ("other_type", "has made values of the type int64, and has announced string"),
         ("raising", "has failed, by ValueError at faulty_elsewhere.py:37"),
-        ("leaving", "has failed, by SystemExit at faulty_elsewhere.py:56"),
+        ("leaving", "has failed, by SystemExit at faulty_elsewhere.py:69"),
         ("no_text", "has made a damaged array of the type string"),
+        ("telling", "has failed, by an exception at faulty_elsewhere.py:42"),
+        ("no_type", "has announced a str, and must announce an Arrow type"),
     ],
 )
 @pytest.mark.usefixtures("faulty")

@@ -450,14 +450,14 @@ def _failed(arguments: Sequence[str], error: BaseException, interrupted: bool) -
 
 def _at_fault(error: BaseException) -> SfumatoError | None:
     """Return the error of a component of another package, where what was raised came out of one."""
-    from sfumato.core.makers import package_at_fault, without_version
+    from sfumato.core.makers import kind_of, package_at_fault, without_version
 
     told = package_at_fault(error)
     if told is None:
         return None
     package, place = told
     return UnreachableError(
-        f"a component of the package {package} has failed, by {type(error).__name__} at {place}",
+        f"a component of the package {package} has failed, by {kind_of(error)} at {place}",
         code="component-fault",
         hint=f"report it to the makers of {without_version(package)} with this line; until it is mended, do without",
     )

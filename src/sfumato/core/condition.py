@@ -97,6 +97,15 @@ class Condition(Settings):
         own = [self.column] if self.column is not None and any(getattr(self, name) is not None for name in _TESTS if name != "missing") else []
         return frozenset(own).union(*(inner.weighs for inner in self._inner))
 
+    @property
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The columns it compares with texts, each with one."""
+        for value in (self.equals, *(self.one_of or ())):
+            if self.column is not None and isinstance(value, str):
+                yield self.column, value
+        for inner in self._inner:
+            yield from inner.texts
+
     def _columns(self) -> Iterator[str]:
         if self.column is not None:
             yield self.column

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect, insort
-from collections.abc import Sequence
+from bisect import insort
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.divided_text import AS_ONE, IN_GROUPS, across, with_spaces, without_line_ends
 from sfumato.core.entity import Entity
 from sfumato.core.entity_form import Form
 from sfumato.core.entity_patterns import FORMS, KINDS, Kind
 from sfumato.core.hidden_characters import HIDDEN, in_whole_text, without_hidden
-from sfumato.core.layers import layered
+from sfumato.core.layers import layered, overlapping
 
 __all__ = ["KINDS", "Entity", "Kind", "entities_in", "plain_characters"]
 
@@ -51,6 +52,7 @@ _PLAIN = {
     0xFF0B: "+",
     0x2019: "'",
     0x09: " ",
+    **dict.fromkeys([0x85, 0x2028, 0x2029], "\n"),
 }
 _ASCII_END = 0x80
 _BLANK = "\0"
@@ -65,12 +67,12 @@ def entities_in(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity
     {0: [('phone', 5), ('email', 23)]}
     """
     chosen = tuple(kind for kind in KINDS if kind in kinds)
-    found = _seen(texts, chosen)
+    found = _read(texts, chosen)
     rows = _rows(texts, HIDDEN) if not _is_ascii(texts) else np.zeros(0, np.int64)
     if not len(rows):
         return found
     shown = texts.take(pa.array(rows)).to_pylist()
-    through = _seen(pa.array([without_hidden(text) for text in shown], texts.type), chosen)
+    through = _read(pa.array([without_hidden(text) for text in shown], texts.type), chosen)
     for place, entities in through.items():
         row, text = int(rows[place]), shown[place]
         found[row] = layered(text, [in_whole_text(entities, text), found.get(row, [])])
@@ -92,9 +94,27 @@ def plain_characters(texts: pa.Array) -> pa.Array:
     return pc.replace_with_mask(texts, pa.array(mask), made)
 
 
-def _seen(texts: pa.Array, chosen: tuple[Kind, ...]) -> dict[int, list[Entity]]:
-    """Return the entities of texts as they are written."""
+def _read(texts: pa.Array, chosen: tuple[Kind, ...]) -> dict[int, list[Entity]]:
+    """Return the entities of texts in their lines and across them."""
     plain = plain_characters(texts)
+    found = _in_lines(plain, chosen)
+    spaced = _in_other_reading(plain, chosen, IN_GROUPS, with_spaces)
+    closed = _in_other_reading(plain, chosen, AS_ONE, without_line_ends)
+    for row in {*spaced, *closed}:
+        entities = across(plain[row].as_py(), found.get(row, []), spaced.get(row, []), closed.get(row, []))
+        if entities:
+            found[row] = entities
+    return {row: found[row] for row in sorted(found)} if spaced or closed else found
+
+
+def _in_other_reading(plain: pa.Array, chosen: tuple[Kind, ...], divided: str, read: Callable[[pa.Array], pa.Array]) -> dict[int, list[Entity]]:
+    rows = _rows(plain, divided)
+    found = _in_lines(read(plain.take(pa.array(rows))), chosen) if len(rows) else {}
+    return {int(rows[place]): entities for place, entities in found.items()}
+
+
+def _in_lines(plain: pa.Array, chosen: tuple[Kind, ...]) -> dict[int, list[Entity]]:
+    """Return the entities of plain texts as they are written."""
     # one pass over all texts leaves few to look at more closely
     rows = _rows(plain, _screen(chosen))
     found = _found(plain.take(pa.array(rows)), chosen) if len(rows) else {}
@@ -145,9 +165,9 @@ def _rows(texts: pa.Array, expression: str) -> NDArray[np.int64]:
 def _add(found: dict[int, list[Entity]], texts: Sequence[str], rows: Sequence[int], kind: Kind, form: Form) -> None:
     """Add what a form finds in some rows to what was found there before."""
     candidates = [(row, texts[row], entity) for row in rows for entity in _candidates(texts[row], kind, form)]
-    free = [candidate for candidate in candidates if _is_free(candidate[2], found.get(candidate[0]))]
+    free = [candidate for candidate in candidates if not any(overlapping(candidate[2], found.get(candidate[0], ())))]
     for (row, _, entity), is_right in zip(free, _right(free, form), strict=True):
-        if is_right and _is_free(entity, found.get(row)):
+        if is_right and not any(overlapping(entity, found.get(row, ()))):
             insort(found.setdefault(row, []), entity)
 
 
@@ -157,14 +177,6 @@ def _candidates(text: str, kind: Kind, form: Form) -> list[Entity]:
         return [Entity(*match.span(group), kind) for match in form.pattern.finditer(text)]
     found = [Entity(match.start(group), end(text, match.start(group)), kind) for match in form.pattern.finditer(text)]
     return [entity for entity in found if entity.begin < entity.end]
-
-
-def _is_free(entity: Entity, taken: Sequence[Entity] | None) -> bool:
-    """Return whether an entity overlaps none of others that stand in their order and do not overlap each other."""
-    if not taken:
-        return True
-    place = bisect(taken, entity)
-    return (place == 0 or taken[place - 1].end <= entity.begin) and (place == len(taken) or entity.end <= taken[place].begin)
 
 
 def _right(candidates: Sequence[tuple[int, str, Entity]], form: Form) -> list[bool]:

@@ -38,7 +38,7 @@ _FEWEST_DIGITS_OF_AN_ACCOUNT = 8
 
 
 def _account_end(text: str, begin: int) -> int:
-    """Return where an account ends: it has as many letters and digits as those of its country, and no more follow at once. Nowhere: its beginning."""
+    """Return where an account ends: it has as many letters and digits as those of its country, and no digit follows. Nowhere: its beginning."""
     left = IBAN_LENGTHS.get(text[begin : begin + 2].upper(), 0)
     place = begin
     while left and place < len(text):
@@ -47,7 +47,7 @@ def _account_end(text: str, begin: int) -> int:
             return begin
         left -= is_part
         place += 1
-    return place if place > begin and not left and not text[place : place + 1].isalnum() else begin
+    return place if place > begin and not left and not text[place : place + 1].isdigit() else begin
 
 
 def _is_account(texts: pa.Array) -> NDArray[np.bool_]:
@@ -105,6 +105,12 @@ _BEHIND = (
     rf"(?i:\.?(?:(?:[ \t]{{0,2}}|-)\(?(?:(?:{_IS})\b|n[°º])\.?\)?)?[ \t]{{0,2}}(?:is\b|was\b)?"
     r"[ \t]?[:#=.]{0,2}[ \t]{0,2}(?:#[ \t]?)?)"
 )
+# `pH` is a measure of acids
+_PHONE = (
+    "(?:tele)?phone|tel|mobile|cell|cel|fax|telefax|telefon|mobil|handy|rufnummer|téléphone|portable|teléfono|telefono|móvil|celular|cellulare|pager"
+    "|(?-i:ph|Ph|PH)|gsm|natel|whats ?app|sms|my number|meine nummer|mon numéro|mi número|il mio numero"
+    "|(?:call|reach|ring|text|contact)(?: (?:me|us|him|her|them|back))?(?: (?:at|on|under))?"
+)
 _EXTENSION = r"(?:,? ?(?i:ext\.?|x) ?[0-9]{1,5})?"
 _BEHIND_AREA = r"[0-9]{3}[ .-]{0,2}[0-9]{4}"
 # another number, or a time, behind a telephone number
@@ -120,7 +126,7 @@ _TAX = "[0-9LMNPQRSTUV]"
 def _behind(words: str, value: str, is_right: Callable[[pa.Array], NDArray[np.bool_]] | None = None, without: re.Pattern[str] | None = None) -> Form:
     """Return the form of what counts only behind a word that says what it is."""
     return Form(
-        rf"(?i)\b(?:{words})[^0-9\n]{{0,20}}[0-9]",
+        rf"(?i)(?:{words})[^0-9\n]{{0,20}}[0-9]",
         re.compile(rf"(?<![{LETTERS}])(?i:{words}){_BEHIND}(?P<entity>{value})(?![{LETTERS}])"),
         is_right,
         without,
@@ -141,7 +147,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
             "@",
             re.compile(
                 rf"(?:[{LETTERS}+](?:[{LETTERS}.!#$%&'*+/=?^`{{|}}~-]{{0,319}}+)|\"[^\"\n]{{1,64}}\")"
-                rf"@(?:[^\W_](?:[{LETTERS}-]{{0,62}}\.){{1,8}}[^\W\d_][{LETTERS}-]{{1,62}}|\[[0-9A-Fa-f.:]{{2,45}}\])"
+                rf"@(?:[^\W_](?:[{LETTERS}-]{{0,62}}\.){{1,8}}[^\W\d_][{LETTERS}-]{{1,62}}|[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}|\[[0-9A-Fa-f.:]{{2,45}}\])"
             ),
         ),
         Form(
@@ -159,21 +165,21 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
     "iban": (
         Form(
             rf"(?i)\b(?:{'|'.join(IBAN_LENGTHS)})[ .-]?[0-9]{{2}}(?:[ .-]?[A-Z]){{0,4}}[ .-]?[0-9][ .-]?[0-9]",
-            re.compile(r"[A-Za-z](?<![A-Za-z0-9].)[A-Za-z][ .-]?[0-9]{2}(?=[ .-]?[A-Za-z0-9])"),
+            re.compile(r"[A-Za-z](?<![0-9].)[A-Za-z][ .-]?[0-9]{2}(?=[ .-]?[A-Za-z0-9])"),
             _is_account,
             _NO_LETTERS,
             _account_end,
         ),
     ),
     "card": tuple(
-        Form(r"[0-9](?:[ ./-]{0,2}[0-9]){12}", re.compile(pattern), luhn, _NO_DIGITS)
+        Form(r"[0-9](?:[ ./_-]{0,2}[0-9]){12}", re.compile(pattern), luhn, _NO_DIGITS)
         for pattern in (
-            r"(?<![0-9])[2-6][0-9]{3}([ ./-]{0,2})[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{1,3})?(?![0-9])",
-            r"(?<![0-9])[2-6][0-9]{3}([ ./-]{0,2})[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?![0-9])",
-            r"(?<![0-9])3[47][0-9]{2}([ ./-]{0,2})[0-9]{6}\1[0-9]{5}(?![0-9])",
-            r"(?<![0-9])3[0689][0-9]{2}([ ./-]{0,2})[0-9]{6}\1[0-9]{4}(?![0-9])",
+            r"(?<![0-9])[2-6][0-9]{3}([ ./_-]{0,2})[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{1,3})?(?![0-9])",
+            r"(?<![0-9])[2-6][0-9]{3}([ ./_-]{0,2})[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?![0-9])",
+            r"(?<![0-9])3[47][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{5}(?![0-9])",
+            r"(?<![0-9])3[0689][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{4}(?![0-9])",
             # two dates are as long
-            r"(?<![0-9])(?!(?:[0-9]{1,2}[./-]){2}(?:19|20)[0-9]{2}\b|20[0-9]{2}(?:[./-][0-9]{1,2}\b){2})[2-6](?:[ ./-]?[0-9]){12,18}(?![0-9])",
+            r"(?<![0-9+])(?!(?:[0-9]{1,2}[./-]){2}(?:19|20)[0-9]{2}\b|20[0-9]{2}(?:[./-][0-9]{1,2}\b){2})[2-6](?:[ ./_-]?[0-9]){12,18}(?![0-9])",
         )
     ),
     "uuid": (Form(rf"{_HEX}{{8}}-{_HEX}{{4}}-", re.compile(rf"(?<!\w){_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}(?!\w)")),),
@@ -249,7 +255,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
             re.compile(rf"(?<![\w+.-])(?:1[ .-])?[2-9][0-9]{{2}}[.-][2-9][0-9]{{2}}[ .-][0-9]{{4}}{_EXTENSION}(?![\w-])"),
         ),
         _behind(
-            "phone|telephone|tel|mobile|cell|fax|telefon|mobil|handy|téléphone|teléfono|telefono|móvil|cellulare|call|pager",
+            _PHONE,
             rf"\(?[0-9](?:[ ()/.-]{{0,3}}[0-9]){{5}}(?:(?!{_NO_MORE})[ ()/.-]{{0,3}}[0-9]){{0,9}}",
         ),
     ),

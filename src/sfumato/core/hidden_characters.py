@@ -35,4 +35,9 @@ def in_whole_text(entities: Sequence[Entity], text: str) -> list[Entity]:
     [Entity(begin=0, end=7, kind='name')]
     """
     places = [place for place, character in enumerate(text) if _HIDDEN.match(character) is None]
+    return at_places(entities, places)
+
+
+def at_places(entities: Sequence[Entity], places: Sequence[int]) -> list[Entity]:
+    """Return where entities of another reading of a text stand in the text itself; ``places`` says it of each character."""
     return [Entity(places[entity.begin], places[entity.end - 1] + 1, entity.kind) for entity in entities]

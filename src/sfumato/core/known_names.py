@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 
 from sfumato.core.entity import Entity
-from sfumato.core.hidden_characters import has_hidden, in_whole_text, without_hidden
+from sfumato.core.hidden_characters import at_places, has_hidden, in_whole_text, without_hidden
 from sfumato.core.layers import layered
 from sfumato.core.spellings import fold, has_several, shortest, spellings
 
@@ -29,7 +29,8 @@ KIND = "name"
 _FEW = 20
 _START = (0,)
 _LONGEST_GAP = 3
-_SHORTEST_WITH_GENITIVE = 3
+# names so short have one only where it has a capital: `Has` may be that of `Ha`, `has` is not
+_SHORT = 2
 # typewriter and quotation marks, modifier letters, primes, accents that stand alone, and those of full width
 _APOSTROPHES = (
     "'`\u00b4\u02b9\u02bb-\u02bf\u02c8\u02ca\u02cb\u02ee\u0374\u0384\u055a\u05f3\u07f4\u07f5\u1fbd\u1fbf"
@@ -38,8 +39,9 @@ _APOSTROPHES = (
 _HYPHENS = "\u2010\u2011-"
 # within a name, also one behind the other: some leave out all of them, some those of one kind
 _JOINERS = tuple(re.compile(rf"(?<=\w)[{signs}]{{1,2}}(?=\w)") for signs in (_APOSTROPHES + _HYPHENS, _APOSTROPHES, _HYPHENS))
-# but for the apostrophe of a genitive
-_WRITTEN_JOINERS = tuple(re.compile(rf"{joiners.pattern}(?![sS]\b)") for joiners in _JOINERS)
+# but for the apostrophe of a genitive; and the hyphen where a line ends within a name
+_LINE_END = rf"(?<=\w)[{_HYPHENS}][ \t]*\r?\n[ \t]*(?=\w)"
+_WRITTEN_JOINERS = tuple(re.compile(rf"{joiners.pattern}(?![sS]\b)|{_LINE_END}") for joiners in _JOINERS)
 _TITLES = frozenset(("dr", "frau", "herr", "jr", "mr", "mrs", "ms", "prof", "sr"))
 # written with a capital in a name that is not all in capitals, each is a name of its own
 _PARTICLES = frozenset(
@@ -59,6 +61,15 @@ class Word:
     spellings: Spellings
     begin: int
     end: int
+    is_capital: bool
+
+    @property
+    def without_genitive(self) -> Spellings:
+        """The spellings of the word of which it may be the genitive."""
+        if not self.spellings[0].endswith("s"):
+            return ()
+        fewest = _SHORT if self.is_capital else _SHORT + 1
+        return tuple(spelling[:-1] for spelling in self.spellings if spelling.endswith("s") and len(spelling) > fewest)
 
 
 @dataclass(frozen=True)
@@ -114,7 +125,7 @@ class KnownNames:
         for without in dict.fromkeys(frozenset(place for span in each for place in range(*span)) for each in spans):
             places = [place for place in range(len(text)) if place not in without]
             found = self._seen_in("".join(text[place] for place in places)) if without else []
-            yield [Entity(places[entity.begin], places[entity.end - 1] + 1, entity.kind) for entity in found]
+            yield at_places(found, places)
 
     def _seen_in(self, text: str) -> list[Entity]:
         if not self._may_stand_in(text):
@@ -148,7 +159,7 @@ class KnownNames:
         longest, here = 0, place
         while points and here < len(words) and (here == place or near[here]):
             spelt = words[here].spellings
-            genitive = _without_genitive(spelt)
+            genitive = words[here].without_genitive
             before, points = points, self._tree.behind(points, spelt)
             here += 1
             if self._tree.has_end(points) or (genitive and self._tree.has_end(self._tree.behind(before, genitive))):
@@ -215,7 +226,7 @@ class _Tree:
 def words_of(text: str) -> Iterator[Word]:
     """Yield the words of a text."""
     for match in _words().finditer(text):
-        yield Word(spellings(match[0]), match.start(), match.end())
+        yield Word(spellings(match[0]), match.start(), match.end(), match[0][0].isupper())
 
 
 @cache
@@ -260,12 +271,6 @@ def _is_weak(part: str, value: str) -> bool:
 
 def _is_letter(phrase: Phrase) -> bool:
     return len(phrase) == 1 and len(phrase[0][0]) == 1 and re.match(f"[{_WITHOUT_SPACES}]", phrase[0][0]) is None
-
-
-def _without_genitive(spelt: Spellings) -> Spellings:
-    if not spelt[0].endswith("s"):
-        return ()
-    return tuple(spelling[:-1] for spelling in spelt if spelling.endswith("s") and len(spelling) > _SHORTEST_WITH_GENITIVE)
 
 
 def _are_near(one: Word, other: Word, text: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect, insort
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice, takewhile
 
 from sfumato.core.entity import Entity
 
@@ -27,14 +26,21 @@ def layered(text: str, layers: Iterable[Sequence[Entity]]) -> list[Entity]:
     return taken
 
 
+def overlapping(entity: Entity, taken: Sequence[Entity]) -> Iterator[Entity]:
+    """Yield those of others that overlap an entity; they stand in their order and do not overlap each other."""
+    # only the one before may reach into this one
+    for place in range(max(0, bisect(taken, entity) - 1), len(taken)):
+        other = taken[place]
+        if other.begin >= entity.end:
+            return
+        if other.end > entity.begin:
+            yield other
+
+
 def _left(text: str, entity: Entity, taken: Sequence[Entity]) -> Iterator[Entity]:
     """Yield the parts of an entity that others leave, without what stands between them and the others; a part without a letter or digit is none."""
     begin, end = entity.begin, entity.end
-    # those taken stand in their order: only the one before may reach into this one
-    place = max(0, bisect(taken, entity) - 1)
-    for other in takewhile(lambda other: other.begin < end, islice(taken, place, None)):
-        if other.end <= begin:
-            continue
+    for other in overlapping(entity, taken):
         yield from _part(text, begin, other.begin, entity)
         begin = other.end
     yield from _part(text, begin, end, entity)

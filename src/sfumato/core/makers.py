@@ -5,6 +5,7 @@ Nothing that the exception of a foreign component says is passed on: it may quot
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
@@ -51,7 +52,7 @@ def faults_of(mask: Mask, column: str) -> Iterator[None]:
         # one that ends the process would end it as if all were done
         if not is_foreign(mask):
             raise
-        raise _fault(mask, column, f"has failed, by {type(error).__name__} at {_place(error)}") from None
+        raise _fault(mask, column, f"has failed, by {kind_of(error)} at {_place(error)}") from None
 
 
 def refuse_misfit(mask: Mask, made: Any, columns: pa.RecordBatch, context: MaskContext) -> None:
@@ -67,10 +68,29 @@ def refuse_misfit(mask: Mask, made: Any, columns: pa.RecordBatch, context: MaskC
     except pa.ArrowInvalid:
         # texts that are no UTF-8 would be met in a file, and taken for those of the source
         raise _fault(mask, context.column, f"has made a damaged array of the type {made.type}") from None
-    with faults_of(mask, context.column):
-        announced = mask.output_type(columns.column(context.column).type)
+    announced = announced_type(mask, columns.column(context.column).type, context.column)
     if _plain(made.type) != _plain(announced):
         raise _fault(mask, context.column, f"has made values of the type {made.type}, and has announced {announced}")
+
+
+def announced_type(mask: Mask, original: pa.DataType, column: str) -> pa.DataType:
+    """Return the type of what an operation makes of values of a type; refuse what an operation of another package says where it is none."""
+    with faults_of(mask, column):
+        announced = mask.output_type(original)
+    if not isinstance(announced, pa.DataType):
+        raise _fault(mask, column, f"has announced a {type(announced).__name__}, and must announce an Arrow type")
+    return announced
+
+
+def kind_of(error: BaseException) -> str:
+    """Return the name of an exception's class where its module has it; a class that was made on the way may be called as a cell.
+
+    >>> kind_of(ValueError()), kind_of(type("Ann", (Exception,), {})())
+    ('ValueError', 'an exception')
+    """
+    kind = type(error)
+    known = getattr(sys.modules.get(kind.__module__), kind.__name__, None)
+    return kind.__name__ if known is kind else "an exception"
 
 
 def package_at_fault(error: BaseException) -> tuple[str, str] | None:

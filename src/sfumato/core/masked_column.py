@@ -20,7 +20,7 @@ from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.chains import is_keyed, is_plain, made_of, moves, taken_in
 from sfumato.core.condition import Condition
-from sfumato.core.makers import faults_of, refuse_misfit
+from sfumato.core.makers import announced_type, faults_of, refuse_misfit
 from sfumato.core.mask import (
     NOTHING,
     WIDE,
@@ -247,7 +247,7 @@ class MaskedColumn:
                 if wrong is not None:
                     return f"{step.component_name()} {wrong}"
                 made = step.makes if isinstance(step, Operation) else None
-                seen, known = step.output_type(seen), made if step.card.changes_type else known
+                seen, known = announced_type(step, seen, self.column), made if step.card.changes_type else known
         return None
 
     def window_misfit(self, types: Mapping[str, ValueType | None]) -> str | None:
@@ -283,8 +283,14 @@ class MaskedColumn:
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
         """Return the type of the masked column: text where masked and other values would be of different types."""
-        kinds = {_typed(steps, original) for steps in (self.steps, self.otherwise)} if self.when is not None else {_typed(self.steps, original)}
+        branches = (self.steps, self.otherwise) if self.when is not None else (self.steps,)
+        kinds = {self._typed(steps, original) for steps in branches}
         return kinds.pop() if len(kinds) == 1 else pa.string()
+
+    def _typed(self, steps: Sequence[Mask], kind: pa.DataType) -> pa.DataType:
+        for step in steps:
+            kind = announced_type(step, kind, self.column)
+        return kind
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the masked column; raise a DataError where it has values that the mask refuses."""
@@ -469,12 +475,6 @@ def _keeps_type(step: Mask, kind: pa.DataType) -> bool:
     if isinstance(step, OfDocuments):
         return step.keeps_type(kind)
     return not step.card.changes_type and not step.card.types and step.output_type(pa.string()) == pa.string()
-
-
-def _typed(steps: Sequence[Mask], kind: pa.DataType) -> pa.DataType:
-    for step in steps:
-        kind = step.output_type(kind)
-    return kind
 
 
 def _as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -21,10 +21,12 @@ email: [bounce+ada=example.org@lists.example.com]
 email: ["ada l"@example.org] and [ada@[10.0.0.1]]
 email: [ada (at) example (dot) org] or [bo[at]example.org]
 email: reach me: [ada at mail dot example dot org]
+email: [anna@192.168.1.1] and [anna@10.0.0.1], thanks
 email: [ada＠example.org]
 iban: IBAN [DE89 3704 0044 0532 0130 00]!
 iban: paid from [de89370400440532013000] to [GB82-WEST-1234-5698-7654-32]
 iban: [BE68 5390 0754 7034] PAID IN FULL
+iban: IBAN[DE89370400440532013000], _[DE89370400440532013000]_, [DE89370400440532013000]EUR
 iban: room DE12 [DE89 3704 0044 0532 0130 00]
 iban: [NO93 8601 1117 947], [MT84 MALT 0110 0001 2345 MTLC AST0 01S]
 iban: [DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000]
@@ -33,6 +35,7 @@ card: [4111.1111.1111.1111], [4111/1111/1111/1111]
 card: bed 12 [4111 1111 1111 1111] 7 days
 card: [41-11-11-11-11-11-11-11]
 card: [3782 822463 10005] and [378282246310005]
+card: [4111_1111_1111_1111], ref_[4111111111111111]_x
 card: [5555\u20115555\u20115555\u20114444]
 uuid: id [123e4567-e89b-12d3-a456-426614174000]
 us_ssn: number [219-09-9999], ssn [219 09 9999]
@@ -94,6 +97,8 @@ phone: [+44 020 7946 0958], [01 02 03 04 05], [0049 0421 123456]
 phone: Tel.: [1234567], Fax.: [5552671], Tel. Nr.: [555 2671], Tel-Nr [5552671]
 phone: [(555)010-9999], [(555) 010-9999], phone [(555) 123-4567], ph[(123)456-7890]
 phone: [(000) 000-0000], [1 (555) 123-4567 ext. 12], [+1 (555) 010-9999], [001 (555) 010-9999]
+phone: call me: [4155552671], ph [4155552671], My number: [4155552671], Whatsapp: [4155552671]
+phone: text her at [4155552671], reach me on [415 555 2671], Ph. [415 555 2671], Meine Nummer ist [421123456]
 phone: [(030) 123 4567 89], (555) [0171 1234567], tel [(55) 1234-5678]
 passport: passport no. [C01X00T47], Passport number: [123456789]
 passport: Reisepass Nr. [C01X00T47]
@@ -171,7 +176,7 @@ the plate shows 3 colonies
 zip lock of 12 bags
 call 112 or 911
 QRS 90 ms, QTc 420 ms, PR 160 ms
-pH 7.35 pCO2 40 pO2 95
+pH 7.35 7.38 7.40, pCO2 40 pO2 95
 EF 60 LVEDD 48 TAPSE 22
 aspirin 81 mg, clopidogrel 75 mg, 2020 ml in 24 h
 1234.5678.9012 units
@@ -189,6 +194,44 @@ ISBN 978-3-16-148410-0, PMID 12345678, chr17:7676154
 """
 
 
+ACROSS = r"""
+card: card [4111 1111\n1111 1111] and [4111\t1111\t1111\t1111]
+card: [4111-1111-\n1111-1111]\nbed 12
+card: [411111111111\n1111], [5555   5555   5555   4444]
+card: [4111 1111\r\n   1111 1111]
+iban: IBAN [DE89 3704 0044\n0532 0130 00]
+iban: [DE89  3704  0044  0532  0130  00]\nPAID
+iban: [GB82 WEST\n1234 5698 7654 32], [DE89\u20283704 0044 0532 0130 00]
+national_id: NIR [1 84 12 76\n451 089 46]
+email: write to [ada.lovelace@exam\n  ple.org], please
+email: [ada@\nexample.org] or [bo@example.\norg]
+email: [ada@example.org]\nThanks
+us_ssn: [219-09-\n9999]
+uuid: [123e4567-e89b-12d3-\na456-426614174000]
+date: born [3 January]\n[2020], seen
+date: am [3.\n12. 2020]
+phone: [+49 421 123]\n[456 78] bed 3
+phone: Tel: [0421 123456]\n12 tablets
+phone: [+49 421 1234567]\n42 patients
+phone: call [0421\n123456] now
+phone: Phone:\n[421 123456]
+passport: Passport number:\n[C01X00T47]
+postcode: PLZ\n[28359]
+"""
+
+APART = r"""
+creatinine\n0.9\n0.8\n0.75\n1.2\nmg/dl
+4\n111\n11\n11\n11\n11\n11\n11
+4  1  1  1  1  1  1  1  1  1  1  1  1  1  1  1
+BP 120/80\npulse 72\n36.8
+order 4111 1111\n1111 1112
+IBAN DE89 3704\n4044 1532 1130 01
+call\n\n421123 samples
+May\n12 patients were seen
+note @ward\n7 and user@\nlocalhost
+"""
+
+
 def lines_of(text: str) -> list[str]:
     return [line for line in text.strip().split("\n") if line]
 
@@ -200,7 +243,7 @@ def bracketed(text: str) -> list[tuple[str, str]]:
 def expected_of(marked: str) -> tuple[str, list[str]]:
     """Return a line without its brackets, and what stands in the outermost of them; one behind a backslash is text."""
     text, found, depth = "", [""], 0
-    for character in re.findall(r"\\.|.", marked):
+    for character in re.findall(r"\\.|.", marked, re.DOTALL):
         if character == "[" and depth == 0:
             depth = 1
         elif character == "]" and depth == 1:
@@ -217,6 +260,18 @@ def test_what_identifies_people_is_found(line: str) -> None:
     kind, _, marked = line.partition(": ")
     text, expected = expected_of(marked)
     assert bracketed(text) == [(kind, value) for value in expected]
+
+
+@pytest.mark.parametrize("line", lines_of(ACROSS))
+def test_what_a_line_end_divides_is_found(line: str) -> None:
+    kind, _, marked = line.encode().decode("unicode_escape").partition(": ")
+    text, expected = expected_of(marked)
+    assert bracketed(text) == [(kind, value) for value in expected]
+
+
+@pytest.mark.parametrize("line", lines_of(APART))
+def test_what_belongs_to_several_lines_stays(line: str) -> None:
+    assert bracketed(line.encode().decode("unicode_escape")) == []
 
 
 @pytest.mark.parametrize("line", lines_of(LEFT))

@@ -34,6 +34,7 @@ def redacted(text: str | None, name: str | None = None, **settings: Any) -> str 
         ("김철수는 왔다", "<NAME>는 왔다"),
         ("כהן הגיע 🙂", "<NAME> הגיע 🙂"),
         ("ana_x and ana's 🙂", "<NAME>_x and <NAME>'s 🙂"),
+        ("seen by Mül-\nler, Mül-\r\n  ler and Ana-\nbel", "seen by <NAME>, <NAME> and <NAME>-\nbel"),
         ("", ""),
     ],
 )
@@ -55,6 +56,11 @@ def test_words_are_found_whole_whatever_their_case_and_accents(text: str, expect
 )
 def test_a_name_is_found_with_and_without_its_apostrophes_and_hyphens(name: str, text: str, expected: str) -> None:
     assert redacted(text, name, columns=["name"]) == expected
+
+
+def test_short_names_have_a_genitive_with_a_capital() -> None:
+    assert redacted("Jos mother, JOS aunt and Has wife has a dose", words=["Jo", "Ha"]) == "<NAME> mother, <NAME> aunt and <NAME> wife has a dose"
+    assert redacted("as, is and Is", words=["A", "I"]) == "as, is and Is"
 
 
 @pytest.mark.parametrize("name", ["Łukasz Strauß", "Lukasz Strauss", "LUKASZ STRAUẞ"])

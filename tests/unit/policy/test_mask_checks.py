@@ -176,3 +176,24 @@ def test_a_mask_of_a_column_whose_type_nobody_declares_is_for_the_plan_to_refuse
 
 def test_a_key_that_is_wrong_is_one_mistake() -> None:
     assert told({}, formats={"age": {"pattern": 5}}, **PROMISED) == ["formats.age.pattern: must be text [policy-value]"]
+
+
+@pytest.mark.parametrize(
+    ("form", "test", "read"),
+    [
+        ("%d.%m.%Y", {"equals": "31.12.1999"}, "1999-12-31"),
+        ("%d.%m.%Y", {"one_of": ["1999-12-30", "31.12.1999"]}, "1999-12-31"),
+        ("1.234,56", {"equals": "1.250,50"}, "1250.5"),
+    ],
+)
+def test_a_condition_in_the_writing_of_the_source_is_refused(form: str, test: Any, read: str) -> None:
+    columns = {"seen": {"role": "other"}, "room": {"role": "other", "mask": "empty", "when": {"not": {"and": [{"column": "seen", **test}]}}}}
+    assert told(columns, formats={"seen": form}, **PROMISED) == [
+        "columns.room.when: compares the column seen with a value as the source writes it, which no value equals once it is read [policy-condition]\n"
+        f"  try: '{read}' in its place"
+    ]
+
+
+def test_a_condition_as_the_column_is_read_is_taken() -> None:
+    columns = {"seen": {"role": "other"}, "room": {"role": "other", "mask": "empty", "when": {"column": "seen", "one_of": ["1999-12-31", "unknown"]}}}
+    assert told(columns, formats={"seen": "%d.%m.%Y"}, **PROMISED) == []
