@@ -11,7 +11,7 @@ import pytest
 
 import sfumato
 from sfumato.databases.postgresql_inside import PostgresqlInside
-from sfumato.errors import UsageError
+from sfumato.errors import UnreachableError
 from tests.databases.test_inside import TABLE, policy, stored
 from tests.servers import ask, component
 
@@ -59,7 +59,7 @@ def test_what_hangs_on_a_table_is_told_before_anything_is_read(
 
     ask(url, *statements)
     monkeypatch.setattr(PostgresqlInside, "take", taken)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         sfumato.run(policy(url))
 
     assert str(caught.value).startswith(f"release cannot be replaced: {hanging} would be lost with it [sink-table-used]")
@@ -100,7 +100,7 @@ def test_a_table_whose_owner_would_lose_it_is_not_replaced(url: str, roles: tupl
     ask(url, f"ALTER TABLE held.release OWNER TO {owner}")
     sink = component(own_url, "release") | {"schema": "held"}
     try:
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             sfumato.run(policy(url, source={"sql": component(own_url, "people")}, sink={"sql": sink}))
         assert ask(url, "SELECT count(*) FROM held.release") == [(0,)]
     finally:

@@ -11,7 +11,7 @@ from sfumato.databases.archive import Archive
 from sfumato.databases.retained import Retained
 from sfumato.databases.table import TableName
 from sfumato.engine.retain import retain
-from sfumato.errors import DataError, UsageError
+from sfumato.errors import DataError, UnreachableError
 from sfumato.sources.sql import Sql
 from tests.databases.test_retention import NOW, Made, counted, url, visits, visits_of
 from tests.servers import ask, component
@@ -46,7 +46,7 @@ def test_rows_that_do_not_come_to_the_archive_as_they_are_stay_in_the_source(req
     retain(policy, NOW)
     ask(server, "INSERT INTO visits VALUES " + ", ".join(f"({1000 + n}, '2026-02-03 10:00:00', {20 + n % 3}, 'Ulm', 'i1')" for n in range(30)))
     ask(server, *SWALLOWED[attack])
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         retain(policy, NOW)
 
     assert caught.value.code == "archive-altered"
@@ -65,7 +65,7 @@ def test_a_batch_of_which_a_row_is_missing_is_undone(visits: Made, url: str, chu
 
     with monkeypatch.context() as patch:
         patch.setattr(Archive, "append", append_less)
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             retain(policy, NOW)
 
     assert caught.value.code == "archive-altered"
@@ -103,7 +103,7 @@ def test_a_ledger_of_somebody_else_or_on_which_something_acts_is_refused(request
     policy = visits_of(server)({1: 40})
     ask(server, LEDGER, *ACTING[attack])
     try:
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             retain(policy, NOW)
     finally:
         if attack.endswith("_view"):
@@ -128,7 +128,7 @@ def test_a_key_that_nothing_keeps_unique_is_refused(request: pytest.FixtureReque
     ask(url, "UPDATE visits SET age = id", "CREATE INDEX visits_age ON visits (age)")
     for more in ([], ["CREATE UNIQUE INDEX visits_more ON visits (age, town)"]):
         ask(url, *more)
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             retain(policy, NOW)
         assert caught.value.code == "retention-key"
     ask(url, "CREATE UNIQUE INDEX visits_once ON visits (age, seen)")

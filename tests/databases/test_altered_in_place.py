@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sfumato
-from sfumato.errors import DataError, UsageError
+from sfumato.errors import DataError, UnreachableError
 from tests.databases.test_in_place import DeadError, die_at, moved
 from tests.servers import ask, component
 
@@ -44,7 +44,7 @@ def test_a_table_that_was_renamed_is_known_as_one_masked_in_part(postgresql_url:
     table = {**component(postgresql_url, name), "schema": schema}
     given = {**policy, "source": {"sql": table}}
     for sink in ({**table, "in_place": True}, component(postgresql_url, "release")):
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             sfumato.run({**given, "sink": {"sql": sink}})
         assert caught.value.code == "in-place-open"
         assert "was called otherwise when a run began to mask it in place" in str(caught.value)

@@ -16,7 +16,7 @@ import sfumato
 from sfumato.databases.address import parsed
 from sfumato.databases.masked_table import Draft, MaskedTable
 from sfumato.databases.mysql import MysqlConnection
-from sfumato.errors import PolicyError, SfumatoError, UsageError
+from sfumato.errors import PolicyError, SfumatoError, UnreachableError, UsageError
 from sfumato.registry import find
 from tests.servers import ask, component
 
@@ -306,7 +306,7 @@ def test_a_table_that_is_masked_in_part_is_no_source_and_no_sink_for_others(pati
     rows = pa.table({"id": [1], "name": ["a"], "town": ["b"], "age": [1], "illness": ["c"]})
     for wrong in (other, copied):
         assert code_of(wrong) == "in-place-open"
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         sfumato.run({**over, "promises": [], "columns": over["columns"] | {"town": {"role": "other"}}}, rows)
     assert caught.value.code == "in-place-open"
     with pytest.raises(SfumatoError) as planned:

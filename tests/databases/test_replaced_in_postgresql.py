@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sfumato
-from sfumato.errors import DataError, UsageError
+from sfumato.errors import DataError, UnreachableError
 from tests.servers import ask, component
 
 
@@ -22,7 +22,7 @@ def policy(postgresql_url: str) -> dict[str, Any]:
 @pytest.mark.parametrize("made", ["CREATE INDEX names ON release (lower(name))", "ALTER TABLE release ADD CONSTRAINT names PRIMARY KEY (name)"])
 def test_an_index_of_a_column_that_is_not_released_is_told(policy: dict[str, Any], postgresql_url: str, made: str) -> None:
     ask(postgresql_url, made)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         sfumato.run(policy)
     words = "release cannot be replaced: the index names (its column name is not released) would be lost with it [sink-table-used]"
     assert str(caught.value).splitlines()[0] == words
@@ -65,7 +65,7 @@ def test_a_key_that_the_release_does_not_meet_is_told(postgresql_url: str, polic
 def test_a_name_that_something_else_has_is_refused_before_anything_is_done(postgresql_url: str, policy: dict[str, Any], made: str) -> None:
     ask(postgresql_url, "DROP SEQUENCE IF EXISTS taken", "DROP TYPE IF EXISTS taken", "DROP INDEX IF EXISTS taken", made)
     policy["sink"]["sql"]["table"] = "taken"
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         sfumato.run(policy)
 
     assert caught.value.code == "sink-not-table"
@@ -106,7 +106,7 @@ def test_what_identifies_rows_for_replicas_stays(postgresql_url: str, policy: di
 def test_a_foreign_key_of_a_column_that_is_not_released_is_told(postgresql_url: str, policy: dict[str, Any]) -> None:
     ask(postgresql_url, "DROP TABLE IF EXISTS names", "CREATE TABLE names (name text PRIMARY KEY)")
     ask(postgresql_url, "ALTER TABLE release ADD CONSTRAINT known FOREIGN KEY (name) REFERENCES names")
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         sfumato.run(policy)
     words = "release cannot be replaced: the foreign key known (its column name is not released) would be lost with it [sink-table-used]"
 

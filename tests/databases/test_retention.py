@@ -20,7 +20,7 @@ import sfumato
 from sfumato.databases.retained import Retained
 from sfumato.engine.drift import drift
 from sfumato.engine.retain import retain, way_of
-from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UsageError
+from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UnreachableError, UsageError
 from sfumato.sources.sql import Sql
 from tests.servers import ask, component, connect, first_schema
 
@@ -253,7 +253,7 @@ def test_a_batch_that_is_there_is_refused(visits: Made, url: str, monkeypatch: p
     ask(url, "INSERT INTO visits VALUES " + ", ".join(f"({1000 + n}, '2026-01-03 10:00:00', {20 + n}, 'Ulm', 'i1')" for n in range(6)))
     with monkeypatch.context() as patch:
         patch.setattr("sfumato.engine.retain._new", lambda name, known: name)
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             retain(policy, NOW)
     assert caught.value.code == "archive-batch"
     assert (counted(url, "visits"), counted(url, "archive")) == (6, 40)
@@ -491,7 +491,7 @@ def test_rows_whose_time_is_infinite_stay_and_are_told(postgresql_url: str, kind
 def test_a_table_that_keeps_what_is_deleted_is_refused(mariadb_url: str, key: list[str] | None) -> None:
     policy = visits_of(mariadb_url)(retention={"key": key} if key else {})
     ask(mariadb_url, "ALTER TABLE visits ADD SYSTEM VERSIONING")
-    with pytest.raises(UsageError, match="visits keeps the history of its rows, system versioning, and with it all that would be deleted"):
+    with pytest.raises(UnreachableError, match="visits keeps the history of its rows, system versioning, and with it all that would be deleted"):
         retain(policy, now=NOW)
     assert counted(mariadb_url, "visits") == 175
 
@@ -499,7 +499,7 @@ def test_a_table_that_keeps_what_is_deleted_is_refused(mariadb_url: str, key: li
 def test_a_table_without_a_key_is_told(visits: Made, url: str) -> None:
     policy = visits({1: 20})
     ask(url, "CREATE TABLE keyless AS SELECT * FROM visits", "DROP TABLE visits", "ALTER TABLE keyless RENAME TO visits")
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         retain(policy, NOW)
     assert caught.value.code == "retention-key"
     ask(url, "CREATE UNIQUE INDEX visits_id ON visits (id)")
@@ -511,7 +511,7 @@ def test_rows_to_which_others_refer_are_told_before_anything_is_archived(visits:
     reference = "CREATE TABLE bills (visit INTEGER, FOREIGN KEY (visit) REFERENCES visits (id){})"
     ask(url, reference.format(""))
     try:
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             retain(policy, NOW)
         assert caught.value.code == "retention-referenced"
         assert "bills" in str(caught.value)
@@ -545,7 +545,7 @@ def test_rows_of_others_go_along_only_where_the_policy_says_so_and_are_counted(s
     ask(server, *CHAIN)
     try:
         for work in (lambda: retain(policy, NOW), lambda: sfumato.plan(policy)):
-            with pytest.raises(UsageError) as caught:
+            with pytest.raises(UnreachableError) as caught:
                 work()
             assert caught.value.code == "retention-cascade"
             assert all(name in caught.value.message for name in ("bills", "items", "calls"))
@@ -578,7 +578,7 @@ def test_foreign_keys_that_delete_in_a_circle_are_refused(server: str) -> None:
     )
     policy["columns"]["bill"] = {"role": "identifier"}
     try:
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             retain(policy, NOW)
     finally:
         drop = "DROP FOREIGN KEY" if server.startswith("mariadb") else "DROP CONSTRAINT"
@@ -594,7 +594,7 @@ def test_rows_that_stay_and_refer_to_older_ones_of_their_table_are_not_deleted(s
     ask(server, "ALTER TABLE visits ADD COLUMN before_it INTEGER", f"ALTER TABLE visits ADD FOREIGN KEY (before_it) REFERENCES visits (id){action}")
     ask(server, "UPDATE visits SET before_it = 3 WHERE id = 25")
     policy["columns"]["before_it"] = {"role": "identifier"}
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         retain(policy, NOW)
 
     assert caught.value.code == "retention-referenced"

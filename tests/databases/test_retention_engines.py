@@ -7,7 +7,7 @@ import pytest
 import sfumato
 from sfumato.databases.retained import Retained
 from sfumato.engine.retain import retain
-from sfumato.errors import PromiseError, UsageError
+from sfumato.errors import PromiseError, UnreachableError
 from tests.databases.test_retention import NOW, columns_of, counted, visits_of
 from tests.servers import ask
 
@@ -31,7 +31,7 @@ def test_a_table_without_transactions_is_not_retained(url: str, engine: str) -> 
     policy = visits_of(url)({1: 20}, retention={"chunk": 1000})
     ask(url, f"ALTER TABLE visits ENGINE = {engine}")
     for work in (lambda: retain(policy, NOW), lambda: sfumato.plan(policy)):
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             work()
         assert caught.value.code == "retention-engine"
         assert f"visits is of the engine {engine}, which has no transactions" in caught.value.message
@@ -52,7 +52,7 @@ def test_an_archive_without_transactions_is_refused_before_anything_is_appended(
     before = counted(url, "archive")
     later = NOW.replace(year=2027)
     for work in (lambda: retain(policy, later), lambda: sfumato.plan(policy)):
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UnreachableError) as caught:
             work()
         assert caught.value.code == "retention-engine"
     assert (counted(url, "visits"), counted(url, "archive"), counted(url, "sfumato_ledger")) == (20, before, 1)
@@ -69,7 +69,7 @@ def test_an_archive_that_is_altered_meanwhile_keeps_no_batch_that_is_refused(url
         return read(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Retained, "read", altered)
-    with pytest.raises((UsageError, PromiseError)) as caught:
+    with pytest.raises((UnreachableError, PromiseError)) as caught:
         retain(policy, NOW.replace(year=2027))
     assert caught.value.code == "retention-engine"
     assert (counted(url, "visits"), counted(url, "archive")) == (20, 21)

@@ -201,7 +201,7 @@ def test_a_view_is_a_source_and_no_sink(catalogue: Any) -> None:
     release: Any = sfumato.run({**POLICY, "source": table("seen")})
     assert counted(release.table) == from_memory(POLICY)
     catalogue.sql("CREATE VIEW ward.alone AS SELECT 1 AS age")
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         sfumato.run({**POLICY, "source": table("people"), "sink": table("alone")})
 
     assert caught.value.code == "sink-not-table"

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sfumato.databases.connection import Connection
 from sfumato.databases.keyed_rows import one_value
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import UsageError
+from sfumato.errors import UnreachableError, UsageError
 
 BATCH = "sfumato_batch"
 """The column of an archive that says in which batch a row came."""
@@ -55,7 +55,9 @@ class Archive:
                     f"is of the engine {engine}, which has no transactions" if engine else "is a view, and nobody knows whether it has transactions"
                 )
                 words = f"{table} {what}: a batch that is refused would stay in the archive; nothing has been archived"
-                raise UsageError(words, code="retention-engine", hint="ALTER TABLE ... ENGINE = InnoDB, or name another archive, which is a table")
+                raise UnreachableError(
+                    words, code="retention-engine", hint="ALTER TABLE ... ENGINE = InnoDB, or name another archive, which is a table"
+                )
 
     def own_lines(self) -> list[Line]:
         """Return the lines of the batches that came from this source."""
@@ -138,7 +140,9 @@ class Archive:
             words = (
                 f"{self._ledger} has the name of the ledger of the archive {self.table}, and is not this user's own, or triggers or rules act on it"
             )
-            raise UsageError(words, code="archive-ledger", hint="run as the user who made it; or take away what acts on it; or name another schema")
+            raise UnreachableError(
+                words, code="archive-ledger", hint="run as the user who made it; or take away what acts on it; or name another schema"
+            )
 
     def append(self, staged: TableName, names: Sequence[str], batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
         """Put a staged table into the archive, and its line into the ledger; refuse a batch that is there."""
@@ -154,14 +158,16 @@ class Archive:
         appended = retaining.rows_print(self.table, columns, f"t.{BATCH} = '{batch}'")
         if appended != retaining.rows_print(staged, columns, "1 = 1"):
             words = f"batch {batch} does not stand in the archive {self.table} as it was appended; nothing has been archived and nothing deleted"
-            raise UsageError(words, code="archive-altered", hint="take away what keeps rows from the archive or changes them: triggers, rules, types")
+            raise UnreachableError(
+                words, code="archive-altered", hint="take away what keeps rows from the archive or changes them: triggers, rules, types"
+            )
 
     def write_line(self, batch: str, rows_in: int, rows_out: int, state: State = "written") -> None:
         """Put a batch into the ledger; refuse one that is there."""
         there = f"SELECT COUNT(*) FROM {self._quoted(self._ledger)} WHERE {self._here()} AND batch = '{batch}'"
         if one_value(self._connection, there):
             words = f"batch {batch} is in the archive {self.table} already"
-            raise UsageError(words, code="archive-batch", hint="run again: what another run has archived meanwhile is not archived twice")
+            raise UnreachableError(words, code="archive-batch", hint="run again: what another run has archived meanwhile is not archived twice")
         values = f"{self._text()}, '{batch}', '{self._source}', '{state}', {rows_in}, {rows_out}, CURRENT_TIMESTAMP"
         self._connection.do(f"INSERT INTO {self._quoted(self._ledger)} VALUES ({values})")
 

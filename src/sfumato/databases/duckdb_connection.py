@@ -25,7 +25,7 @@ from sfumato.databases.duckdb_views import tables_beneath
 from sfumato.databases.failures import busy
 from sfumato.databases.needed_rights import Need
 from sfumato.databases.table import ForeignKey, Referring, TableColumn, TableName
-from sfumato.errors import DataError, SfumatoError, UsageError, suggestion
+from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, suggestion
 
 _ROWS_AT_ONCE = 1 << 16
 _MAIN = "main"
@@ -255,7 +255,7 @@ class DuckdbConnection:
         if found is not None:
             kind, old, _ = found
             if kind != "table":
-                raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+                raise UnreachableError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
             restored = restoring(self, old, target)
             self.do(f"DROP TABLE {self.quoted(old)}")
         self.do(f"ALTER TABLE {self.quoted(staged)} RENAME TO {quoted_name(table.name)}")

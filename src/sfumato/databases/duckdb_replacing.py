@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from sfumato.databases.duckdb_types import quoted_name
 from sfumato.databases.table import Referring, TableName
-from sfumato.errors import SfumatoError, UsageError
+from sfumato.errors import SfumatoError, UnreachableError
 
 _VIEWS = "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = current_database() AND NOT internal"
 _HERE = "database_name = current_database() AND schema_name = ? AND table_name = ?"
@@ -80,9 +80,9 @@ def restoring(session: Session, old: TableName, new: TableName) -> list[tuple[st
     return found
 
 
-def cannot_be_replaced(table: str, lost: Sequence[str]) -> UsageError:
+def cannot_be_replaced(table: str, lost: Sequence[str]) -> UnreachableError:
     """Return what is said of a table on which something hangs."""
-    return UsageError(f"{table} cannot be replaced: {', '.join(sorted(lost))} would be lost with it", code="sink-table-used", hint=_HINT)
+    return UnreachableError(f"{table} cannot be replaced: {', '.join(sorted(lost))} would be lost with it", code="sink-table-used", hint=_HINT)
 
 
 def _works(session: Session, view: TableName) -> bool:

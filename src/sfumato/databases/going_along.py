@@ -9,7 +9,7 @@ from typing import Literal
 from sfumato.databases.connection import Connection
 from sfumato.databases.keyed_rows import one_value, same_key
 from sfumato.databases.table import Referring, TableName
-from sfumato.errors import UsageError, number_of
+from sfumato.errors import UnreachableError, number_of
 
 Chain = tuple[Referring, ...]
 """Foreign keys by which rows are reached: each refers to the table of the one before it, the first to that from which rows are deleted."""
@@ -51,12 +51,12 @@ class GoingAlong:
             words = (
                 f"rows of {table} cannot be deleted: foreign keys of {_listed(refusing)} refer to them, or to rows that would be deleted with them"
             )
-            raise UsageError(words, code="retention-referenced", hint=_HINT)
+            raise UnreachableError(words, code="retention-referenced", hint=_HINT)
         if self._chains and not accepted:
             words = (
                 f"with rows of {table} others would be deleted or changed, by foreign keys of {_listed([chain[-1].table for chain in self._chains])}"
             )
-            raise UsageError(words, code="retention-cascade", hint=f"{_HINT}; or retention: {{cascade: accept}}, and these are counted")
+            raise UnreachableError(words, code="retention-cascade", hint=f"{_HINT}; or retention: {{cascade: accept}}, and these are counted")
 
     def _found(self, table: TableName, before: Chain) -> Iterator[Chain]:
         for key in self._connection.referring(table):
@@ -66,7 +66,7 @@ class GoingAlong:
                 continue
             if key.table in (self._table, *(each.table for each in before)):
                 words = f"the foreign keys of {_listed([each.table for each in chain])} delete rows in a circle, and nobody can say which would go"
-                raise UsageError(words, code="retention-cascade", hint=_HINT)
+                raise UnreachableError(words, code="retention-cascade", hint=_HINT)
             yield from self._found(key.table, chain)
 
     @property
@@ -81,7 +81,7 @@ class GoingAlong:
             if own.on_delete != "emptied" and self._referring(own, keys, key, staying=own.on_delete == "deleted" or held):
                 words = f"rows of {self._table} refer to others of it that are to be deleted, by its own foreign key"
                 hint = "delete what refers to the rows, or let the key empty it (ON DELETE SET NULL)"
-                raise UsageError(words, code="retention-referenced", hint=hint)
+                raise UnreachableError(words, code="retention-referenced", hint=hint)
 
     def counted(self, keys: TableName, key: Sequence[str]) -> list[Gone]:
         """Count the rows that go along with those whose keys are written down."""
@@ -102,7 +102,7 @@ class GoingAlong:
     def _refuse_hidden(self, table: TableName) -> None:
         if self._connection.hides_rows(table):
             words = f"row-level security hides rows of {table} from the user, and foreign keys delete or change them all the same"
-            raise UsageError(words, code="retention-cascade", hint="a user that row-level security lets see everything (BYPASSRLS)")
+            raise UnreachableError(words, code="retention-cascade", hint="a user that row-level security lets see everything (BYPASSRLS)")
 
     def _reached(self, chain: Chain, keys: TableName, key: Sequence[str]) -> str:
         """Return the condition that a row ``g`` is reached by a chain from a row whose key is written down."""

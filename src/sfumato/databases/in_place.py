@@ -15,7 +15,7 @@ from sfumato.databases.address import Kind
 from sfumato.databases.connection import Catalogue
 from sfumato.databases.standing import Standing
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import UsageError
+from sfumato.errors import UnreachableError
 
 DIGEST = "sfumato_digest"
 """What is read beside the columns of a row: a number by which it is known whether somebody has changed it since."""
@@ -125,13 +125,15 @@ def refuse_half_masked(connection: Catalogue, table: TableName) -> None:
     if is_masked_as_another is not None and is_masked_as_another(table):
         words = f"{table} was called otherwise when a run began to mask it in place, and some of its rows are masked and others are not"
         hint = "give it back its name and its schema, and run the policy that masks it once more: sfumato run policy.yaml --resume"
-        raise UsageError(words, code="in-place-open", hint=hint)
+        raise UnreachableError(words, code="in-place-open", hint=hint)
 
 
-def half_masked(table: TableName) -> UsageError:
+def half_masked(table: TableName) -> UnreachableError:
     """Return what is said of a table whose masking has not come to its end."""
     words = f"{table} is being masked in place, and some of its rows are masked and others are not"
-    return UsageError(words, code="in-place-open", hint="run the policy that masks it once more, which finishes it: sfumato run policy.yaml --resume")
+    return UnreachableError(
+        words, code="in-place-open", hint="run the policy that masks it once more, which finishes it: sfumato run policy.yaml --resume"
+    )
 
 
 def in_place_of(connection: Any, kind: Kind) -> InPlace:

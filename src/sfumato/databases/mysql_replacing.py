@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.databases.mysql_foreign_keys import UNSEEN, Session, is_bound
 from sfumato.databases.mysql_types import quoted, text_of
 from sfumato.databases.table import TableName
-from sfumato.errors import UsageError
+from sfumato.errors import UnreachableError
 
 Facts = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
 """What asks the catalogue."""
@@ -65,7 +65,7 @@ def is_replaced(session: Session, table: TableName, target: TableName, names: Se
     if not found:
         return False
     if text_of(found[0][0]) != "BASE TABLE":
-        raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+        raise UnreachableError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
     hanging = [text_of(name) for (name,) in facts(_DEPENDENT, [target.schema, target.name] * 4)]
     hanging += ["its partitions"] if "partitioned" in text_of(found[0][1] or "") else []
     for index, kind, column in facts(_INDEXES, [target.schema, target.name]):
@@ -80,10 +80,10 @@ def is_replaced(session: Session, table: TableName, target: TableName, names: Se
     return True
 
 
-def refused_replacing(table: TableName | str, hanging: Sequence[str]) -> UsageError:
+def refused_replacing(table: TableName | str, hanging: Sequence[str]) -> UnreachableError:
     """Return what is said of a table on which something hangs."""
     words = f"{table} cannot be replaced: {', '.join(sorted(set(hanging)))} would be lost with it"
-    return UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+    return UnreachableError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
 
 
 def indexing(facts: Facts, target: TableName, staged: TableName) -> list[str]:
@@ -92,7 +92,7 @@ def indexing(facts: Facts, target: TableName, staged: TableName) -> list[str]:
     lines = [found[1] for line in _lines(facts, target) if (found := _INDEX_LINE.fullmatch(line)) is not None]
     if len(lines) != len(known):
         words = f"{target} cannot be replaced: it has an index whose definition cannot be told from others"
-        raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+        raise UnreachableError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
     return [f"ALTER TABLE {quoted(staged)} ADD {line}" for line in lines]
 
 

@@ -33,7 +33,7 @@ from sfumato.databases.postgresql_types import bytewise, called, is_written, pla
 from sfumato.databases.postgresql_withheld import withheld
 from sfumato.databases.private_names import is_copy
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import UsageError
+from sfumato.errors import UnreachableError
 
 # what a session that has lost its process holds is free in a moment
 _TRIES, _PAUSE = 25, 0.2
@@ -364,7 +364,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
             if not self._number(counting):
                 return number
         words = f"rows of {table} are still there however often they are deleted: a trigger, a rule or a row policy keeps them"
-        raise UsageError(words, code="database-undeleted", hint="take it away, or delete the rows yourself")
+        raise UnreachableError(words, code="database-undeleted", hint="take it away, or delete the rows yourself")
 
     def _number(self, query: str) -> int:
         return int(next(self.select(query, [TableColumn("n", "bigint", pa.int64())])).column(0)[0].as_py())

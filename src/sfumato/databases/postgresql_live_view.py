@@ -16,7 +16,7 @@ from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_replacing import DEPENDENT
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName, numbered
-from sfumato.errors import UsageError, suggestion
+from sfumato.errors import UnreachableError, UsageError, suggestion
 
 _OLD = """
 SELECT c.oid, c.relkind, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -73,7 +73,7 @@ class PostgresqlLiveView:
             words = (
                 f"row-level security of {self._source} would decide in the view by rules for its owner and its readers, and nobody could verify that"
             )
-            raise UsageError(words, code="live-view-rows", hint="give the roles the table itself, or publish a copy")
+            raise UnreachableError(words, code="live-view-rows", hint="give the roles the table itself, or publish a copy")
         self._old()
 
     def _old(self) -> bool:
@@ -88,7 +88,7 @@ class PostgresqlLiveView:
         hanging = [name for (name,) in self._connection.facts(DEPENDENT, {"table": number})]
         if hanging:
             told = f"{self._target} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
-            raise UsageError(told, code="sink-table-used", hint="name the view otherwise, or remove what hangs on it yourself")
+            raise UnreachableError(told, code="sink-table-used", hint="name the view otherwise, or remove what hangs on it yourself")
         return True
 
     def statements(self, roles: Sequence[str]) -> list[str]:

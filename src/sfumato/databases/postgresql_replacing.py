@@ -9,7 +9,7 @@ from sfumato.databases.postgresql_restoring import owner_of, restoring
 from sfumato.databases.postgresql_rights import Facts, granting, grants_of
 from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.table import TableName
-from sfumato.errors import UsageError
+from sfumato.errors import UnreachableError
 
 # what hangs on a table and would be lost with it
 DEPENDENT = """
@@ -69,7 +69,7 @@ def refuse_taken(facts: Facts, table: TableName, target: TableName, server: str)
     if not facts("SELECT FROM pg_namespace WHERE nspname = %s", [target.schema]):
         raise NO_SCHEMA.error(server, f"schema {target.schema}")
     if facts(_TAKEN, {"name": target.name, "schema": target.schema}):
-        raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+        raise UnreachableError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
 
 
 def replacing(
@@ -90,7 +90,7 @@ def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str], names
     """Refuse to replace what is no plain table, or has something that the new one would not have; ``names`` are its columns, where they are known."""
     number, kind, _ = old
     if kind != "r":
-        raise UsageError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+        raise UnreachableError(f"{table} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
     hanging = [name for (name,) in facts(DEPENDENT, {"table": number})]
     if names is not None:
         for what, query in (("index", _INDEXED), ("foreign key", _KEYED)):
@@ -100,7 +100,7 @@ def refuse_used(facts: Facts, table: TableName, old: tuple[int, str, str], names
         hanging.append(f"the ownership of {owner} (this user can give that role no tables there)")
     if hanging:
         words = f"{table} cannot be replaced: {', '.join(sorted(hanging))} would be lost with it"
-        raise UsageError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
+        raise UnreachableError(words, code="sink-table-used", hint="name another table, or remove what hangs on it yourself")
 
 
 def granting_again(facts: Facts, number: int, table: TableName, names: Sequence[str]) -> list[str]:

@@ -23,7 +23,7 @@ from sfumato.databases.going_along import GoingAlong, Gone
 from sfumato.databases.keyed_rows import NUMBER, chunks, free_name, one_value, same_key
 from sfumato.databases.private_names import is_list_of_keys
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import DataError, UsageError, suggestion
+from sfumato.errors import DataError, UnreachableError, suggestion
 
 _AT_ONCE = 1000
 """How many numbers a statement names."""
@@ -55,15 +55,17 @@ class Retained:
             raise DataError(words, code="retention-time", hint="name a column of type date or timestamp")
         if isinstance(connection, KeepsHistory) and connection.keeps_history(table):
             words = f"{table} keeps the history of its rows, system versioning, and with it all that would be deleted"
-            raise UsageError(words, code="database-undeleted", hint="ALTER TABLE ... DROP SYSTEM VERSIONING, which removes the history too")
+            raise UnreachableError(words, code="database-undeleted", hint="ALTER TABLE ... DROP SYSTEM VERSIONING, which removes the history too")
         self._engine = connection.retaining.without_transactions(table)
         if self._engine:
             words = f"{table} is of the engine {self._engine}, which has no transactions: rows that are deleted cannot be had back where a run dies"
-            raise UsageError(words, code="retention-engine", hint="ALTER TABLE ... ENGINE = InnoDB")
+            raise UnreachableError(words, code="retention-engine", hint="ALTER TABLE ... ENGINE = InnoDB")
         names = list(key or connection.primary_key(table))
         if not names:
             words = f"{table} has no primary key, and rows are deleted by their keys"
-            raise UsageError(words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart")
+            raise UnreachableError(
+                words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart"
+            )
         self._along, self._chunk = GoingAlong(connection, table, cascade), chunk
         self._key = [_known(columns, name, table) for name in names]
         self._refuse_not_unique()
@@ -73,7 +75,7 @@ class Retained:
         unique = self._connection.retaining.unique_keys(self._table)
         if unique is not None and not any(names <= set(self._kept) for names in unique):
             words = f"no unique constraint of {self._table} is on columns of its key ({', '.join(self._names)}), and rows are deleted by their keys"
-            raise UsageError(words, code="retention-key", hint="CREATE UNIQUE INDEX on them, or name columns of one in retention: {key: [...]}")
+            raise UnreachableError(words, code="retention-key", hint="CREATE UNIQUE INDEX on them, or name columns of one in retention: {key: [...]}")
 
     @property
     def is_undone_with_others(self) -> bool:

@@ -39,7 +39,7 @@ def refuse_place(connection: SparkConnection, target: SparkTable) -> None:
     with spark_errors(str(target)):
         name = target.written(quoted_name)
         if session.catalog.tableExists(name) and session.catalog.getTable(name).tableType not in ("MANAGED", "EXTERNAL"):
-            raise UsageError(f"{target} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
+            raise UnreachableError(f"{target} is no plain table", code="sink-not-table", hint="name another table, or remove it yourself")
 
 
 def publish(connection: SparkConnection, staged: str, target: SparkTable) -> None:
