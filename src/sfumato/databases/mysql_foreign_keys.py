@@ -8,9 +8,8 @@ another for that reason, before it is refused because its columns are not those 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Sequence
-from typing import Any, Protocol
 
+from sfumato.databases.mysql_asking import Session
 from sfumato.databases.mysql_types import quoted, quoted_name, text_of
 from sfumato.databases.table import TableName
 from sfumato.errors import SfumatoError
@@ -26,35 +25,6 @@ _BOUND = 1740
 _FREE = (1736, 1731, 1497, 1732)
 _INDEXED = "SELECT DISTINCT column_name FROM information_schema.statistics WHERE table_schema = %s AND table_name = %s AND column_name IS NOT NULL"
 _ALL_READ = "SELECT grantee FROM information_schema.user_privileges WHERE privilege_type = 'SELECT'"
-
-
-class Session(Protocol):
-    """What is needed of a connection."""
-
-    @property
-    def user(self) -> str:
-        """As whom the server knows us."""
-        ...
-
-    def staged_name(self, table: TableName) -> TableName:
-        """Return a private name."""
-        ...
-
-    def reserve(self, table: TableName, columns: Sequence[str]) -> None:
-        """Let nobody take what will have a private name for what a dead process left behind."""
-        ...
-
-    def facts(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return what the catalogue says."""
-        ...
-
-    def do(self, statement: str) -> None:
-        """Let the server do something."""
-        ...
-
-    def refused_with(self, statement: str, numbers: Collection[int]) -> int:
-        """Let the server do something; return the number of its error where it is one of these, and zero where it is done."""
-        ...
 
 
 def is_bound(session: Session, table: TableName) -> bool | None:

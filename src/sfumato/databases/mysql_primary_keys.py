@@ -5,32 +5,13 @@ A release has the columns that a policy names and no others: a number of each ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
-
+from sfumato.databases.mysql_asking import Session
 from sfumato.databases.mysql_types import text_of
 from sfumato.errors import SfumatoError, UnreachableError
 
 _DEMANDS = """
 SHOW SESSION VARIABLES WHERE Variable_name IN ('sql_require_primary_key', 'sql_generate_invisible_primary_key') AND Value = 'ON'
 """
-
-
-class Session(Protocol):
-    """What is needed of a connection."""
-
-    @property
-    def shown(self) -> str:
-        """What the server is called in messages."""
-        ...
-
-    def facts(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return what the catalogue says."""
-        ...
-
-    def do(self, statement: str) -> None:
-        """Let the server do something."""
-        ...
 
 
 def do_without_keys(session: Session) -> None:

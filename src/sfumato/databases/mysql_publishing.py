@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sfumato.databases.failures import CHANGED, LOCKED
-from sfumato.databases.mysql_foreign_keys import REFERRED, UNSEEN, Session, is_bound, sees_all
+from sfumato.databases.mysql_asking import Session
+from sfumato.databases.mysql_foreign_keys import REFERRED, UNSEEN, is_bound, sees_all
 from sfumato.databases.mysql_replacing import indexing, is_replaced, refused_replacing, state_of
 from sfumato.databases.mysql_types import quoted
 from sfumato.databases.mysql_views import views_that_broke, views_that_work
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import TableName
 from sfumato.errors import SfumatoError, UnreachableError
 
 _TRIES = 3
@@ -23,25 +24,7 @@ Moves = list[tuple[TableName, TableName]]
 
 
 class Publishing(Session, Protocol):
-    """What is needed of a connection."""
-
-    @property
-    def shown(self) -> str:
-        """What the server is called in messages."""
-        ...
-
-    @property
-    def place(self) -> str:
-        """Which server it is, whatever it is called."""
-        ...
-
-    def placed(self, table: TableName) -> TableName:
-        """Return the name of a table with that of its database."""
-        ...
-
-    def columns(self, table: TableName) -> list[TableColumn]:
-        """Return the columns of a table."""
-        ...
+    """A connection that gives tables other names."""
 
     def put_away(self, staged: TableName) -> TableName:
         """Return the name of the table whose place a staged one takes, until it is removed."""

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sfumato.databases.mysql_foreign_keys import UNSEEN, Session, is_bound
+from sfumato.databases.mysql_asking import Session
+from sfumato.databases.mysql_foreign_keys import UNSEEN, is_bound
 from sfumato.databases.mysql_types import quoted, text_of
 from sfumato.databases.table import TableName
 from sfumato.errors import UnreachableError

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
 
 from sfumato.databases.failures import NO_RIGHT, NO_SCHEMA
+from sfumato.databases.mysql_asking import Session
 from sfumato.databases.mysql_types import quoted
 from sfumato.databases.needed_rights import Need
 from sfumato.errors import SfumatoError
@@ -18,25 +18,6 @@ _ASKED: Mapping[str, str] = {
     "CREATE": "CREATE TABLE {} (id INT)",
 }
 _SCHEMA = "SELECT 1 FROM information_schema.schemata WHERE schema_name = %s"
-
-
-class Session(Protocol):
-    """What asks the server."""
-
-    shown: str
-
-    @property
-    def staging(self) -> str:
-        """The database in which releases are written, which is made where it is not there."""
-        ...
-
-    def facts(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return what the catalogue says."""
-        ...
-
-    def do(self, statement: str) -> None:
-        """Let the server do something."""
-        ...
 
 
 def missing_rights(session: Session, needs: Sequence[Need]) -> list[Need]:

@@ -7,10 +7,10 @@ a name who would take it from such a table. A table cannot be given the name tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping
 
 from sfumato.databases.failures import LOCKED
+from sfumato.databases.mysql_asking import Session
 from sfumato.databases.mysql_session import SECONDS
 from sfumato.databases.mysql_types import quoted, quoted_name, text_of
 from sfumato.databases.table import TableName
@@ -23,36 +23,6 @@ _VIEWS = "SELECT table_schema, table_name, view_definition FROM information_sche
 _HAS_THE_NAME, _HELD = 1050, 1205
 _ROUNDS, _ENOUGH = 6, 2
 _BROKEN = ("database-failed", "database-changed")
-
-
-class Session(Protocol):
-    """What is needed of a connection."""
-
-    @property
-    def shown(self) -> str:
-        """What the server is called in messages."""
-        ...
-
-    @property
-    def place(self) -> str:
-        """Which server it is, whatever it is called."""
-        ...
-
-    def placed(self, table: TableName) -> TableName:
-        """Return the name of a table with that of its database."""
-        ...
-
-    def facts(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return what the catalogue says."""
-        ...
-
-    def do(self, statement: str) -> None:
-        """Let the server do something."""
-        ...
-
-    def refused_with(self, statement: str, numbers: Collection[int]) -> int:
-        """Let the server do something; return the number of its error where it is one of these, and zero where it is done."""
-        ...
 
 
 def reads(reading: Session, table: TableName, replacing: Session, replaced: TableName) -> bool:
