@@ -2,13 +2,13 @@
 
 Such a text is read twice more: with one space in place of what divides it, for what is written in groups, and without the ends of lines, for what is
 written as one. Only what stands on both sides of a division, or behind a word on the other side, is taken from there, since all else is found as it
-is written.
+is written. Numbers that stand one below the other in a column are no number.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,26 +17,40 @@ from sfumato.core.entity import Entity
 from sfumato.core.hidden_characters import at_places
 from sfumato.core.layers import layered, overlapping
 
-_DIVISION = r"(?:[ \t-\r]{2,}|[\t-\r])"
-_LINE_END = r"[ \t]*[\n-\r][ \t-\r]*"
+# lines of a message that somebody has quoted begin with these
+_QUOTED = r"(?:[\n-\r][ \t]*(?:>[ \t]?)+)"
+_DIVISION = rf"(?:[ \t]*{_QUOTED}|[ \t-\r]{{2,}}|[\t-\r])"
+_LINE_END = rf"(?:[ \t]*{_QUOTED}|[ \t]*[\n-\r][ \t-\r]*)"
+_JOINING = "[_./:-]"
 
-IN_GROUPS = rf"[0-9][./-]?{_DIVISION}|{_DIVISION}[(+./-]{{0,2}}[A-Za-z]{{0,4}}[0-9]"
+IN_GROUPS = rf"[0-9][./_-]?{_DIVISION}|{_DIVISION}[(+./_-]{{0,2}}(?:[A-Za-z]{{0,4}}[ -]?){{0,2}}[0-9]"
 """An expression of RE2 that finds texts in which numbers may be divided."""
 
-AS_ONE = rf"@\S*{_LINE_END}|{_LINE_END}@|[0-9][A-Fa-f]{{0,3}}[:.-]?{_LINE_END}[:.-]?[0-9A-Fa-f]|[A-Fa-f][:.-]?{_LINE_END}[:.-]?[A-Fa-f]{{0,3}}[0-9]"
+AS_ONE = (
+    rf"@\S*{_LINE_END}|{_LINE_END}@|[0-9A-Za-z]{_JOINING}{_LINE_END}[0-9A-Za-z]|[0-9A-Za-z]{_LINE_END}{_JOINING}[0-9A-Za-z]"
+    rf"|[0-9][A-Za-z]{{0,4}}{_LINE_END}[A-Za-z]{{0,4}}[0-9]"
+)
 """An expression of RE2 that finds texts in which a line end may divide what is written as one."""
 
 _DIVISIONS = re.compile(_DIVISION)
 _LINE_ENDS = re.compile(_LINE_END)
+_AT_ITS_SIGN = re.compile(rf"{_JOINING}{_LINE_END}|{_LINE_END}{_JOINING}")
 _ROOMY = re.compile(r"(?:\n[ \t\r]*){2}")
+_NO_DIGIT = re.compile("[^0-9]+")
 
 # what a checksum says holds against whatever was found in one line
-_GROUPED = frozenset({"iban", "card", "national_id"})
-_CLOSED = frozenset({"email", "uuid", "us_ssn", "mac", "ip", *_GROUPED})
-_FEWEST_IN_A_GROUP = 3
+_CHECKED = frozenset({"iban", "card", "national_id", "vehicle"})
+_FEWEST_IN_A_PART = 3
+_FEWEST_AT_THE_END = 2
 _NEAR = 8
+_FEWEST_OF_A_PHONE = 9
 # a number of so many digits is whole; the first of them is that of a number with the prefix of its country
 _WHOLE_PHONE = (12, 10)
+# a day and a year; a day and a month may be the end of one sentence and the beginning of another
+_FEWEST_OF_A_DATE = 5
+_CARD_GROUPS = (4, 6)
+# of an address that a line end divides behind a point only its last part is left
+_LAST_PART = re.compile(r"[a-z]{2,12}(?![a-z])")
 
 
 def with_spaces(texts: pa.Array) -> pa.Array:
@@ -51,49 +65,109 @@ def with_spaces(texts: pa.Array) -> pa.Array:
 def without_line_ends(texts: pa.Array) -> pa.Array:
     r"""Return texts without line ends and the spaces around them.
 
-    >>> without_line_ends(pa.array(["ada@exam\n  ple.org"])).to_pylist()
+    >>> without_line_ends(pa.array(["ada@exam\n> ple.org"])).to_pylist()
     ['ada@example.org']
     """
     return pc.replace_substring_regex(texts, _LINE_END, "")
 
 
-def across(text: str, in_lines: Sequence[Entity], with_spaces: Sequence[Entity], without_line_ends: Sequence[Entity]) -> list[Entity]:
-    r"""Return what was found in the lines of a text, and in its two other readings what lies across a division.
+def across(
+    text: str, in_lines: Sequence[Entity], with_spaces: Sequence[Entity], without_line_ends: Sequence[Entity], kept: Collection[str] = ()
+) -> list[Entity]:
+    r"""Return what was found in the lines of a text, and in its two other readings what lies across a division, but for kinds that are kept.
 
     >>> across("mail ada@exam\nple.org", [], [], [Entity(5, 20, "email")])
     [Entity(begin=5, end=21, kind='email')]
     """
-    spaced = at_places(with_spaces, _places(text, _DIVISIONS, 1))
-    closed = at_places(without_line_ends, _places(text, _LINE_ENDS, 0))
-    groups = [entity for entity in spaced if entity.kind in _GROUPED and _is_in_groups(text, entity)]
-    others = [entity for entity in spaced if entity.kind not in _GROUPED and _goes_on(text, entity, in_lines)]
-    ones = [entity for entity in closed if entity.kind in _CLOSED and _is_in_groups(text, entity) and not any(overlapping(entity, in_lines))]
-    return layered(text, [groups, in_lines, ones, others])
+    # what is kept must take no place from what is replaced
+    spaced = [entity for entity in at_places(with_spaces, _places(text, _DIVISIONS, 1)) if entity.kind not in kept]
+    closed = [entity for entity in at_places(without_line_ends, _places(text, _LINE_ENDS, 0)) if entity.kind not in kept]
+    groups = [entity for entity in spaced if _is_divided(entity, text) and _is_grouped(entity, text, in_lines)]
+    ones = [entity for entity in closed if _is_divided(entity, text) and _is_one(entity, text, in_lines)]
+    labelled = [
+        entity for entity in spaced if not _is_divided(entity, text) and not _is_roomy(entity, text) and not any(overlapping(entity, in_lines))
+    ]
+    checked = [[entity for entity in found if entity.kind in _CHECKED] for found in (groups, ones)]
+    others = [[entity for entity in found if entity.kind not in _CHECKED] for found in (ones, groups)]
+    return layered(text, [*checked, in_lines, *others, labelled])
 
 
 def _places(text: str, divisions: re.Pattern[str], kept: int) -> list[int]:
     """Return the places of the characters of another reading, which keeps so many of each division."""
-    left_out = {place for match in divisions.finditer(text) for place in range(match.start() + kept, match.end())}
-    return [place for place in range(len(text)) if place not in left_out]
+    places: list[int] = []
+    begin = 0
+    for match in divisions.finditer(text):
+        places += range(begin, match.start() + kept)
+        begin = match.end()
+    return [*places, *range(begin, len(text))]
 
 
-def _is_in_groups(text: str, entity: Entity) -> bool:
-    """Return whether the parts of a divided value are as long as those of a number in groups: a column of small numbers is none."""
-    *parts, _ = _DIVISIONS.split(text[entity.begin : entity.end])
-    return bool(parts) and all(sum(character.isalnum() for character in part) >= _FEWEST_IN_A_GROUP for part in parts)
+def _is_divided(entity: Entity, text: str) -> bool:
+    return _DIVISIONS.search(text, entity.begin, entity.end) is not None
 
 
-def _goes_on(text: str, entity: Entity, in_lines: Sequence[Entity]) -> bool:
-    """Return whether an entity goes on behind a division: not behind a blank line, nor behind a telephone number that is whole."""
-    if _ROOMY.search(text, max(0, entity.begin - _NEAR), entity.end):
+def _is_roomy(entity: Entity, text: str) -> bool:
+    """Return whether a blank line stands within an entity, or shortly before it."""
+    return _ROOMY.search(text, max(0, entity.begin - _NEAR), entity.end) is not None
+
+
+def _is_grouped(entity: Entity, text: str, in_lines: Sequence[Entity]) -> bool:
+    """Return whether a value whose parts are divided is one in groups: its parts are long enough, and it stands in two lines at most."""
+    value = text[entity.begin : entity.end]
+    if _ROOMY.search(value) or (entity.kind != "iban" and len(_LINE_ENDS.findall(value)) > 1):
         return False
-    if _DIVISIONS.search(text, entity.begin, entity.end) is None:
-        return not any(overlapping(entity, in_lines))
+    if entity.kind == "date":
+        return _digits(value) >= _FEWEST_OF_A_DATE
+    if not _has_long_parts(value) or (entity.kind == "card" and not _has_card_groups(value)):
+        return False
     if entity.kind != "phone":
         return True
-    return not any(other.kind == "phone" and _is_whole(text[other.begin : other.end]) for other in overlapping(entity, in_lines))
+    whole = any(other.kind == "phone" and _is_whole(text[other.begin : other.end]) for other in overlapping(entity, in_lines))
+    return not whole and _digits(value) >= _FEWEST_OF_A_PHONE
+
+
+def _is_one(entity: Entity, text: str, in_lines: Sequence[Entity]) -> bool:
+    """Return whether a value that a line end divides is one: a checksum says so, or the division stands at a sign of the value itself."""
+    value = text[entity.begin : entity.end]
+    if _ROOMY.search(value) or len(_LINE_ENDS.findall(value)) > 1:
+        return False
+    if entity.kind in _CHECKED:
+        return _has_long_parts(value) and (entity.kind != "card" or _has_card_groups(value))
+    if any(overlapping(entity, in_lines)):
+        return False
+    if entity.kind == "email":
+        return _is_divided_address(value)
+    return _AT_ITS_SIGN.search(value) is not None
+
+
+def _has_long_parts(value: str) -> bool:
+    """Return whether the parts of a divided value are as long as those of a number in groups; one letter ends it only behind a hyphen."""
+    *parts, last = _DIVISIONS.split(value)
+    is_last = _alphanumeric(last) >= _FEWEST_AT_THE_END or parts[-1].endswith("-")
+    return is_last and all(_alphanumeric(part) >= _FEWEST_IN_A_PART for part in parts)
+
+
+def _has_card_groups(value: str) -> bool:
+    """Return whether digits stand in groups of a card, or in two parts: a column of numbers has others."""
+    first, *groups = map(len, _NO_DIGIT.split(value))
+    return len(groups) <= 1 or (first == _CARD_GROUPS[0] and set(groups[:-1]) in ({_CARD_GROUPS[0]}, {_CARD_GROUPS[1]}))
+
+
+def _is_divided_address(value: str) -> bool:
+    before, _, _ = value.partition("@")
+    first, *rest = _LINE_ENDS.split(value)
+    is_last = not first.endswith(".") or _LAST_PART.match("".join(rest)) is not None
+    return is_last and any(character.isalpha() for character in before)
 
 
 def _is_whole(number: str) -> bool:
-    digits = "".join(character for character in number if character.isdigit())
+    digits = _NO_DIGIT.sub("", number)
     return len(digits) >= _WHOLE_PHONE[0 if number.lstrip("(").startswith("+") or digits.startswith("00") else 1]
+
+
+def _digits(value: str) -> int:
+    return sum(character.isdigit() for character in value)
+
+
+def _alphanumeric(value: str) -> int:
+    return sum(character.isalnum() for character in value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 
 import numpy as np
@@ -59,23 +59,26 @@ _BLANK = "\0"
 _STRANGE = f"[{''.join(chr(code) for code in _PLAIN)}]"
 
 
-def entities_in(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
+def entities_in(texts: pa.Array, kinds: Sequence[Kind], kept: Collection[str] = ()) -> dict[int, list[Entity]]:
     """Return the entities of each text that holds some, by its row and in their order; none lies across another. A missing text holds none.
+
+    Those of ``kept`` kinds, which nobody will replace, are found in the lines of a text alone.
 
     >>> found = entities_in(pa.array(["call +49 421 123456 or ada@example.org", "nothing"]), KINDS)
     >>> {row: [(entity.kind, entity.begin) for entity in entities] for row, entities in found.items()}
     {0: [('phone', 5), ('email', 23)]}
     """
     chosen = tuple(kind for kind in KINDS if kind in kinds)
-    found = _read(texts, chosen)
+    found = _read(texts, chosen, kept)
     rows = _rows(texts, HIDDEN) if not _is_ascii(texts) else np.zeros(0, np.int64)
     if not len(rows):
         return found
     shown = texts.take(pa.array(rows)).to_pylist()
-    through = _read(pa.array([without_hidden(text) for text in shown], texts.type), chosen)
+    through = _read(pa.array([without_hidden(text) for text in shown], texts.type), chosen, kept)
     for place, entities in through.items():
         row, text = int(rows[place]), shown[place]
-        found[row] = layered(text, [in_whole_text(entities, text), found.get(row, [])])
+        seen = [entity for entity in in_whole_text(entities, text) if entity.kind not in kept]
+        found[row] = layered(text, [seen, found.get(row, [])])
     return {row: found[row] for row in sorted(found)}
 
 
@@ -94,14 +97,14 @@ def plain_characters(texts: pa.Array) -> pa.Array:
     return pc.replace_with_mask(texts, pa.array(mask), made)
 
 
-def _read(texts: pa.Array, chosen: tuple[Kind, ...]) -> dict[int, list[Entity]]:
+def _read(texts: pa.Array, chosen: tuple[Kind, ...], kept: Collection[str]) -> dict[int, list[Entity]]:
     """Return the entities of texts in their lines and across them."""
     plain = plain_characters(texts)
     found = _in_lines(plain, chosen)
     spaced = _in_other_reading(plain, chosen, IN_GROUPS, with_spaces)
     closed = _in_other_reading(plain, chosen, AS_ONE, without_line_ends)
     for row in {*spaced, *closed}:
-        entities = across(plain[row].as_py(), found.get(row, []), spaced.get(row, []), closed.get(row, []))
+        entities = across(plain[row].as_py(), found.get(row, []), spaced.get(row, []), closed.get(row, []), kept)
         if entities:
             found[row] = entities
     return {row: found[row] for row in sorted(found)} if spaced or closed else found

@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from itertools import pairwise
 
 from sfumato.core.entity import Entity
-from sfumato.core.hidden_characters import at_places, has_hidden, in_whole_text, without_hidden
+from sfumato.core.hidden_characters import HIDDEN, at_places, has_hidden, in_whole_text, without_hidden
 from sfumato.core.layers import layered
 from sfumato.core.spellings import fold, has_several, shortest, spellings
 
@@ -36,11 +36,13 @@ _APOSTROPHES = (
     "'`\u00b4\u02b9\u02bb-\u02bf\u02c8\u02ca\u02cb\u02ee\u0374\u0384\u055a\u05f3\u07f4\u07f5\u1fbd\u1fbf"
     "\u2018-\u201b\u2032\u2035\ua78b\ua78c\uff07\uff40"
 )
+# those that count as letters, and would make a name and its genitive one word
+_LETTER_APOSTROPHES = {ord(sign): "'" for sign in re.findall(rf"[{_APOSTROPHES}]", "".join(map(chr, range(0x10000)))) if re.match(r"\w", sign)}
 _HYPHENS = "\u2010\u2011-"
 # within a name, also one behind the other: some leave out all of them, some those of one kind
 _JOINERS = tuple(re.compile(rf"(?<=\w)[{signs}]{{1,2}}(?=\w)") for signs in (_APOSTROPHES + _HYPHENS, _APOSTROPHES, _HYPHENS))
 # but for the apostrophe of a genitive; and the hyphen where a line ends within a name
-_LINE_END = rf"(?<=\w)[{_HYPHENS}][ \t]*\r?\n[ \t]*(?=\w)"
+_LINE_END = rf"(?<=\w)(?:[\u00ad{_HYPHENS}]{HIDDEN}*)+[ \t]*(?:\r\n?|[\n\x0b\f\x85\u2028\u2029])[ \t>]*(?=\w)"
 _WRITTEN_JOINERS = tuple(re.compile(rf"{joiners.pattern}(?![sS]\b)|{_LINE_END}") for joiners in _JOINERS)
 _TITLES = frozenset(("dr", "frau", "herr", "jr", "mr", "mrs", "ms", "prof", "sr"))
 # written with a capital in a name that is not all in capitals, each is a name of its own
@@ -110,6 +112,7 @@ class KnownNames:
 
     def found_in(self, text: str) -> list[Entity]:
         """Return where the names stand; what belongs together is one entity. Characters that nobody sees hide none, nor do those that join names."""
+        text = text.translate(_LETTER_APOSTROPHES)
         found = self._seen_in(text)
         layers = [found]
         if has_hidden(text):
@@ -237,7 +240,7 @@ def _words() -> re.Pattern[str]:
 
 def _readings(values: Iterable[str]) -> Iterator[str]:
     """Yield values, and those with characters that nobody sees, or that some leave out of a name, also without them."""
-    for value in values:
+    for value in (value.translate(_LETTER_APOSTROPHES) for value in values):
         yield value
         if has_hidden(value):
             yield without_hidden(value)

@@ -195,7 +195,8 @@ class Redact(Operation):
             for name, pattern in self.patterns.items()
         ]
         # kinds that are kept are looked for too: a date that stays is not to be taken for a telephone number
-        layers += [entities_in(texts, [kind for kind in KINDS if self.kinds is None or kind in self.kinds or kind in self.keep])]
+        sought = [kind for kind in KINDS if self.kinds is None or kind in self.kinds or kind in self.keep]
+        layers += [entities_in(texts, sought, [kind for kind in sought if self._way(kind) == "keep"])]
         unreadable: set[int] = set()
         if self._has_names or self.model is not None:
             shown = texts.to_pylist()

@@ -215,6 +215,22 @@ phone: Tel: [0421 123456]\n12 tablets
 phone: [+49 421 1234567]\n42 patients
 phone: call [0421\n123456] now
 phone: Phone:\n[421 123456]
+phone: [415-555-\n2671], [415.555.\n2671] or [415-555\n-2671]
+card: [5500_0000_\n0000_0004] and [5500/0000/\n0000/0004]
+iban: [DE89-3704-0044-\n0532-0130-00], [DE89.3704.0044.\n0532.0130.00]
+iban: [BE68-5390-\n0754-7034], [NL91-ABNA-\n0417-1643-00], [AT61-1904-3002-\n3457-3201]
+national_id: [12345678-\nZ] and [X1234567-\nL]
+national_id: BSN:\n[111222333]
+national_id: BSN:     [111222333]
+national_id: Burgerservicenummer\n  [111222333], BSN:\t\t\t[111222333]
+vehicle: VIN [1HGCM826\n33A004352]
+vehicle: plate:\n[HB-AB 123]
+date: [31.12.\n1999], [2020-03-\n04], [1999-\n12-31], [01/02/\n2020]
+card: > card [4111 1111\n> 1111 1111]
+iban: > IBAN [DE89 3704 0044\n> 0532 0130 00]
+email: > [ada@exam\n> ple.org]
+phone: > tel [+49 421\n> 1234567]
+phone: Tel.:\n> [5551234567]
 passport: Passport number:\n[C01X00T47]
 postcode: PLZ\n[28359]
 """
@@ -229,6 +245,16 @@ IBAN DE89 3704\n4044 1532 1130 01
 call\n\n421123 samples
 May\n12 patients were seen
 note @ward\n7 and user@\nlocalhost
+06:00\t72\t120\t80\t98\n07:00\t75\t118\t78\t97
+08:00\n120/80\n72 and 08:00 120/80 72
+SpO2 98%@2L.\nPatient stable. HR 72@rest.\nBP 120/80, 97@RA.\nLungs clear
+O: HR 72 80 75\nA: pneumonia
+RR 18 20 22\n\nA: pneumonia
+pain 3\nMay take ibuprofen
+Fluid 0600\n250 ml
+250\n312\n640\n215\n333\n478\n512\n601\n222\n345
+4500\n2500\n3400\n4100\n2800\n3900\n4400
+4111\n1111\n1111\n1111
 """
 
 
@@ -293,3 +319,16 @@ def test_kinds_are_those_asked_for() -> None:
 
 def test_what_stands_beside_another_kind_is_not_lost() -> None:
     assert bracketed("0171 1234567 12.03.20") == [("phone", "0171 1234567"), ("date", "12.03.20")]
+
+
+def test_what_is_kept_takes_no_place_from_what_is_replaced() -> None:
+    text = "Weight 4519\n0421 475951"
+    found = entities_in(pa.array([text]), KINDS, ["card"])[0]
+    assert [(entity.kind, text[entity.begin : entity.end]) for entity in found] == [("phone", "0421 475951")]
+
+
+def test_columns_of_numbers_are_no_cards() -> None:
+    rows = range(10_000_000, 90_000_000, 1_000_003)
+    columns = ["\n".join(str(200 + (row * place) % 451) for place in range(3, 13)) for row in rows]
+    columns += ["\n".join(str(2500 + (row * place) % 2001) for place in range(3, 10)) for row in rows]
+    assert entities_in(pa.array(columns), ["card"]) == {}

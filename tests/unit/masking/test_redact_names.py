@@ -58,6 +58,17 @@ def test_a_name_is_found_with_and_without_its_apostrophes_and_hyphens(name: str,
     assert redacted(text, name, columns=["name"]) == expected
 
 
+@pytest.mark.parametrize("between", ["\u00ad\n", "-\u200b\n", "\u00ad-\n", "-\r", "-\u2028", "-\n> ", "\u2010 \n  "], ids=ascii)
+def test_a_name_is_found_over_the_end_of_a_line(between: str) -> None:
+    assert redacted(f"Herr Mül{between}ler kam", "Müller", columns=["name"]) == "Herr <NAME> kam"
+
+
+@pytest.mark.parametrize("apostrophe", ["'", "\u2019", "\u02bc", "\u00b4", "\u02b9", "\u02c8"], ids=ascii)
+def test_a_name_is_found_before_any_apostrophe(apostrophe: str) -> None:
+    expected = f"<NAME>{apostrophe}s Mutter und <NAME>{apostrophe} Frau"
+    assert redacted(f"Anna{apostrophe}s Mutter und Hans{apostrophe} Frau", words=["Anna", "Hans"]) == expected
+
+
 def test_short_names_have_a_genitive_with_a_capital() -> None:
     assert redacted("Jos mother, JOS aunt and Has wife has a dose", words=["Jo", "Ha"]) == "<NAME> mother, <NAME> aunt and <NAME> wife has a dose"
     assert redacted("as, is and Is", words=["A", "I"]) == "as, is and Is"
