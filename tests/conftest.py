@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -53,6 +54,18 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("SFUMATO_HOME", str(home))
         patch.setenv("SFUMATO_KERNELS", str(kernels))
         yield home
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage neither while thousands of tests are collected nor, in each of them, among what was collected: it stays to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
