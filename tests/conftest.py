@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # a module of Spark, or a test that has it as a parameter
 SPARK = re.compile(r"spark[^/]*\.py|[\[-]spark[-\]]")
+# a test that has a server as a parameter
+SERVER = re.compile(r"[\[-](postgresql|mariadb|mysql|spark)")
 SERVERS_AND_COMMAND = {"sfumato_command", "postgresql_url", "postgresql18_url", "mariadb_url", "mysql_url", "spark_session", "spark_url"}
 COMPILING = "compiling for this machine; this happens once and takes from some seconds to two minutes\n"
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
@@ -53,6 +57,18 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage neither while thousands of tests are collected nor, in each of them, among what was collected: it stays to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
     """Call those tests slow that start the command in a process of its own, run a stream, or ask a server: a second or two each, and there are many.
 
@@ -60,12 +76,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
     """
     for item in items:
         path = item.path.as_posix()
+        fixtures = set(getattr(item, "fixturenames", ()))
         asks_a_server = "tests/databases/" in path or path.endswith(("test_back_ends.py", "test_masks_alone.py")) or "[spark" in item.nodeid
+        asks_by_name = SERVER.search(item.nodeid) and asks_for_fixtures_by_name(item.path)
         runs_a_stream = "/integration/test_stream_" in path or "/attack/test_stream_" in path
-        if asks_a_server or runs_a_stream or SERVERS_AND_COMMAND & set(getattr(item, "fixturenames", ())):
+        if asks_a_server or asks_by_name or runs_a_stream or SERVERS_AND_COMMAND & fixtures:
             item.add_marker(pytest.mark.slow)
     yield
     items.sort(key=lambda item: not SPARK.search(item.nodeid) and not {"spark_session", "spark_url"} & set(getattr(item, "fixturenames", ())))
+
+
+@cache
+def asks_for_fixtures_by_name(module: Path) -> bool:
+    """Return whether tests of a module ask for fixtures that their arguments do not show."""
+    return "getfixturevalue" in module.read_text(encoding="utf-8")
 
 
 @pytest.fixture

@@ -181,6 +181,8 @@ def spark_running() -> Any:
         return builder.getOrCreate()
 
 
+# Java's second compiler takes twice the time of a test and pays off after minutes only; every Spark that a test starts is told so
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 SPARK_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

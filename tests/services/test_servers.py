@@ -18,7 +18,7 @@ import pytest
 
 from services.catalogue import SERVERS
 from services.processes import Process
-from services.running import StartError, leave, start, stop
+from services.running import StartError, leave, place_of_data, start, stop
 from services.server import UnavailableError
 from services.state import Running, read
 from tests.servers import ask, connect
@@ -243,6 +243,17 @@ def test_a_server_that_cannot_start_says_what_its_log_says_and_leaves_no_folder(
     # fails where anything is left in it
     temporary.rmdir()
     assert read(state) == {}
+
+
+@pytest.mark.parametrize(("asked", "room", "is_in_memory"), [("/tmp", 0, True), ("/tmp", 1 << 60, False), ("/var/tmp", 0, False)])
+def test_data_are_in_memory_where_there_is_room_and_no_other_folder_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str, room: int, is_in_memory: bool
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", asked)
+    monkeypatch.setattr("services.running.MEMORY", tmp_path)
+    monkeypatch.setattr("services.running.ROOM", room)
+
+    assert place_of_data() == (tmp_path if is_in_memory else Path(asked))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root starts servers under another account; run: sudo make test")
