@@ -87,12 +87,12 @@ def _loaded(kind: str, entry: EntryPoint) -> type[Any]:
 
     try:
         loaded: type[Any] = entry.load()
-    except Exception as error:  # noqa: BLE001 - a module may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a module may raise anything, or end the process as if all were done
         what = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
         raise _broken(kind, entry, f"{type(error).__name__}{f' of {what}' if what else ''}") from None
     if not (isinstance(loaded, type) and issubclass(loaded, Settings)):
         raise _broken(kind, entry, "it is no class of settings")
-    lacking = [name for name in _NEEDED.get(kind, ()) if not hasattr(loaded, name)]
+    lacking = [name for name in _NEEDED.get(kind, ()) if getattr(loaded, name, None) is None]
     if lacking:
         raise _broken(kind, entry, f"it has no {' and no '.join(lacking)}")
     return loaded

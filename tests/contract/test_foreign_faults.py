@@ -94,6 +94,33 @@ class NoText(Faulty):
         return pa.array([b"\\xff"] * columns.num_rows, pa.binary()).view(pa.string())
 
 
+class EmptyCard(Right):
+    card: ClassVar[Card] = None
+
+
+class OddCard(Right):
+    @property
+    def card(self):
+        return 7
+
+
+class OddReads(Right):
+    @property
+    def reads(self):
+        return 7
+
+
+class LeavingEarly(Right):
+    @property
+    def reads(self):
+        raise SystemExit(0)
+
+
+class LeavingAtAType(Right):
+    def misfit(self, kind, declared):
+        raise SystemExit(0)
+
+
 class Failing(Promise):
     monotone_when_merged: ClassVar[bool] = True
     monotone_when_grown: ClassVar[bool] = True
@@ -121,6 +148,12 @@ right = faulty_elsewhere:Right
 no_card = faulty_elsewhere:NoCard
 leaving = faulty_elsewhere:Leaving
 no_text = faulty_elsewhere:NoText
+empty_card = faulty_elsewhere:EmptyCard
+odd_card = faulty_elsewhere:OddCard
+odd_reads = faulty_elsewhere:OddReads
+leaving_early = faulty_elsewhere:LeavingEarly
+leaving_at_a_type = faulty_elsewhere:LeavingAtAType
+gone_at_once = faulty_and_leaving:Shout
 no_class = faulty_elsewhere:COUNT
 no_module = faulty_and_gone:Shout
 [sfumato.promises]
@@ -138,6 +171,7 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     information = site / "faulty-1.0.dist-info"
     information.mkdir(parents=True)
     (site / "faulty_elsewhere.py").write_text(PACKAGE)
+    (site / "faulty_and_leaving.py").write_text("raise SystemExit(0)")
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(str(site))
@@ -160,6 +194,9 @@ def masked_with(operation: str) -> dict[str, Any]:
         ("leaving", "has failed, by SystemExit at faulty_elsewhere.py:69"),
         ("no_text", "has made a damaged array of the type string"),
         ("telling", "has failed, by an exception at faulty_elsewhere.py:42"),
+        ("odd_card", "has a int as its card"),
+        ("odd_reads", "has reads that are no list of texts"),
+        ("leaving_early", "has failed, by SystemExit at faulty_elsewhere.py:96"),
         ("no_type", "has announced a str, and must announce an Arrow type"),
     ],
 )
@@ -193,8 +230,10 @@ def test_an_operation_of_another_package_that_does_what_it_must_is_left_alone() 
     ("name", "entry", "why"),
     [
         ("no_module", "faulty_and_gone:Shout", "ModuleNotFoundError of faulty_and_gone"),
+        ("gone_at_once", "faulty_and_leaving:Shout", "SystemExit"),
         ("no_class", "faulty_elsewhere:COUNT", "it is no class of settings"),
         ("no_card", "faulty_elsewhere:NoCard", "it has no card"),
+        ("empty_card", "faulty_elsewhere:EmptyCard", "it has no card"),
     ],
 )
 @pytest.mark.usefixtures("faulty")
@@ -211,7 +250,7 @@ def test_components_that_do_not_load_are_told_apart_from_all_others() -> None:
     there, broken = usable("masking")
 
     assert {"right", "hash"} <= set(there)
-    assert [error.message.partition(",")[0] for error in broken] == ["no_card", "no_class", "no_module"]
+    assert [error.message.partition(",")[0] for error in broken] == ["empty_card", "gone_at_once", "no_card", "no_class", "no_module"]
     assert [find("masking", name).__module__.partition(".")[0] for name in ("right", "hash")] == ["faulty_elsewhere", "sfumato"]
 
 
@@ -226,6 +265,21 @@ def test_lists_leave_out_what_does_not_load_with_a_warning(
     assert "no_module" not in ended.stdout
     told = "no_module, which the package faulty 1.0 offers among the masks as faulty_and_gone:Shout, cannot be used: ModuleNotFoundError"
     assert f"warning: left out: {told} of faulty_and_gone [component-broken]\n  try: {BROKEN}\n" in ended.stderr
+
+
+@pytest.mark.parametrize(("command", "operation"), [("check", "leaving_early"), ("plan", "leaving_at_a_type"), ("run", "gone_at_once")])
+def test_a_package_that_ends_the_process_does_not_end_it_as_if_all_were_done(
+    command: str,
+    operation: str,
+    faulty: dict[str, str],
+    write_policy: Callable[..., Path],
+    sfumato_command: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    policy = write_policy({**masked_with(operation), "source": "data.csv", "sink": "out.csv"}, "name\nAnn\n")
+    ended = sfumato_command(command, policy, environment=faulty)
+
+    assert (ended.returncode, ended.stdout) == (5, "")
+    assert "the package faulty 1.0" in ended.stderr
 
 
 def test_a_promise_of_another_package_that_raises_is_named_with_its_package(

@@ -428,7 +428,7 @@ def _failed(arguments: Sequence[str], error: BaseException, interrupted: bool) -
     if isinstance(error, BrokenPipeError) or (isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)):
         closed_pipe.forget()
         return 0
-    if isinstance(error, SystemExit):
+    if isinstance(error, SystemExit) and _at_fault(error) is None:
         return error.code if isinstance(error.code, int) else 0
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         # a library's own files: those of ours say more

@@ -11,9 +11,10 @@ from typing import Any, Literal, get_args, get_origin
 
 from sfumato.cli.left_out import warn_of
 from sfumato.core.canonical import ValueType
+from sfumato.core.makers import refuse_misshapen
 from sfumato.core.mask import Card
 from sfumato.core.yaml_text import yaml_text
-from sfumato.errors import UsageError
+from sfumato.errors import UnreachableError, UsageError
 from sfumato.registry import find, usable
 
 _TYPES = get_args(ValueType)
@@ -36,8 +37,13 @@ def cards(kind: str, format: str) -> None:
     if kind != "masking":
         raise UsageError("only masking has cards", code="kind-unknown", hint="sfumato components --kind masking --table")
     there, broken = usable("masking")
+    found = {}
+    for name in there:
+        try:
+            found[name] = card_of(name)
+        except UnreachableError as error:
+            broken.append(error)
     warn_of(broken)
-    found = {name: card_of(name) for name in there}
     if format == "json":
         told = {name: asdict(card) | {"fits": fits(card), "fits_in_part": sorted(fits_in_part(name))} for name, card in found.items()}
         sys.stdout.write(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
@@ -51,7 +57,9 @@ def cards(kind: str, format: str) -> None:
 def card_of(name: str) -> Card:
     """Return the card of an operation with its plainest settings, on which it may depend; the types are those that it takes with any."""
     operation = find("masking", name)
-    card: Card = operation.model_construct(**_needed(operation)).card
+    plainest = operation.model_construct(**_needed(operation))
+    refuse_misshapen(plainest)
+    card: Card = plainest.card
     types = getattr(operation, "types_with_any_settings", None)
     return card if types is None else replace(card, types=types)
 

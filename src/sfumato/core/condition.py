@@ -236,6 +236,16 @@ def has_other_writings(wanted: str) -> bool:
     return bool(pa.types.is_temporal(_bound(wanted).type) or _address(wanted).is_valid)
 
 
+def means_the_same(one: str, other: str) -> bool:
+    """Return whether two texts are one, or one moment in two writings, so that a condition holds of the same values with either.
+
+    >>> means_the_same("1999-12-31T11:30:00", "1999-12-31 11:30"), means_the_same("0.5", "0.50")
+    (True, False)
+    """
+    bounds = [_bound(text) for text in (one, other)]
+    return one == other or (all(pa.types.is_temporal(bound.type) for bound in bounds) and bounds[0] == bounds[1])
+
+
 def _address(wanted: str) -> Any:
     return canonical.parse(pa.array([wanted]), "ip")[0]
 

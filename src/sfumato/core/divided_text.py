@@ -84,9 +84,7 @@ def across(
     closed = [entity for entity in at_places(without_line_ends, _places(text, _LINE_ENDS, 0)) if entity.kind not in kept]
     groups = [entity for entity in spaced if _is_divided(entity, text) and _is_grouped(entity, text, in_lines)]
     ones = [entity for entity in closed if _is_divided(entity, text) and _is_one(entity, text, in_lines)]
-    labelled = [
-        entity for entity in spaced if not _is_divided(entity, text) and not _is_roomy(entity, text) and not any(overlapping(entity, in_lines))
-    ]
+    labelled = [entity for entity in spaced if not _is_divided(entity, text) and _is_labelled(entity, text, in_lines)]
     checked = [[entity for entity in found if entity.kind in _CHECKED] for found in (groups, ones)]
     others = [[entity for entity in found if entity.kind not in _CHECKED] for found in (ones, groups)]
     return layered(text, [*checked, in_lines, *others, labelled])
@@ -106,9 +104,9 @@ def _is_divided(entity: Entity, text: str) -> bool:
     return _DIVISIONS.search(text, entity.begin, entity.end) is not None
 
 
-def _is_roomy(entity: Entity, text: str) -> bool:
-    """Return whether a blank line stands within an entity, or shortly before it."""
-    return _ROOMY.search(text, max(0, entity.begin - _NEAR), entity.end) is not None
+def _is_labelled(entity: Entity, text: str, in_lines: Sequence[Entity]) -> bool:
+    """Return whether what stands in one line counts by what stands on the other side of a division, which is no blank line."""
+    return _ROOMY.search(text, max(0, entity.begin - _NEAR), entity.end) is None and not any(overlapping(entity, in_lines))
 
 
 def _is_grouped(entity: Entity, text: str, in_lines: Sequence[Entity]) -> bool:

@@ -6,7 +6,7 @@ Nothing that the exception of a foreign component says is passed on: it may quot
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.mask import Mask, MaskContext
+from sfumato.core.mask import Card, Mask, MaskContext
 from sfumato.errors import SfumatoError, UnreachableError, number_of
 
 _OURS = "sfumato"
@@ -42,7 +42,7 @@ def package_of(entry: EntryPoint) -> str:
 
 
 @contextmanager
-def faults_of(mask: Mask, column: str) -> Iterator[None]:
+def faults_of(mask: Mask, column: str | None) -> Iterator[None]:
     """Tell an error within an operation of another package as one of that package; errors of ours stay as they are."""
     try:
         yield
@@ -71,6 +71,20 @@ def refuse_misfit(mask: Mask, made: Any, columns: pa.RecordBatch, context: MaskC
     announced = announced_type(mask, columns.column(context.column).type, context.column)
     if _plain(made.type) != _plain(announced):
         raise _fault(mask, context.column, f"has made values of the type {made.type}, and has announced {announced}")
+
+
+def refuse_misshapen(mask: Mask, column: str | None = None) -> None:
+    """Refuse an operation of another package whose card, columns, keys or warnings are not what they must be, before anything asks for them."""
+    if not is_foreign(mask):
+        return
+    with faults_of(mask, column):
+        card = mask.card
+        lists = {"reads": mask.reads, "keys": mask.keys, "warnings": getattr(mask, "warnings", ())}
+    if not isinstance(card, Card):
+        raise _fault(mask, column, f"has a {type(card).__name__} as its card")
+    for name, found in lists.items():
+        if isinstance(found, str) or not isinstance(found, Sequence) or not all(isinstance(text, str) for text in found):
+            raise _fault(mask, column, f"has {name} that are no list of texts")
 
 
 def announced_type(mask: Mask, original: pa.DataType, column: str) -> pa.DataType:
@@ -115,10 +129,10 @@ def without_version(package: str) -> str:
     return package.partition(" ")[0]
 
 
-def _fault(mask: Mask, column: str, words: str) -> UnreachableError:
-    maker = maker_of(mask)
+def _fault(mask: Mask, column: str | None, words: str) -> UnreachableError:
+    maker, place = maker_of(mask), f"column {column}: " if column is not None else ""
     return UnreachableError(
-        f"column {column}: {mask.component_name()}, an operation of the package {maker}, {words}",
+        f"{place}{mask.component_name()}, an operation of the package {maker}, {words}",
         code="component-fault",
         hint=f"report it to the makers of {without_version(maker)} with this line; until it is mended, another operation",
     )

@@ -86,6 +86,17 @@ class WrittenForm:
         """Return texts of this form as the canonical ones of their type, others as they are."""
         return pc.coalesce(self.fits(texts), texts)
 
+    def read(self, text: str) -> str | None:
+        """Return a text as it is read, be it of this form or a number in plain writing; None where it is neither.
+
+        >>> WrittenForm.of("1.234,56").read("1.250,50"), WrittenForm.of("1.234,56").read("0.50"), WrittenForm.of("1.234,56").read("x")
+        ('1250.5', '0.5', None)
+        """
+        found: str | None = self.fits(pa.array([text]))[0].as_py()
+        if found is None and self.point:
+            found = WrittenForm.of("1234.56").fits(pa.array([text]))[0].as_py()
+        return found
+
     def fits(self, texts: pa.Array) -> pa.Array:
         """Return texts of this form as the canonical ones of their type, others as null."""
         return self._number(texts) if self.point else self._time(texts)

@@ -5,6 +5,7 @@ A mean of which one person makes up most is nearly that person's own: there are 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
@@ -107,11 +108,13 @@ class Microaggregate(GroupedMask):
             _, whose = np.unique(people[rows], return_inverse=True)
             sizes = np.bincount(whose)
             if len(sizes) >= (self.k or context.people) and np.abs(numbers[rows]).max() < most:
-                means = np.bincount(whose, numbers[rows]) / sizes
+                # by a power of two, which changes no digit: a sum may be more than a float holds where a mean is not
+                power = math.frexp(np.abs(numbers[rows]).max())[1]
+                means = np.bincount(whose, np.ldexp(numbers[rows], -power)) / sizes
                 sequence = np.argsort(means, kind="stable")
                 places = np.argsort(sequence, kind="stable")[whose]
                 told, group = self._centres(means[sequence], self.k or context.people)
-                centres[rows] = told[places]
+                centres[rows] = np.ldexp(told, power)[places]
                 groups[rows] = np.where(group >= 0, made + group, -1)[places]
                 made += len(means)
         return centres, groups
@@ -126,7 +129,6 @@ class Microaggregate(GroupedMask):
             bounds, dominated = undominated(values, bounds, self.dominance, most)
         sizes, middle = np.diff(bounds), in_the_middle(bounds, most)
         counts = np.add.reduceat(middle.astype(np.int64), bounds[:-1])
-        # divided before they are added: a sum may be more than a float holds where a mean is not
-        parts = np.add.reduceat(np.where(middle, values, 0.0) / np.repeat(counts, sizes), bounds[:-1])
+        parts = np.add.reduceat(np.where(middle, values, 0.0), bounds[:-1]) / counts
         told = np.where(dominated, -1, np.arange(len(sizes)))
         return np.repeat(np.where(dominated, np.nan, parts), sizes), np.where(middle, np.repeat(told, sizes), -1)

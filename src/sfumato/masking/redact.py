@@ -81,7 +81,9 @@ class Redact(Operation):
     @field_validator("patterns")
     @classmethod
     def _are_expressions(cls, value: dict[str, str]) -> dict[str, str]:
-        for pattern in value.values():
+        for name, pattern in value.items():
+            if not name.strip():
+                raise ValueError("needs a name for each expression, which is that of its tag")
             refuse_no_expression(pattern)
         return value
 

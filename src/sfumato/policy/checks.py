@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
+from sfumato.core.condition import means_the_same
 from sfumato.core.keys import looks_like_a_key
 from sfumato.core.mask import Counting
 from sfumato.core.mistakes import key_text
@@ -248,12 +247,14 @@ class Checks:
                     ("formats", name), "is a column that the policy does not name", "policy-unknown-column", suggestion(name, self._policy.columns)
                 )
         forms = {name: given.form() for name, given in self._policy.formats.items()}
-        for name, mask in self._masks.items():
-            for column, text in mask.when.texts if mask is not None and mask.when is not None else ():
-                read = forms[column].fits(pa.array([text]))[0].as_py() if column in forms else None
-                if read is not None and read != text:
+        conditions = {("columns", name, "when"): mask.when for name, mask in self._masks.items() if mask is not None}
+        window = self._policy.window
+        for key, condition in {**conditions, ("window", "starts"): window.starts if window is not None else None}.items():
+            for column, text in condition.texts if condition is not None else ():
+                read = forms[column].read(text) if column in forms else None
+                if read is not None and not means_the_same(read, text):
                     words = f"compares the column {column} with a value as the source writes it, which no value equals once it is read"
-                    self._say(("columns", name, "when"), words, "policy-condition", f"'{read}' in its place")
+                    self._say(key, words, "policy-condition", f"'{read}' in its place")
 
     def _not_built(self) -> None:
         if self._policy.order == "source" and not self._policy.promises and not self._is_stream:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import ValidationError
 
 from sfumato.core.keys import Keys
+from sfumato.core.makers import refuse_misshapen
 from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import key_text, mistakes_of
 from sfumato.core.whose import Subject
@@ -171,7 +172,10 @@ class _Finder:
         # a short form (a bare name, a path) has no key of its own below the component's
         inner = (*path, component.name) if (*path, component.name) in lines.by_path else path
         try:
-            return found.model_validate(component.settings, context={"folder": self._loaded.folder})
+            made = found.model_validate(component.settings, context={"folder": self._loaded.folder})
+            if kind == "masking":
+                refuse_misshapen(made, str(path[1]))
+            return made
         except ValidationError as error:
             self.mistakes += mistakes_of(error, found, lines.at, inner, meant_by(component, inner))
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -83,3 +84,13 @@ def test_whoever_has_more_than_all_others_is_left_out_with_as_few_as_there_may_b
     assert grouped([-900, -6, -5, -4, -3, -2, -1], 3, 0.5) == [None] * 3 + [-2.5] * 4
     # those who are left are fewer than k
     assert grouped([-900, 1, 1, 1, 900_000], 2, 0.5) == [None] * 5
+
+
+def test_means_are_those_of_their_numbers_however_large_they_are() -> None:
+    batch = pa.RecordBatch.from_pydict({"pay": [4.0, 6.0, 8.0]})
+    assert Microaggregate(k=3).apply(batch, MaskContext("pay")).to_pylist() == [6.0] * 3
+    large = pa.RecordBatch.from_pydict({"pay": [1.6e308] * 6, "who": list("aabbcc")})
+    context = MaskContext("pay", subject=Subject("who"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Microaggregate(k=3).apply(large, context).to_pylist() == [1.6e308] * 6

@@ -184,6 +184,8 @@ def test_a_key_that_is_wrong_is_one_mistake() -> None:
         ("%d.%m.%Y", {"equals": "31.12.1999"}, "1999-12-31"),
         ("%d.%m.%Y", {"one_of": ["1999-12-30", "31.12.1999"]}, "1999-12-31"),
         ("1.234,56", {"equals": "1.250,50"}, "1250.5"),
+        ("1.234,56", {"equals": "0.50"}, "0.5"),
+        ("%Y-%d-%m", {"equals": "1999-01-02"}, "1999-02-01"),
     ],
 )
 def test_a_condition_in_the_writing_of_the_source_is_refused(form: str, test: Any, read: str) -> None:
@@ -197,3 +199,15 @@ def test_a_condition_in_the_writing_of_the_source_is_refused(form: str, test: An
 def test_a_condition_as_the_column_is_read_is_taken() -> None:
     columns = {"seen": {"role": "other"}, "room": {"role": "other", "mask": "empty", "when": {"column": "seen", "one_of": ["1999-12-31", "unknown"]}}}
     assert told(columns, formats={"seen": "%d.%m.%Y"}, **PROMISED) == []
+
+
+def test_a_moment_is_taken_in_any_writing_that_a_condition_knows() -> None:
+    columns = {"seen": {"role": "other"}, "room": {"role": "other", "mask": "empty", "when": {"column": "seen", "equals": "1999-12-31 11:30"}}}
+    assert told(columns, formats={"seen": "%Y-%m-%d %H:%M"}, **PROMISED) == []
+
+
+def test_the_beginning_of_sessions_in_the_writing_of_the_source_is_refused() -> None:
+    keys = {"window": {"session": "10m", "column": "at", "starts": {"column": "day", "equals": "31.12.1999"}}, "subject": "name"}
+    columns = {"name": NAME, "day": {"role": "identifier"}, "at": {"role": "identifier", "type": "timestamp"}}
+    [found] = told(columns, formats={"day": "%d.%m.%Y"}, **keys, **PROMISED)
+    assert found.startswith("window.starts: compares the column day with a value as the source writes it")
