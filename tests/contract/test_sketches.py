@@ -169,6 +169,7 @@ class ServerTable:
     connection: sqlite3.Connection
     rows: int
     dictionaries: dict[str, pa.Array] = field(default_factory=dict)
+    strangers: int = 0
 
     def dictionary(self, column: str) -> Dictionary:
         found = self.connection.execute(f'SELECT "{column}", count(*) FROM work GROUP BY 1 ORDER BY 1').fetchall()

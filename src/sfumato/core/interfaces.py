@@ -363,6 +363,11 @@ class Attached(Protocol):
         """The number of rows."""
         ...
 
+    @property
+    def strangers(self) -> int:
+        """How many rows have a subject that is not of its declared type, and are nobody's."""
+        ...
+
     def dictionary(self, column: str) -> Dictionary:
         """Return the distinct values of one of the columns to be coded."""
         ...

@@ -46,12 +46,16 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was read: the number of rows, coded columns, one fingerprint a row for each group of further columns, and one of whose it is."""
+    """What was read: the number of rows, coded columns, one fingerprint a row for each group of further columns, and one of whose it is.
+
+    ``strangers`` is how many rows have a subject that is not of the type that it has by the policy.
+    """
 
     rows: int
     columns: dict[str, CodedColumn]
     prints: dict[str, NDArray[np.uint64]]
     people: NDArray[np.uint64] | None = None
+    strangers: int = 0
 
 
 def read(
@@ -73,7 +77,7 @@ def read(
     others = {name for columns in printed.values() for name in columns} | ({subject.name} if subject else set())
     others -= {*coded, *further}
     dictionaries = {*coded, *repeating(source, sorted(others))} - set(further)
-    rows = 0
+    rows = strangers = 0
     # a reader of no column may not know how many rows there are
     names = list(dict.fromkeys([*coded, *further, *sorted(others)])) or [field.name for field in source.describe() if is_readable(field)][:1]
     for batch in source.batches(names, [name for name in names if name in dictionaries]):
@@ -82,14 +86,16 @@ def read(
         for name, columns in printed.items():
             prints[name].append(fingerprints([batch.column(column) for column in columns], batch.num_rows))
         if subject is not None:
-            whose.append(fingerprints([subject.people(batch)], batch.num_rows))
+            known = subject.people(batch)
+            whose.append(fingerprints([known], batch.num_rows))
+            strangers += subject.strangers(batch, known)
         if beside is not None:
             beside(batch)
         rows += batch.num_rows
         progress.advance(batch.num_rows)
     joined = {name: _joined(parts) for name, parts in prints.items()}
     people = _joined(whose) if subject is not None else None
-    return Reading(rows, {name: builder.finish() for name, builder in builders.items()}, joined, people)
+    return Reading(rows, {name: builder.finish() for name, builder in builders.items()}, joined, people, strangers)
 
 
 def _joined(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:

@@ -31,6 +31,15 @@ class Subject:
         """Return whose each row is."""
         return known_people(rows.column(self.name), self.kind)
 
+    def strangers(self, rows: pa.RecordBatch, people: pa.Array) -> int:
+        """Return how many rows have a value that says nothing of anybody only because it is not of the declared type."""
+        if not self.is_read:
+            return 0
+        subjects = rows.column(self.name)
+        subjects = subjects.dictionary_decode() if pa.types.is_dictionary(subjects.type) else subjects
+        named = known_people(subjects).is_valid()
+        return int(pc.sum(pc.and_not(named, people.is_valid())).as_py() or 0)
+
 
 def known_people(subjects: pa.Array, kind: ValueType | None = None) -> pa.Array:
     """Return subjects, texts of a declared type in its one writing; missing are those that are empty, not of it, or no number among numbers.

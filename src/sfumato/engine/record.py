@@ -192,6 +192,11 @@ def _read_otherwise(plan: Plan, counted: Counted) -> Iterator[str]:
         yield f"column {name} was read as text, because some of its values are not of type {kind}; list them under missing if they are none"
     for name, form in counted.other_forms.items():
         yield f"column {name} was read as text, and most of its values look like {form}; if they are dates or numbers: formats: {{{name}: '{form}'}}"
+    if counted.strangers and plan.resolved.subject is not None:
+        yield (
+            f"some rows have a subject that is not of type {plan.resolved.subject.kind}: they count as one person, "
+            "whom nobody knows and who may be one of the others; mend them, or declare type: text"
+        )
     for name in plan.source.misfits if isinstance(plan.source, Translated) else ():
         yield f"some values of column {name} do not fit its format and stayed as they were"
 

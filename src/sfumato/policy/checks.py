@@ -247,10 +247,11 @@ class Checks:
                     ("formats", name), "is a column that the policy does not name", "policy-unknown-column", suggestion(name, self._policy.columns)
                 )
         forms = {name: given.form() for name, given in self._policy.formats.items()}
-        conditions = {("columns", name, "when"): mask.when for name, mask in self._masks.items() if mask is not None}
+        conditions = [(("columns", name, "when"), mask.when) for name, mask in self._masks.items() if mask is not None and mask.when is not None]
         window = self._policy.window
-        for key, condition in {**conditions, ("window", "starts"): window.starts if window is not None else None}.items():
-            for column, text in condition.texts if condition is not None else ():
+        starts = [(("window", "starts"), window.starts)] if window is not None and window.starts is not None else []
+        for key, condition in [*conditions, *starts]:
+            for column, text in condition.texts:
                 read = forms[column].read(text) if column in forms else None
                 if read is not None and not means_the_same(read, text):
                     words = f"compares the column {column} with a value as the source writes it, which no value equals once it is read"

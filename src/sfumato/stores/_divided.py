@@ -44,6 +44,11 @@ class DividedTable:
         first = next(iter(self._dictionaries.values())).dictionary
         return int(first.counts.sum()) + first.nulls
 
+    @property
+    def strangers(self) -> int:
+        """None: subjects that are text and of another declared type are read, and not counted inside."""
+        return 0
+
     def dictionary(self, column: str) -> Dictionary:
         """Return the distinct values of a counted column."""
         return self._dictionaries[column].dictionary

@@ -142,6 +142,11 @@ class InsideTable:
         """The number of rows."""
         return int(self.cells.rows.sum())
 
+    @property
+    def strangers(self) -> int:
+        """None: subjects that are text and of another declared type are read, and not counted inside."""
+        return 0
+
     def dictionary(self, column: str) -> Dictionary:
         """Return the distinct values of a counted column."""
         values, codes = self.cells.columns[column]

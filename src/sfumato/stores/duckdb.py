@@ -143,6 +143,11 @@ class EmbeddedTable:
         """The number of rows."""
         return self._reading.rows
 
+    @property
+    def strangers(self) -> int:
+        """How many rows have a subject that is not of its declared type."""
+        return self._reading.strangers
+
     def dictionary(self, column: str) -> Dictionary:
         """Return the distinct values of a counted column."""
         coded = self._reading.columns[column]
