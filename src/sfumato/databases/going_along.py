@@ -60,12 +60,12 @@ class GoingAlong:
                 f"rows of {table} cannot be deleted: foreign keys of {_listed(refusing)} refer to them, or to rows that would be deleted with them"
             )
             raise UnreachableError(words, code="retention-referenced", hint=_HINT)
+        self._refuse_beneath_view()
         if self._chains and not accepted:
             words = (
                 f"with rows of {table} others would be deleted or changed, by foreign keys of {_listed([chain[-1].table for chain in self._chains])}"
             )
             raise UnreachableError(words, code="retention-cascade", hint=f"{_HINT}; or retention: {{cascade: accept}}, and these are counted")
-        self._refuse_beneath_view()
 
     def _found(self, tables: Sequence[TableName], before: Chain) -> Iterator[Chain]:
         for key in self._connection.referring(tables):
