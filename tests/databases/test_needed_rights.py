@@ -111,6 +111,23 @@ def test_rights_that_are_missing_are_named_before_the_first_batch(keeper: Keeper
     assert ask(keeper.url, f"SELECT COUNT(*) FROM {keeper.ward}.visits") == [(ROWS,)]
 
 
+def test_a_key_that_may_not_be_read_is_told_alike_by_the_plan_and_by_what_retains(postgresql_url: str) -> None:
+    keeper = Keeper(postgresql_url)
+    try:
+        schemas = [right for right in retaining_rights(keeper) if "SCHEMA" in right]
+        keeper.granted(*schemas, f"SELECT (day, age), DELETE ON {keeper.ward}.visits")
+        policy = keeper.policy(columns={"day": {"role": "identifier"}, "age": {"role": "quasi_identifier"}}, retention=RETENTION)
+        said = set()
+        for look in (lambda: retain(policy, NOW), lambda: plan(policy)):
+            with pytest.raises(SfumatoError) as caught:
+                look()
+            said.add((caught.value.code, caught.value.message))
+    finally:
+        keeper.leave()
+    ((code, words),) = said
+    assert (code, f"(no SELECT on {keeper.ward}.visits)" in words) == ("database-rights", True)
+
+
 @pytest.mark.parametrize("is_inside", [True, False])
 def test_columns_that_the_user_may_not_read_are_as_if_they_were_not_there(keeper: Keeper, is_inside: bool, tmp_path: Path) -> None:
     keeper.granted(*retaining_rights(keeper)[1 + keeper.is_postgresql :], f"SELECT (age, day) ON {keeper.ward}.visits")

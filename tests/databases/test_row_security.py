@@ -122,6 +122,34 @@ def test_rows_that_nobody_saw_are_not_deleted(owner: str, reader: str) -> None:
     assert counted(owner, "old") == ROWS // 2
 
 
+@pytest.mark.parametrize("rule", ["CASCADE", "SET NULL"])
+def test_rows_that_nobody_saw_are_not_changed_by_the_own_key_of_their_table(owner: str, reader: str, rule: str) -> None:
+    ask(owner, f"ALTER TABLE visits ADD COLUMN parent integer REFERENCES visits ON DELETE {rule}", "UPDATE visits SET parent = 0 WHERE id = 2")
+    given = {**policy(reader, rows="visible"), "sink": {"sql": component(reader, "old")}, "retention": {"column": "day", "older_than": "30d"}}
+    given["columns"] = {**COLUMNS, "parent": {"role": "identifier"}}
+    with pytest.raises(UnreachableError) as caught:
+        retain(given, NOW)
+
+    assert caught.value.code == "retention-cascade"
+    assert (counted(owner, "visits"), counted(owner, "visits WHERE parent = 0")) == (ROWS, 1)
+
+
+@pytest.mark.parametrize("chunk", [3, 1000])
+def test_rows_that_go_with_those_that_are_shown_are_counted(owner: str, reader: str, chunk: int) -> None:
+    name = urlsplit(reader).username
+    ask(owner, "CREATE TABLE bills (visit integer REFERENCES visits ON DELETE CASCADE)", "INSERT INTO bills SELECT id FROM visits")
+    ask(owner, f"GRANT SELECT ON bills TO {name}")
+    given = {**policy(reader, rows="visible"), "sink": {"sql": component(reader, "old")}}
+    given["retention"] = {"column": "day", "older_than": "30d", "cascade": "accept", "chunk": chunk}
+    try:
+        told = retain(given, NOW)
+        left = counted(owner, "bills")
+    finally:
+        ask(owner, "DROP TABLE bills")
+
+    assert sum(gone.rows for batch in told.batches for gone in batch.along) == left == ROWS // 2
+
+
 def test_an_archive_of_which_rows_are_hidden_is_refused(owner: str, reader: str) -> None:
     name = urlsplit(reader).username
     given = {**policy(reader, rows="visible"), "sink": {"sql": component(reader, "old")}, "retention": {"column": "day", "older_than": "30d"}}

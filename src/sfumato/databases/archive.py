@@ -5,6 +5,7 @@ A batch and its line of the ledger are written in one transaction. A line that i
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +22,8 @@ BATCH = "sfumato_batch"
 
 LEDGER = "sfumato_ledger"
 State = Literal["written", "deleted"]
-_SHORT = "VARCHAR(190)"
+_ROOM = 190
+_SHORT = f"VARCHAR({_ROOM})"
 
 
 @dataclass(frozen=True)
@@ -178,18 +180,52 @@ class Archive:
 
     def _here(self) -> str:
         """Return the condition that a line of the ledger is one of this archive."""
-        return self._connection.retaining.is_name("archive", self._text())
+        here = self._connection.retaining.is_name("archive", self._text())
+        if _is_plain_name(self.table.name):
+            return here
+        # as lines had it once, which may be the name of another archive too
+        digits = self.table.name.encode().hex()
+        once = self._connection.retaining.is_name("archive", f"'{digits}'")
+        if _is_plain_name(digits) and self._connection.identity(TableName(digits, self.table.schema)) is not None:
+            once += f" AND {self._holds_batch(here)}"
+        return f"({here} OR ({once}))"
+
+    def _holds_batch(self, here: str) -> str:
+        """Return the condition that the batch of a line is in this archive, and by no other line: two archives could not share a name of one."""
+        if self._connection.identity(self.table) is None:
+            return "1 = 0"
+        # one query within another: a server may not look at a table that it changes
+        otherwise = f"SELECT n.batch FROM (SELECT batch FROM {self._quoted(self._ledger)} WHERE {here}) n"
+        return f"batch IN (SELECT a.{BATCH} FROM {self._quoted(self.table)} a) AND batch NOT IN ({otherwise})"
 
     def _text(self) -> str:
-        """Return the name of the archive as the ledger has it; in hexadecimal digits where it has signs that mean something in a statement."""
-        plain = self.table.name.isascii() and self.table.name.isidentifier()
-        return f"'{self.table.name if plain else self.table.name.encode().hex()}'"
+        return f"'{written_name(self.table.name)}'"
 
     def _quoted(self, table: TableName) -> str:
         return self._connection.quoted(table)
 
     def _listed(self, names: Sequence[str]) -> str:
         return ", ".join(self._connection.quoted_name(name) for name in names)
+
+
+def written_name(name: str) -> str:
+    """Return the name of an archive as the ledger has it: in hexadecimal digits where it has signs that mean something in a statement.
+
+    What begins with a number is no plain name, so that none is written like another. Of a name whose digits have no room there is a hash.
+
+    >>> written_name("archive"), written_name("c3a9"), written_name("é")
+    ('archive', 'c3a9', '0xc3a9')
+    >>> len(written_name("ä" * 64))
+    66
+    """
+    if _is_plain_name(name):
+        return name
+    digits = name.encode().hex()
+    return f"0x{digits}" if len(digits) < _ROOM - 1 else f"0#{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def _is_plain_name(name: str) -> bool:
+    return name.isascii() and name.isidentifier()
 
 
 def _takes(column: TableColumn, other: TableColumn) -> bool:

@@ -183,8 +183,8 @@ class Connection(Catalogue, Protocol):
         """Hold a lock as long as the session lives; refuse where another has it."""
         ...
 
-    def referring(self, table: TableName) -> list[Referring]:
-        """Return the foreign keys by which tables refer to one, itself among them, and what they do when its rows are deleted."""
+    def referring(self, tables: Sequence[TableName]) -> list[Referring]:
+        """Return the foreign keys by which tables refer to some, these among them, and what they do when rows of these are deleted."""
         ...
 
     def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:

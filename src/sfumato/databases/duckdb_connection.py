@@ -117,11 +117,13 @@ class DuckdbConnection:
         rows = self.rows(_KEYS, [found.schema, found.name, "FOREIGN KEY"])
         return [ForeignKey(tuple(columns), TableName(other, found.schema), tuple(referred)) for columns, other, referred in rows]
 
-    def referring(self, table: TableName) -> list[Referring]:
-        """Return the foreign keys that refer to a table; all refuse that its rows are deleted."""
-        _, found = self._found(table)
-        rows = self.rows(_REFERRING, [found.schema, found.name])
-        return [Referring(TableName(name, found.schema), tuple(own), tuple(referred), "refused") for name, own, referred in rows]
+    def referring(self, tables: Sequence[TableName]) -> list[Referring]:
+        """Return the foreign keys that refer to tables; all refuse that rows of these are deleted."""
+        return [
+            Referring(TableName(name, found.schema), tuple(own), found, tuple(referred), "refused")
+            for found in (self._found(table)[1] for table in tables)
+            for name, own, referred in self.rows(_REFERRING, [found.schema, found.name])
+        ]
 
     def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
         """Return the triggers, whatever they act on."""

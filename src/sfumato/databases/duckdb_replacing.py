@@ -35,7 +35,7 @@ class Session(Protocol):
         """Return the columns of a table or a view."""
         ...
 
-    def referring(self, table: TableName) -> list[Referring]:
+    def referring(self, tables: Sequence[TableName]) -> list[Referring]:
         """Return the foreign keys that refer to a table."""
         ...
 
@@ -66,7 +66,7 @@ def restoring(session: Session, old: TableName, new: TableName) -> list[tuple[st
     """Return what the new table is given of the old one: what it is, and the statement. Refuse where something would be lost."""
     place = [old.schema, old.name]
     constraints = session.rows(_CONSTRAINTS, place)
-    hanging = [f"a foreign key of {name}" for name in sorted({each.table.name for each in session.referring(old) if each.table != old})]
+    hanging = [f"a foreign key of {name}" for name in sorted({each.table.name for each in session.referring([old]) if each.table != old})]
     hanging += triggers_of(session, old)
     hanging += [f"a constraint ({kind})" for kind, _ in constraints if kind in ("CHECK", "FOREIGN KEY")]
     if hanging:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sfumato.databases.duckdb_types import quoted_name
-from sfumato.databases.keyed_rows import one_row
+from sfumato.databases.keyed_rows import one_row, one_value
+from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
 from sfumato.databases.table import TableColumn, TableName
 
@@ -19,6 +20,25 @@ class DuckdbRetaining:
 
     def __init__(self, connection: DuckdbConnection) -> None:
         self._connection = connection
+
+    others_write = False
+
+    def reached(self, table: TableName) -> list[Reached]:
+        """Return the table: no rows are deleted by way of a view."""
+        return [Reached(self._connection.placed(table))]
+
+    def parts(self, table: TableName) -> list[TableName]:
+        """Return the table."""
+        return [table]
+
+    def acting(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
+        """Return its triggers."""
+        del reached
+        return self._connection.acting(table, "DELETE")
+
+    def seen_by_others(self, query: str) -> int:
+        """Ask the one session: nobody else has the file open."""
+        return int(one_value(self._connection, query))
 
     def is_ours(self, table: TableName) -> bool:
         """Return whether it has no triggers: a file has no owners within."""

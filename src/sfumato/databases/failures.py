@@ -62,6 +62,11 @@ UNMET = Failure(
     hint="drop the constraint or the unique index, or name another table",
     of_data=True,
 )
+REFERRED_TO = Failure(
+    "has rows that refer to some that are to be deleted, by a foreign key, or another constraint that keeps these",
+    code="retention-referenced",
+    hint="delete what refers to the rows, or retain it first; what is archived by then is finished by the next run",
+)
 FULL = Failure("has no room left on its disk", code="database-full", hint="make room there, and run again")
 LOCKED = Failure("did not get a lock in time", code="database-locked", hint="run again when nobody else works on the table")
 VALUE = Failure(

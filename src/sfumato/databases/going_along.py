@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from sfumato.databases.connection import Connection
@@ -12,10 +13,11 @@ from sfumato.databases.table import Referring, TableName
 from sfumato.errors import UnreachableError, number_of
 
 Chain = tuple[Referring, ...]
-"""Foreign keys by which rows are reached: each refers to the table of the one before it, the first to that from which rows are deleted."""
+"""Foreign keys by which rows are reached: each refers to the table of the one before it, the first to one from which rows are deleted."""
 
 _BECOMES: tuple[Literal["deleted", "emptied"], ...] = ("deleted", "emptied")
 _HINT = "retain those tables first, or delete what refers to the rows yourself"
+_ALL = "1 = 1"
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,21 @@ class Gone:
 
 
 class GoingAlong:
-    """The foreign keys by which other rows go along with those of a table; it refuses what is not accepted, or cannot be deleted at all."""
+    """The foreign keys by which other rows go along with those of a table; it refuses what is not accepted, or cannot be deleted at all.
 
-    def __init__(self, connection: Connection, table: TableName, accepted: bool) -> None:
+    Rows are counted as ``ask`` sees them, which gives the one number of a query; as the connection itself does where none is given.
+    """
+
+    def __init__(self, connection: Connection, table: TableName, accepted: bool, ask: Callable[[str], int] | None = None) -> None:
         self._connection, self._table = connection, connection.placed(table)
+        self._ask = ask or partial(one_value, connection)
+        self.reached = connection.retaining.reached(self._table)
+        self._held = [each.table for each in self.reached]
         self._chains: list[Chain] = []
         self._own: list[Referring] = []
         refusing: list[TableName] = []
-        for chain in self._found(self._table, ()):
-            if len(chain) == 1 and chain[0].table == self._table:
+        for chain in self._found(self._held, ()):
+            if len(chain) == 1 and chain[0].table in self._held:
                 self._own.append(chain[0])
             elif chain[-1].on_delete in ("refused", "held"):
                 refusing.append(chain[-1].table)
@@ -52,51 +60,79 @@ class GoingAlong:
                 f"rows of {table} cannot be deleted: foreign keys of {_listed(refusing)} refer to them, or to rows that would be deleted with them"
             )
             raise UnreachableError(words, code="retention-referenced", hint=_HINT)
+        self._refuse_beneath_view()
         if self._chains and not accepted:
             words = (
                 f"with rows of {table} others would be deleted or changed, by foreign keys of {_listed([chain[-1].table for chain in self._chains])}"
             )
             raise UnreachableError(words, code="retention-cascade", hint=f"{_HINT}; or retention: {{cascade: accept}}, and these are counted")
 
-    def _found(self, table: TableName, before: Chain) -> Iterator[Chain]:
-        for key in self._connection.referring(table):
+    def _found(self, tables: Sequence[TableName], before: Chain) -> Iterator[Chain]:
+        for key in self._connection.referring(tables):
             chain = (*before, key)
             yield chain
-            if key.on_delete != "deleted" or (not before and key.table == self._table):
+            if key.on_delete != "deleted" or (not before and key.table in self._held):
                 continue
-            if key.table in (self._table, *(each.table for each in before)):
+            if key.table in (*self._held, *(each.table for each in before)):
                 words = f"the foreign keys of {_listed([each.table for each in chain])} delete rows in a circle, and nobody can say which would go"
                 raise UnreachableError(words, code="retention-cascade", hint=_HINT)
-            yield from self._found(key.table, chain)
+            yield from self._found(self._connection.retaining.parts(key.table), chain)
+
+    def _refuse_beneath_view(self) -> None:
+        """Refuse keys that act beneath a view: its columns may have other names there, so that nobody can say which rows would go along."""
+        acting = [*(chain[-1].table for chain in self._chains), *(own.table for own in self._own if own.on_delete in _BECOMES)]
+        if all(each.alike for each in self.reached):
+            return
+        # what is left refuses to let rows go to which others refer, and the server asks
+        self._own = []
+        if acting:
+            words = (
+                f"with rows of the view {self._table} others would be deleted or changed that cannot be counted, by foreign keys of {_listed(acting)}"
+            )
+            raise UnreachableError(words, code="retention-cascade", hint=f"name the table beneath the view as the source, or {_HINT}")
 
     @property
     def tables(self) -> list[TableName]:
         """The other tables whose rows go along."""
         return list(dict.fromkeys(chain[-1].table for chain in self._chains))
 
+    @property
+    def takes_own(self) -> bool:
+        """Whether rows of the table itself go along with others of it, which may be rows that are to be deleted later."""
+        return any(own.on_delete == "deleted" for own in self._own)
+
     def refuse_own(self, keys: TableName, key: Sequence[str], at_once: bool) -> None:
         """Refuse rows to which others of the same table refer that stay, or that go later; ``at_once`` says that one statement deletes all."""
         for own in self._own:
             held = own.on_delete == "held" and at_once
             if own.on_delete != "emptied" and self._referring(own, keys, key, staying=own.on_delete == "deleted" or held):
-                words = f"rows of {self._table} refer to others of it that are to be deleted, by its own foreign key"
-                hint = "delete what refers to the rows, or let the key empty it (ON DELETE SET NULL)"
-                raise UnreachableError(words, code="retention-referenced", hint=hint)
+                raise self._referred()
 
-    def counted(self, keys: TableName, key: Sequence[str]) -> list[Gone]:
-        """Count the rows that go along with those whose keys are written down."""
+    def refuse_own_taken(self, keys: TableName, key: Sequence[str]) -> None:
+        """Refuse where rows of the same table that stay would go with others, by what the server does and not by what it refuses."""
+        for own in self._own:
+            if own.on_delete == "deleted" and self._referring(own, keys, key, staying=True):
+                raise self._referred()
+
+    def _referred(self) -> UnreachableError:
+        words = f"rows of {self._table} refer to others of it that are to be deleted, by its own foreign key"
+        hint = "delete what refers to the rows, or let the key empty it (ON DELETE SET NULL)"
+        return UnreachableError(words, code="retention-referenced", hint=hint)
+
+    def counted(self, keys: TableName, key: Sequence[str], chosen: str = _ALL) -> list[Gone]:
+        """Count the rows that go along with those whose keys ``k`` are written down, and chosen."""
         found = []
         for table in self.tables:
             for becomes in _BECOMES:
                 chains = [chain for chain in self._chains if chain[-1].table == table and chain[-1].on_delete == becomes]
                 if chains:
                     self._refuse_hidden(table)
-                    reached = " OR ".join(self._reached(chain, keys, key) for chain in chains)
-                    rows = one_value(self._connection, f"SELECT COUNT(*) FROM {self._connection.quoted(table)} g WHERE {reached}")
+                    reached = " OR ".join(self._reached(chain, keys, key, chosen) for chain in chains)
+                    rows = self._ask(f"SELECT COUNT(*) FROM {self._connection.quoted(table)} g WHERE {reached}")
                     found.append(Gone(table, int(rows), becomes))
         for own in self._own:
             if own.on_delete == "emptied":
-                found.append(Gone(self._table, self._referring(own, keys, key, staying=True), "emptied"))
+                found.append(Gone(own.table, self._referring(own, keys, key, staying=True, chosen=chosen), "emptied"))
         return [gone for gone in found if gone.rows]
 
     def _refuse_hidden(self, table: TableName) -> None:
@@ -104,32 +140,47 @@ class GoingAlong:
             words = f"row-level security hides rows of {table} from the user, and foreign keys delete or change them all the same"
             raise UnreachableError(words, code="retention-cascade", hint="a user that row-level security lets see everything (BYPASSRLS)")
 
-    def _reached(self, chain: Chain, keys: TableName, key: Sequence[str]) -> str:
-        """Return the condition that a row ``g`` is reached by a chain from a row whose key is written down."""
+    def _reached(self, chain: Chain, keys: TableName, key: Sequence[str], chosen: str) -> str:
+        """Return the condition that a row ``g`` is reached by a chain from a row whose key is written down, and chosen."""
         quoted, condition = self._connection.quoted, ""
         names = [*(f"t{place}" for place in range(len(chain) - 1)), "g"]
         for place, link in enumerate(chain):
             to = "s" if place == 0 else names[place - 1]
             joined = self._joined(link, names[place], to)
             if place == 0:
-                tables = f"{quoted(self._table)} s JOIN {quoted(keys)} k ON {same_key(self._connection, key)}"
-                condition = f"EXISTS (SELECT 1 FROM {tables} WHERE {joined})"
+                tables = f"{quoted(link.to)} s JOIN {quoted(keys)} k ON {same_key(self._connection, key)}"
+                condition = f"EXISTS (SELECT 1 FROM {tables} WHERE {joined} AND {chosen})"
             else:
-                condition = f"EXISTS (SELECT 1 FROM {quoted(chain[place - 1].table)} {to} WHERE {joined} AND {condition})"
+                condition = f"EXISTS (SELECT 1 FROM {quoted(link.to)} {to} WHERE {joined} AND {condition})"
         return condition
 
-    def _referring(self, own: Referring, keys: TableName, key: Sequence[str], staying: bool) -> int:
+    def _referring(self, own: Referring, keys: TableName, key: Sequence[str], staying: bool, chosen: str = _ALL) -> int:
         """Count rows of the table itself that refer to rows whose keys are written down; ``staying`` only those whose keys are not."""
+        if own.on_delete in _BECOMES:
+            self._refuse_hidden(own.table)
         quoted = self._connection.quoted
-        condition = self._reached((own,), keys, key)
+        condition = self._reached((own,), keys, key, chosen)
         if staying:
             condition += f" AND NOT EXISTS (SELECT 1 FROM {quoted(keys)} o WHERE {same_key(self._connection, key, 'g', 'o')})"
-        return int(one_value(self._connection, f"SELECT COUNT(*) FROM {quoted(self._table)} g WHERE {condition}"))
+        return int(self._ask(f"SELECT COUNT(*) FROM {quoted(own.table)} g WHERE {condition}"))
 
     def _joined(self, link: Referring, one: str, other: str) -> str:
         named = self._connection.quoted_name
         pairs = zip(link.columns, link.referred, strict=True)
         return " AND ".join(f"{one}.{named(column)} = {other}.{named(referred)}" for column, referred in pairs)
+
+
+def together(some: Sequence[Gone], others: Sequence[Gone]) -> tuple[Gone, ...]:
+    """Return what went along with two parts of a batch.
+
+    >>> bills = TableName("bills")
+    >>> [gone.rows for gone in together([Gone(bills, 2, "deleted")], [Gone(bills, 3, "deleted"), Gone(bills, 1, "emptied")])]
+    [5, 1]
+    """
+    rows: dict[tuple[TableName, Literal["deleted", "emptied"]], int] = {}
+    for gone in (*some, *others):
+        rows[gone.table, gone.becomes] = rows.get((gone.table, gone.becomes), 0) + gone.rows
+    return tuple(Gone(table, number, becomes) for (table, becomes), number in rows.items())
 
 
 def _listed(tables: Sequence[TableName]) -> str:

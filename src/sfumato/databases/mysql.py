@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.connection import Catalogue
-from sfumato.databases.failures import NO_TABLES, busy
+from sfumato.databases.failures import NO_TABLES, REFERRED_TO, Failure, busy
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED
 from sfumato.databases.mysql_primary_keys import do_without_keys
@@ -514,16 +514,18 @@ class MysqlConnection:
         """Give the lock back."""
         self._rows("SELECT RELEASE_LOCK(%s)", [_alone(f"work {name}")])
 
-    def referring(self, table: TableName) -> list[Referring]:
-        """Return the foreign keys that refer to a table, of tables that the user may see."""
+    def referring(self, tables: Sequence[TableName]) -> list[Referring]:
+        """Return the foreign keys that refer to tables, of tables that the user may see."""
+        return [key for table in tables for key in self._referring(self.placed(table))]
+
+    def _referring(self, table: TableName) -> Iterator[Referring]:
         found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-        for row in self._rows(_REFERRING, [self._schema_of(table), table.name]):
+        for row in self._rows(_REFERRING, [table.schema, table.name]):
             *which, column, referred = map(text_of, row)
             found.setdefault(tuple(which), []).append((column, referred))
-        return [
-            Referring(TableName(name, schema), tuple(one for one, _ in pairs), tuple(other for _, other in pairs), _ON_DELETE.get(rule, "refused"))
-            for (schema, name, _, rule), pairs in found.items()
-        ]
+        for (schema, name, _, rule), pairs in found.items():
+            columns, referred_to = zip(*pairs, strict=True)
+            yield Referring(TableName(name, schema), columns, table, referred_to, _ON_DELETE.get(rule, "refused"))
 
     def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
         """Return the triggers that the user may see."""
@@ -549,7 +551,7 @@ class MysqlConnection:
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""
         statement = f"DELETE s FROM {quoted(keys)} k STRAIGHT_JOIN {quoted(self.placed(table))} s ON {same} WHERE {chosen}"
-        with self._errors(statement), self._connection.cursor() as cursor:
+        with self._errors(statement, {str(code): REFERRED_TO for code in REFERRED}), self._connection.cursor() as cursor:
             # in this order: the list of keys has no index of them
             cursor.execute(statement)
             return int(cursor.rowcount)
@@ -602,8 +604,8 @@ class MysqlConnection:
                 raise
         return 0
 
-    def _errors(self, statement: str = "") -> AbstractContextManager[None]:
-        return mysql_errors(self._address.shown, statement)
+    def _errors(self, statement: str = "", meaning: Mapping[str, Failure] | None = None) -> AbstractContextManager[None]:
+        return mysql_errors(self._address.shown, statement, meaning)
 
 
 def _refuse_names(names: Sequence[str]) -> None:

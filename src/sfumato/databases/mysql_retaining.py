@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sfumato.databases.keyed_rows import one_row
+from sfumato.databases.keyed_rows import one_row, one_value
+from sfumato.databases.mysql_beneath import table_beneath
 from sfumato.databases.mysql_digest import row_digest
 from sfumato.databases.mysql_engines import engine_without_transactions
 from sfumato.databases.mysql_types import quoted, text_of
 from sfumato.databases.private_names import STAGING
+from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
 from sfumato.databases.table import TableColumn, TableName
 
@@ -40,6 +42,30 @@ class MysqlRetaining:
 
     def __init__(self, connection: MysqlConnection) -> None:
         self._connection = connection
+
+    others_write = True
+
+    def reached(self, table: TableName) -> list[Reached]:
+        """Return the table, or the one beneath a view; partitions of a table are no tables here."""
+        placed = self._connection.placed(table)
+        beneath = table_beneath(self._connection, placed)
+        return [Reached(beneath, alike=beneath == placed)]
+
+    def parts(self, table: TableName) -> list[TableName]:
+        """Return the table."""
+        return [table]
+
+    def acting(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
+        """Return the triggers that the user may see; views have none."""
+        placed = self._connection.placed(table)
+        told = {each.table: "" if each.table == placed else f" of {each.table}" for each in reached}
+        return [f"{name}{of}" for each, of in told.items() for name in self._connection.acting(each, "DELETE")]
+
+    def seen_by_others(self, query: str) -> int:
+        """Ask a session of its own, whatever others of this server see by default."""
+        with self._connection.another() as other:
+            other.do("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            return int(one_value(other, query))
 
     def is_ours(self, table: TableName) -> bool:
         """Return whether it is a table without triggers, as far as the user may see them: these servers do not say whose it is."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, named_in, of_code
+from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, named_in, of_code
 from sfumato.databases.mysql_types import quoted_name
 from sfumato.errors import UnreachableError
 
@@ -58,14 +58,14 @@ _DISK_FULL = "20"
 
 
 @contextmanager
-def mysql_errors(server: str, statement: str = "") -> Iterator[None]:
-    """Turn what the driver says into our errors: its own words may quote a value."""
+def mysql_errors(server: str, statement: str = "", meaning: Mapping[str, Failure] | None = None) -> Iterator[None]:
+    """Turn what the driver says into our errors: its own words may quote a value. ``meaning`` is what codes mean in this statement alone."""
     try:
         yield
     except (driver().Error, OSError) as error:
         code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
         full = code == _DISK_FULL or (code in _OF_A_FILE and _NO_ROOM.search(str(error)))
-        failure = FULL if full else of_code(code, _FAILURES)
+        failure = FULL if full else of_code(code, {**_FAILURES, **(meaning or {})})
         detail = f"error {code}{_denied(code, str(error.args[-1]), statement) if failure is NO_RIGHT else ''}"
         raise failure.error(server, detail if code else "") from None
 

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import CHANGED, LOCKED, busy
+from sfumato.databases.failures import CHANGED, LOCKED, REFERRED_TO, busy
 from sfumato.databases.left_copy import Mark
 from sfumato.databases.needed_rights import Need
 from sfumato.databases.own_types import own_type
@@ -30,7 +30,7 @@ from sfumato.databases.postgresql_retaining import PostgresqlRetaining
 from sfumato.databases.postgresql_rights import kept_private, missing_rights
 from sfumato.databases.postgresql_session import stated, while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, is_written, plain, quoted, quoted_name, range_of, selected, typed
-from sfumato.databases.postgresql_withheld import withheld
+from sfumato.databases.postgresql_withheld import ROWS, withheld
 from sfumato.databases.private_names import is_copy
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UnreachableError
@@ -39,6 +39,7 @@ from sfumato.errors import UnreachableError
 _TRIES, _PAUSE = 25, 0.2
 # what somebody puts back while it is deleted is deleted with the next one
 _DELETIONS = 5
+_REFUSED = {"23": REFERRED_TO}
 # what is held and was not there, or not in this file of the server's, in the state that is seen
 _REWRITTEN = """
 SELECT count(*) FROM pg_locks l LEFT JOIN pg_class c ON c.oid = l.relation
@@ -357,10 +358,10 @@ class PostgresqlConnection(PostgresqlCatalogue):
         held, number = quoted(self.placed(table)), 0
         counting = f"SELECT count(*) FROM {held} s JOIN {quoted(keys)} k ON {same} WHERE {chosen}"
         for _ in range(_DELETIONS):
-            with self._errors(), stated(self._connection) as cursor:
-                # as the server counts them: rows that came since somebody counted would go unnoticed
-                cursor.execute(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}")
-                number += int(cursor.rowcount)
+            with self._errors("", _REFUSED), stated(self._connection) as cursor:
+                cursor.execute(withheld(f"DELETE FROM {held} s USING {quoted(keys)} k WHERE {same} AND {chosen}", counted=True))
+            # as the server counts them: rows that came since somebody counted would go unnoticed
+            number += self._number(ROWS)
             if not self._number(counting):
                 return number
         words = f"rows of {table} are still there however often they are deleted: a trigger, a rule or a row policy keeps them"

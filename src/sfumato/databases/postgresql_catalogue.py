@@ -47,16 +47,18 @@ FROM pg_constraint c JOIN pg_class t ON t.oid = c.confrelid JOIN pg_namespace n 
 WHERE c.contype = 'f' AND c.conrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid)
 ORDER BY c.conname
 """
+# nor is one told of a part where it is told of the whole
 _REFERRING = """
-SELECT n.nspname, t.relname,
+SELECT n.nspname, t.relname, c.confrelid,
     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place)
         JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number),
     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY k(number, place)
         JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number),
     c.confdeltype
 FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
-WHERE c.contype = 'f' AND c.confrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.confrelid = c.confrelid)
-ORDER BY n.nspname, t.relname, c.conname
+WHERE c.contype = 'f' AND c.confrelid = ANY(%(tables)s::oid[])
+    AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.confrelid = ANY(%(tables)s::oid[]))
+ORDER BY n.nspname, t.relname, c.conname, c.confrelid
 """
 _UNSTEADY = """
 WITH RECURSIVE parts AS (SELECT %s::oid AS number UNION SELECT inhrelid FROM pg_inherits JOIN parts ON inhparent = number)
@@ -209,10 +211,14 @@ class PostgresqlCatalogue:
         ((database,),) = self._rows("SELECT oid FROM pg_database WHERE datname = current_database()", [])
         return f"sfumato masks the table {self._found(table)[0]} of the database {database}"
 
-    def referring(self, table: TableName) -> list[Referring]:
-        """Return the foreign keys that refer to a table."""
-        rows = self._rows(_REFERRING, [self._found(table)[0]])
-        return [Referring(TableName(name, schema), tuple(own), tuple(referred), _ON_DELETE[kind]) for schema, name, own, referred, kind in rows]
+    def referring(self, tables: Sequence[TableName]) -> list[Referring]:
+        """Return the foreign keys that refer to tables."""
+        numbers = {self._found(table)[0]: table for table in tables}
+        rows = self._rows(_REFERRING, {"tables": list(numbers)})
+        return [
+            Referring(TableName(name, schema), tuple(own), numbers[to], tuple(referred), _ON_DELETE[kind])
+            for schema, name, to, own, referred, kind in rows
+        ]
 
     def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
         """Return the triggers that are not disabled, and the rules."""
@@ -225,12 +231,7 @@ class PostgresqlCatalogue:
         It is so for views too, whoever's rights these have.
         """
         planned = f"EXPLAIN SELECT 1 FROM {quoted(self.placed(table))}"
-        with self._errors(planned):
-            self._catalogue.execute("SET row_security = on")
-            try:
-                self._catalogue.execute(planned)
-            finally:
-                self._catalogue.execute("SET row_security = off")
+        self.shown_rows(planned)
         try:
             with self._errors():
                 self._catalogue.execute(planned)
@@ -239,6 +240,16 @@ class PostgresqlCatalogue:
                 raise
             return True
         return False
+
+    def shown_rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Return what a query gives of the rows that row-level security allows, and of what others have committed."""
+        with self._errors(query):
+            self._catalogue.execute("SET row_security = on")
+            try:
+                rows: list[tuple[Any, ...]] = self._catalogue.execute(query).fetchall()
+                return rows
+            finally:
+                self._catalogue.execute("SET row_security = off")
 
     def _find(self, table: TableName) -> tuple[int, str, str] | None:
         """Return the number of a table, what it is, and its schema; None where there is none."""

@@ -9,7 +9,9 @@ import pyarrow as pa
 
 from sfumato.databases.keyed_rows import NUMBER, one_row, one_value
 from sfumato.databases.postgresql_catalogue import COLUMNS
+from sfumato.databases.postgresql_reached import acting, parts, reached
 from sfumato.databases.postgresql_types import column_of, quoted, quoted_name
+from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
 from sfumato.databases.table import TableColumn, TableName
 
@@ -44,6 +46,24 @@ class PostgresqlRetaining:
 
     def __init__(self, connection: PostgresqlConnection) -> None:
         self._connection = connection
+
+    others_write = True
+
+    def reached(self, table: TableName) -> list[Reached]:
+        """Ask what a deletion would be planned to do, and for all partitions and heirs of that."""
+        return reached(self._connection, table)
+
+    def parts(self, table: TableName) -> list[TableName]:
+        """Ask for its partitions: a foreign key leaves heirs of a table alone."""
+        return parts(self._connection, table)
+
+    def acting(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
+        """Return the triggers that are not disabled, and the rules, those of views beneath a view too."""
+        return acting(self._connection, table, reached)
+
+    def seen_by_others(self, query: str) -> int:
+        """Ask the session that asks the catalogue."""
+        return int(self._connection.shown_rows(query)[0][0])
 
     def is_ours(self, table: TableName) -> bool:
         """Ask the session that works, which sees too what it has just made; to have the owner's role is not enough."""

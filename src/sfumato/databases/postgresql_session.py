@@ -14,7 +14,7 @@ here, and nothing is done there.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -170,8 +170,8 @@ def _uri(address: Address, password: str | None, **more: str) -> str:
 
 
 @contextmanager
-def postgresql_errors(server: str, statement: str = "") -> Iterator[None]:
-    """Turn what the drivers say into our errors: their own words may quote a value."""
+def postgresql_errors(server: str, statement: str = "", meaning: Mapping[str, Failure] | None = None) -> Iterator[None]:
+    """Turn what the drivers say into our errors: their own words may quote a value. ``meaning`` is what codes mean in this statement alone."""
     import adbc_driver_manager
     import psycopg
 
@@ -181,7 +181,7 @@ def postgresql_errors(server: str, statement: str = "") -> Iterator[None]:
         code = error.sqlstate
         # somebody else gives or takes rights, or alters the same table: the server's own words, which quote nothing
         at_once = code == _INTERNAL and "tuple concurrently" in str(error)
-        failure = LOCKED if at_once else of_code(code, _FAILURES) if code else _without_code(error)
+        failure = LOCKED if at_once else of_code(code, {**_FAILURES, **(meaning or {})}) if code else _without_code(error)
         detail = f"SQLSTATE {code}{_denied(str(error), statement) if failure is NO_RIGHT else ''}"
         raise failure.error(server, detail if code else "") from None
 

@@ -17,9 +17,17 @@ ALONE = "SET LOCAL max_parallel_maintenance_workers = 0"
 """What comes before, in the same transaction."""
 
 
-def withheld(statement: str) -> str:
-    """Return a statement that does the same, and of whose failure the server's log has nothing but its code."""
+ROWS = "SELECT current_setting('sfumato.rows')::bigint"
+"""What asks how many rows the last statement had that was counted, in the same transaction."""
+
+
+def withheld(statement: str, counted: bool = False) -> str:
+    """Return a statement that does the same, and of whose failure the server's log has nothing but its code; its rows are counted on request.
+
+    What waits for the end of the transaction is done at once where rows are counted: it would fail in the open.
+    """
     block, inner = (f"$sfumato_{secrets.token_hex(8)}$" for _ in range(2))
     words = f"coalesce(substring(SQLERRM FROM '{_PLAIN}'), 'what was found is withheld')"
     caught = f"EXCEPTION WHEN OTHERS THEN RAISE EXCEPTION USING ERRCODE = SQLSTATE, MESSAGE = {words}"
-    return f"DO {block} BEGIN EXECUTE {inner}{statement}{inner}; {caught}; END {block}"
+    kept = "GET DIAGNOSTICS number = ROW_COUNT; PERFORM set_config('sfumato.rows', number::text, true); SET CONSTRAINTS ALL IMMEDIATE;"
+    return f"DO {block} DECLARE number bigint; BEGIN EXECUTE {inner}{statement}{inner}; {kept if counted else ''} {caught}; END {block}"

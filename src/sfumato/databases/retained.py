@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.databases.connection import Connection, KeepsHistory
-from sfumato.databases.going_along import GoingAlong, Gone
+from sfumato.databases.going_along import GoingAlong, Gone, together
 from sfumato.databases.keyed_rows import NUMBER, chunks, free_name, one_value, same_key
 from sfumato.databases.private_names import is_list_of_keys
 from sfumato.databases.table import TableColumn, TableName
@@ -31,14 +31,15 @@ _AT_ONCE = 1000
 
 @dataclass(frozen=True)
 class Deleted:
-    """How many rows were deleted, and how many of those that were to be had gone before, or had another time."""
+    """How many rows were deleted, how many of those that were to be had gone before, or had another time, and what of other tables went along."""
 
     rows: int = 0
     missing: int = 0
+    along: tuple[Gone, ...] = ()
 
     def __add__(self, other: Deleted) -> Deleted:
         """Return both together."""
-        return Deleted(self.rows + other.rows, self.missing + other.missing)
+        return Deleted(self.rows + other.rows, self.missing + other.missing, together(self.along, other.along))
 
 
 class Retained:
@@ -53,20 +54,15 @@ class Retained:
         if not (pa.types.is_date(self._time.kind) or pa.types.is_timestamp(self._time.kind)):
             words = f"column {time} of {table} is of type {self._time.called}, and when a row was made is told by a day or an instant"
             raise DataError(words, code="retention-time", hint="name a column of type date or timestamp")
-        if isinstance(connection, KeepsHistory) and connection.keeps_history(table):
-            words = f"{table} keeps the history of its rows, system versioning, and with it all that would be deleted"
-            raise UnreachableError(words, code="database-undeleted", hint="ALTER TABLE ... DROP SYSTEM VERSIONING, which removes the history too")
-        self._engine = connection.retaining.without_transactions(table)
-        if self._engine:
-            words = f"{table} is of the engine {self._engine}, which has no transactions: rows that are deleted cannot be had back where a run dies"
-            raise UnreachableError(words, code="retention-engine", hint="ALTER TABLE ... ENGINE = InnoDB")
+        for each in connection.retaining.reached(table):
+            self._refuse_undeleted(table if each.alike and not each.in_part else each.table)
         names = list(key or connection.primary_key(table))
         if not names:
             words = f"{table} has no primary key, and rows are deleted by their keys"
             raise UnreachableError(
                 words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart"
             )
-        self._along, self._chunk = GoingAlong(connection, table, cascade), chunk
+        self._along, self._chunk, self._accepted = GoingAlong(connection, table, cascade), chunk, cascade
         self._key = [_known(columns, name, table) for name in names]
         self._refuse_not_unique()
 
@@ -77,10 +73,15 @@ class Retained:
             words = f"no unique constraint of {self._table} is on columns of its key ({', '.join(self._names)}), and rows are deleted by their keys"
             raise UnreachableError(words, code="retention-key", hint="CREATE UNIQUE INDEX on them, or name columns of one in retention: {key: [...]}")
 
-    @property
-    def is_undone_with_others(self) -> bool:
-        """Whether what is deleted from the table is undone with all else that a transaction did; of some views nobody knows it."""
-        return self._engine is None
+    def _refuse_undeleted(self, table: TableName) -> None:
+        """Refuse a table that keeps what is deleted, or that could not have it back."""
+        if isinstance(self._connection, KeepsHistory) and self._connection.keeps_history(table):
+            words = f"{table} keeps the history of its rows, system versioning, and with it all that would be deleted"
+            raise UnreachableError(words, code="database-undeleted", hint="ALTER TABLE ... DROP SYSTEM VERSIONING, which removes the history too")
+        engine = self._connection.retaining.without_transactions(table)
+        if engine is not None:
+            words = f"{table} is of the engine {engine}, which has no transactions: rows that are deleted cannot be had back where a run dies"
+            raise UnreachableError(words, code="retention-engine", hint="ALTER TABLE ... ENGINE = InnoDB")
 
     def earliest(self, after: datetime | None = None) -> datetime | None:
         """Return the time of the oldest row, or of the oldest not before an instant; None where there is none."""
@@ -125,7 +126,7 @@ class Retained:
             self.forget(keys)
             raise self._not_apart("rows of {table} have no key, and could not be deleted by it")
         try:
-            self._along.refuse_own(keys, self._names, int(self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)}")) <= self._chunk)
+            self._along.refuse_own(keys, self._names, self._at_once(int(self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)}"))))
         except BaseException:
             self.forget(keys)
             raise
@@ -139,6 +140,15 @@ class Retained:
     def tables_along(self) -> list[TableName]:
         """The other tables whose rows would go with those of this one, or be changed with them."""
         return self._along.tables
+
+    @property
+    def acting(self) -> list[str]:
+        """What acts by itself when rows are deleted."""
+        return self._connection.retaining.acting(self._table, self._along.reached)
+
+    def _at_once(self, rows: int) -> bool:
+        """Return whether so many rows are deleted by one statement: those that may take others of them along are, or nobody could count them."""
+        return rows <= self._chunk or self._along.takes_own
 
     def _not_apart(self, words: str) -> DataError:
         return DataError(
@@ -195,15 +205,15 @@ class Retained:
             self._connection.do(f"DELETE FROM {listed} WHERE {number} IN ({', '.join(map(str, unread[start:end].tolist()))})")
         if len(unread):
             # those that are back already may refer to others of the batch, and would go with them
-            self._along.refuse_own(keys, self._names, len(read) <= self._chunk)
+            self._along.refuse_own(keys, self._names, self._at_once(len(read)))
         return len(unread)
 
     def delete(self, keys: TableName, many: int) -> Deleted:
-        """Delete the rows whose keys are written down, so many in a transaction."""
+        """Delete the rows whose keys are written down, so many in a transaction; all in one where some may take others along."""
         number, listed = self._number(keys), self._connection.quoted(keys)
         deleted, last = Deleted(), int(self._one(f"SELECT COALESCE(MAX({number}), 0) FROM {listed}"))
         first = int(self._one(f"SELECT COALESCE(MIN({number}), 1) FROM {listed}"))
-        for start, end in chunks(first, last + 1, many):
+        for start, end in chunks(first, last + 1, max(many, last) if self._along.takes_own else many):
             chosen = f"k.{number} >= {start} AND k.{number} < {end}"
             with self._connection.transaction():
                 deleted += self._delete_chosen(self._connection, keys, chosen)
@@ -215,14 +225,31 @@ class Retained:
         return self._delete_chosen(connection, keys, "1 = 1")
 
     def _delete_chosen(self, connection: Connection, keys: TableName, chosen: str) -> Deleted:
-        """Delete rows by chosen keys; fail, so that it is undone, where more rows have these than were written down."""
+        """Delete rows by chosen keys; fail, so that it is undone, where more rows have these than were written down, or others went along unasked."""
         listed = int(one_value(connection, f"SELECT COUNT(*) FROM {connection.quoted(keys)} k WHERE {chosen}"))
         deleted = connection.delete_joined(self._table, keys, self._same(keys), chosen)
         if deleted > listed:
             words = f"more rows of {self._table} have the keys of a batch than were archived; those that were last deleted are there again"
             hint = "give the rows that came meanwhile another key, and see that it is unique; then run again"
             raise DataError(words, code="retention-key", hint=hint)
-        return Deleted(deleted, listed - deleted)
+        if not self._connection.retaining.others_write:
+            return Deleted(deleted, listed - deleted)
+        return self._looked_at(keys, chosen, deleted, listed)
+
+    def _looked_at(self, keys: TableName, chosen: str, deleted: int, listed: int) -> Deleted:
+        """Look, before it is committed, at what a deletion has taken along, by the eyes of others, to whom all of it is still there.
+
+        Who would make a foreign key now, or a row that refers to one that is deleted, waits until the transaction ends: nothing has gone along, or
+        will, but what is seen here. Whoever asked before could be too early, and to lock the rows first is more than the right to delete them allows.
+        """
+        ask = self._connection.retaining.seen_by_others
+        along, names = GoingAlong(self._connection, self._table, self._accepted, ask), self._written_down(keys)
+        along.refuse_own_taken(keys, names)
+        if along.takes_own:
+            # a server does not count those that went along with others of the batch
+            joined = f"{self._quoted()} s JOIN {self._connection.quoted(keys)} k ON {same_key(self._connection, names)}"
+            deleted = max(deleted, ask(f"SELECT COUNT(*) FROM {joined} WHERE {chosen}"))
+        return Deleted(deleted, listed - deleted, tuple(along.counted(keys, names, chosen)))
 
     def forget(self, keys: TableName) -> None:
         """Remove the list of keys."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from sfumato.databases.reached import Reached
 from sfumato.databases.table import TableColumn, TableName
 
 PRINTED = (TableColumn("n", "bigint", pa.int64()), TableColumn("print", "text", pa.string()))
@@ -15,6 +16,27 @@ PRINTED = (TableColumn("n", "bigint", pa.int64()), TableColumn("print", "text", 
 
 class Retaining(Protocol):
     """How a database retains."""
+
+    @property
+    def others_write(self) -> bool:
+        """Whether anybody else may write, or make foreign keys, while rows are retained."""
+        ...
+
+    def reached(self, table: TableName) -> list[Reached]:
+        """Return all tables whose rows are deleted with those of a table or a view; refuse a view of which the server does not say it."""
+        ...
+
+    def parts(self, table: TableName) -> list[TableName]:
+        """Return all tables whose rows a foreign key deletes that deletes rows of a table, itself among them."""
+        ...
+
+    def acting(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
+        """Return what acts by itself when rows of a table are deleted that are those of others: triggers and rules."""
+        ...
+
+    def seen_by_others(self, query: str) -> int:
+        """Return the one number that a query gives to a session that sees nothing of what this one, or another, has not committed."""
+        ...
 
     def is_ours(self, table: TableName) -> bool:
         """Return whether a table is the user's own, as far as the server says whose it is, and nothing acts by itself on its rows or hides them."""

@@ -47,6 +47,7 @@ class Referring:
 
     table: TableName
     columns: tuple[str, ...]
+    to: TableName
     referred: tuple[str, ...]
     on_delete: OnDelete
 

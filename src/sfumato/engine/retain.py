@@ -53,6 +53,7 @@ class Batch:
 
     ``along`` are rows of other tables that went with them, or were changed with them, by foreign keys. ``missing`` are rows of the batch that were
     not in the source any more when they were to be deleted, or had another time: where somebody puts them back they are archived once more.
+    ``expected`` are the rows that would have gone along when the batch was begun, as its record has them.
     """
 
     name: str
@@ -62,12 +63,16 @@ class Batch:
     record: RunRecord | None = None
     along: Sequence[Gone] = ()
     missing: int = 0
+    expected: Sequence[Gone] | None = None
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said of rows that were changed while the batch was made."""
+        """What is to be said of rows that were changed, and of rows of other tables that came or went, while the batch was made."""
         words = f"{number_of(self.missing, 'row')} of the batch had gone from the source, or had another time, before being deleted there"
-        return [f"{words}; what somebody puts back is archived once more"] if self.missing else []
+        missing = [f"{words}; what somebody puts back is archived once more"] if self.missing else []
+        if self.expected is None or set(self.expected) == set(self.along):
+            return missing
+        return [*missing, f"other rows went along than were counted before: {', '.join(map(str, self.along)) or 'none'}"]
 
 
 @dataclass(frozen=True)
@@ -92,8 +97,8 @@ def retain(policy: AnyPolicy, now: datetime | None = None, progress: Progress | 
     moment = (now or datetime.now(UTC)).astimezone(UTC).replace(tzinfo=None)
     with source.connected() as connection, connection.alone(f"retain {connection.identity(source.table_name)}"):
         connection.claim(f"retain {connection.identity(source.table_name)}")
-        retained = _retained(connection, plan, retention)
         _refuse_without_rights(connection, source, sink)
+        retained = _retained(connection, plan, retention)
         work = _Work(loaded, plans, plan, retention, retained, connection, sink, progress or Quiet())
         batches = [*work.finish(), *work.archive(moment - periods.age(retention.older_than))]
         return Outcome(batches, retained.without_time())
@@ -124,8 +129,8 @@ def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
     sink: Any = plan.sink
     with source.connected() as connection:
         _refuse_without_rights(connection, source, sink)
-        tables = _retained(connection, plan, retention).tables_along
-        acting = [*connection.acting(source.table_name, "DELETE"), *_acting_on_archive(sink)]
+        retained = _retained(connection, plan, retention)
+        tables, acting = retained.tables_along, [*retained.acting, *_acting_on_archive(sink)]
     along = f"With them rows of {', '.join(map(str, tables))} go, or are changed, by foreign keys; the record of a batch says how many."
     triggers = f"Mind that {', '.join(acting)} {'act' if len(acting) > 1 else 'acts'} by itself when rows are archived or deleted."
     return [
@@ -205,9 +210,8 @@ class _Work:
                 elif not self.retained.has(keys):
                     raise _keys_missing(line.batch)
                 else:
-                    along = self.retained.going_along(keys)
                     deleted = self._delete(line.batch, archive)
-                    found.append(Batch(line.batch, "finished", line.rows, deleted.rows, along=along, missing=deleted.missing))
+                    found.append(Batch(line.batch, "finished", line.rows, deleted.rows, along=deleted.along, missing=deleted.missing))
         return found
 
     def archive(self, before: datetime) -> list[Batch]:
@@ -241,14 +245,14 @@ class _Work:
                     self.retained.forget(keys)
                     return None
                 along = self.retained.going_along(keys)
-                together = self._one_database and self.retained.is_undone_with_others and rows <= self.retention.chunk
+                together = self._one_database and rows <= self.retention.chunk
                 told = [*_told_of_unread(unread), *(f"by foreign keys {gone}, as counted before the batch was made" for gone in along)]
                 record = self._release(copy, name, rows, told, partial(self._deleted_within, keys, deleted) if together else None)
             except PromiseError as error:
                 if error.code not in _TOO_SMALL:
                     self._forget_unless_archived(name, keys)
                     raise
-                return self._too_few(name, archive, keys, rows, along)
+                return self._too_few(name, archive, keys, rows)
             except BaseException:
                 self._forget_unless_archived(name, keys)
                 raise
@@ -257,7 +261,7 @@ class _Work:
             else:
                 deleted.append(self._delete(name, archive))
             done = sum(deleted, Deleted())
-            return self._noted(Batch(name, "archived", rows, done.rows, record, along, done.missing))
+            return self._noted(Batch(name, "archived", rows, done.rows, record, done.along, done.missing, along))
 
     def _noted(self, batch: Batch) -> Batch:
         """Return a batch with what its record did not know yet; write that into its file too."""
@@ -324,17 +328,16 @@ class _Work:
     @cached_property
     def _acting(self) -> list[str]:
         """What acts by itself when rows are archived and deleted, as the record tells it."""
-        source: Any = self.plan.source
-        acting = [*self.connection.acting(source.table_name, "DELETE"), *_acting_on_archive(self.sink)]
+        acting = [*self.retained.acting, *_acting_on_archive(self.sink)]
         return [f"{name} acts by itself when rows are archived or deleted, and may do more with them than that" for name in acting]
 
-    def _too_few(self, name: str, archive: Archive, keys: TableName, rows: int, along: Sequence[Gone]) -> Batch:
+    def _too_few(self, name: str, archive: Archive, keys: TableName, rows: int) -> Batch:
         if self.retention.too_small == "wait":
             self.retained.forget(keys)
             return Batch(name, "waiting", rows)
         archive.leave_out(name, rows)
         deleted = self._delete(name, archive)
-        return Batch(name, "deleted", rows, deleted.rows, along=along, missing=deleted.missing)
+        return Batch(name, "deleted", rows, deleted.rows, along=deleted.along, missing=deleted.missing)
 
     def _delete(self, batch: str, archive: Archive) -> Deleted:
         """Delete the rows whose keys were written down for a batch that is in the ledger."""
