@@ -18,7 +18,7 @@ from sfumato.core.hidden_characters import at_places
 from sfumato.core.layers import layered, overlapping
 
 # lines of a message that somebody has quoted begin with these
-_QUOTED = r"(?:[\n-\r][ \t]*(?:>[ \t]?)+)"
+_QUOTED = r"(?:(?:\r\n|[\n-\r])[ \t]*(?:>[ \t]?)+)"
 _DIVISION = rf"(?:[ \t]*{_QUOTED}|[ \t-\r]{{2,}}|[\t-\r])"
 _LINE_END = rf"(?:[ \t]*{_QUOTED}|[ \t]*[\n-\r][ \t-\r]*)"
 _JOINING = "[_./:-]"
@@ -35,7 +35,7 @@ AS_ONE = (
 _DIVISIONS = re.compile(_DIVISION)
 _LINE_ENDS = re.compile(_LINE_END)
 _AT_ITS_SIGN = re.compile(rf"{_JOINING}{_LINE_END}|{_LINE_END}{_JOINING}")
-_ROOMY = re.compile(r"(?:\n[ \t\r]*){2}")
+_ROOMY = re.compile(r"(?:(?>\r\n|[\n-\r])[ \t>]*){2}")
 _NO_DIGIT = re.compile("[^0-9]+")
 
 # what a checksum says holds against whatever was found in one line
@@ -49,8 +49,8 @@ _WHOLE_PHONE = (12, 10)
 # a day and a year; a day and a month may be the end of one sentence and the beginning of another
 _FEWEST_OF_A_DATE = 5
 _CARD_GROUPS = (4, 6)
-# of an address that a line end divides behind a point only its last part is left
-_LAST_PART = re.compile(r"[a-z]{2,12}(?![a-z])")
+# of an address that a line end divides at a point only its last part is left, or of a number its rest; else a sentence may end there
+_LAST_PART = re.compile(r"\.?(?:[a-z]{2,12}(?![a-z])|[0-9.]+(?!\w))")
 
 
 def with_spaces(texts: pa.Array) -> pa.Array:
@@ -80,14 +80,15 @@ def across(
     [Entity(begin=5, end=21, kind='email')]
     """
     # what is kept must take no place from what is replaced
+    shown, left = [[entity for entity in in_lines if (entity.kind in kept) is is_kept] for is_kept in (False, True)]
     spaced = [entity for entity in at_places(with_spaces, _places(text, _DIVISIONS, 1)) if entity.kind not in kept]
     closed = [entity for entity in at_places(without_line_ends, _places(text, _LINE_ENDS, 0)) if entity.kind not in kept]
-    groups = [entity for entity in spaced if _is_divided(entity, text) and _is_grouped(entity, text, in_lines)]
-    ones = [entity for entity in closed if _is_divided(entity, text) and _is_one(entity, text, in_lines)]
-    labelled = [entity for entity in spaced if not _is_divided(entity, text) and _is_labelled(entity, text, in_lines)]
+    groups = [entity for entity in spaced if _is_divided(entity, text) and _is_grouped(entity, text, shown)]
+    ones = [entity for entity in closed if _is_divided(entity, text) and _is_one(entity, text, shown)]
+    labelled = [entity for entity in spaced if not _is_divided(entity, text) and _is_labelled(entity, text, shown)]
     checked = [[entity for entity in found if entity.kind in _CHECKED] for found in (groups, ones)]
     others = [[entity for entity in found if entity.kind not in _CHECKED] for found in (ones, groups)]
-    return layered(text, [*checked, in_lines, *others, labelled])
+    return layered(text, [*checked, shown, *others, labelled, left])
 
 
 def _places(text: str, divisions: re.Pattern[str], kept: int) -> list[int]:
@@ -106,7 +107,12 @@ def _is_divided(entity: Entity, text: str) -> bool:
 
 def _is_labelled(entity: Entity, text: str, in_lines: Sequence[Entity]) -> bool:
     """Return whether what stands in one line counts by what stands on the other side of a division, which is no blank line."""
-    return _ROOMY.search(text, max(0, entity.begin - _NEAR), entity.end) is None and not any(overlapping(entity, in_lines))
+    return _ROOMY.search(text, max(0, entity.begin - _NEAR), entity.end) is None and not _is_found(entity, in_lines)
+
+
+def _is_found(entity: Entity, in_lines: Sequence[Entity]) -> bool:
+    """Return whether some of an entity was found in one line as what it is."""
+    return any(other.kind == entity.kind for other in overlapping(entity, in_lines))
 
 
 def _is_grouped(entity: Entity, text: str, in_lines: Sequence[Entity]) -> bool:
@@ -130,8 +136,8 @@ def _is_one(entity: Entity, text: str, in_lines: Sequence[Entity]) -> bool:
     if _ROOMY.search(value) or len(_LINE_ENDS.findall(value)) > 1:
         return False
     if entity.kind in _CHECKED:
-        return _has_long_parts(value) and (entity.kind != "card" or _has_card_groups(value))
-    if any(overlapping(entity, in_lines)):
+        return _has_long_parts(value) and (entity.kind != "card" or _has_card_groups(_LINE_ENDS.sub("", value)))
+    if _is_found(entity, in_lines):
         return False
     if entity.kind == "email":
         return _is_divided_address(value)
@@ -139,9 +145,9 @@ def _is_one(entity: Entity, text: str, in_lines: Sequence[Entity]) -> bool:
 
 
 def _has_long_parts(value: str) -> bool:
-    """Return whether the parts of a divided value are as long as those of a number in groups; one letter ends it only behind a hyphen."""
+    """Return whether the parts of a divided value are as long as those of a number in groups; one letter ends it only at a hyphen."""
     *parts, last = _DIVISIONS.split(value)
-    is_last = _alphanumeric(last) >= _FEWEST_AT_THE_END or parts[-1].endswith("-")
+    is_last = _alphanumeric(last) >= _FEWEST_AT_THE_END or parts[-1].endswith("-") or last.startswith("-")
     return is_last and all(_alphanumeric(part) >= _FEWEST_IN_A_PART for part in parts)
 
 
@@ -154,7 +160,8 @@ def _has_card_groups(value: str) -> bool:
 def _is_divided_address(value: str) -> bool:
     before, _, _ = value.partition("@")
     first, *rest = _LINE_ENDS.split(value)
-    is_last = not first.endswith(".") or _LAST_PART.match("".join(rest)) is not None
+    after = "".join(rest)
+    is_last = not (first.endswith(".") or after.startswith(".")) or _LAST_PART.match(after) is not None
     return is_last and any(character.isalpha() for character in before)
 
 

@@ -51,7 +51,6 @@ _PLAIN = {
     0xFE6B: "@",
     0xFF0B: "+",
     0x2019: "'",
-    0x09: " ",
     **dict.fromkeys([0x85, 0x2028, 0x2029], "\n"),
 }
 _ASCII_END = 0x80

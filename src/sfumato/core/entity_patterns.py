@@ -35,6 +35,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _NO_DIGITS = re.compile(r"[^0-9]")
 _NO_LETTERS = re.compile(r"[^0-9A-Za-z]")
 _FEWEST_DIGITS_OF_AN_ACCOUNT = 8
+_FEWEST_OF_A_PHONE = 7
 
 
 def _account_end(text: str, begin: int) -> int:
@@ -77,6 +78,12 @@ def _is_phone(text: str) -> bool:
     return re.fullmatch(r"[012]\d\.?[0-5]\d ?- ?[012]\d\.?[0-5]\d", text) is None
 
 
+@each
+def _is_whole_phone(text: str) -> bool:
+    """Return whether a number is as long as one of a telephone, and ends with as long a group: other numbers of a sentence are shorter."""
+    return sum(character.isdigit() for character in text) >= _FEWEST_OF_A_PHONE and re.search("[0-9]{4}$", text) is not None
+
+
 _VEHICLE_VALUES = dict(zip("ABCDEFGHJKLMNPRSTUVWXYZ", [1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 7, 9, 2, 3, 4, 5, 6, 7, 8, 9], strict=True))
 _VEHICLE_WEIGHTS = (8, 7, 6, 5, 4, 3, 2, 10, 0, 9, 8, 7, 6, 5, 4, 3, 2)
 
@@ -105,12 +112,12 @@ _BEHIND = (
     rf"(?i:\.?(?:(?:[ \t]{{0,2}}|-)\(?(?:(?:{_IS})\b|n[°º])\.?\)?)?[ \t]{{0,2}}(?:is\b|was\b)?"
     r"[ \t]?[:#=.]{0,2}[ \t]{0,2}(?:#[ \t]?)?)"
 )
-# `pH` is a measure of acids
 _PHONE = (
-    "(?:tele)?phone|tel|mobile|cell|cel|fax|telefax|telefon|mobil|handy|rufnummer|téléphone|portable|teléfono|telefono|móvil|celular|cellulare|pager"
-    "|(?-i:ph|Ph|PH)|gsm|natel|whats ?app|sms|my number|meine nummer|mon numéro|mi número|il mio numero"
-    "|(?:call|reach|ring|text|contact)(?: (?:me|us|him|her|them|back))?(?: (?:at|on|under))?"
+    "(?:tele)?phone|tel|mobile|fax|telefax|telefon|mobil|handy|rufnummer|téléphone|portable|teléfono|telefono|móvil|celular|cellulare|pager"
+    "|gsm|natel|whats ?app|sms|my number|meine nummer|mon numéro|mi número|il mio numero"
 )
+# words of other sentences too; `pH` is a measure of acids
+_PHONE_PERHAPS = "(?-i:ph|Ph|PH)|cell|cel|(?:call|reach|ring|text|contact)(?: (?:me|us|him|her|them|back))?(?: (?:at|on|under))?"
 _EXTENSION = r"(?:,? ?(?i:ext\.?|x) ?[0-9]{1,5})?"
 _BEHIND_AREA = r"[0-9]{3}[ .-]{0,2}[0-9]{4}"
 # another number, or a time, behind a telephone number
@@ -258,6 +265,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
             _PHONE,
             rf"\(?[0-9](?:[ ()/.-]{{0,3}}[0-9]){{5}}(?:(?!{_NO_MORE})[ ()/.-]{{0,3}}[0-9]){{0,9}}",
         ),
+        _behind(_PHONE_PERHAPS, r"\(?[0-9]{2,}\)?(?:[ ()/-]{1,3}[0-9]{2,}){0,4}", _is_whole_phone),
     ),
     "passport": (
         _behind("passport|reisepass|passnummer|passeport|pasaporte|passaporto", r"(?:[A-Z]{1,3} )?[A-Za-z]{0,3}[0-9][A-Za-z0-9]{5,8}", _has_digits),

@@ -29,12 +29,14 @@ KIND = "name"
 _FEW = 20
 _START = (0,)
 _LONGEST_GAP = 3
+_WIDEST_GAP = 80
+_WIDE = re.compile(r"[ \t]*(?:\r\n?|[\n\x0b\f\x85\u2028\u2029])[ \t>]*|[ \t]{2,}")
 # names so short have one only where it has a capital: `Has` may be that of `Ha`, `has` is not
 _SHORT = 2
 # typewriter and quotation marks, modifier letters, primes, accents that stand alone, and those of full width
 _APOSTROPHES = (
     "'`\u00b4\u02b9\u02bb-\u02bf\u02c8\u02ca\u02cb\u02ee\u0374\u0384\u055a\u05f3\u07f4\u07f5\u1fbd\u1fbf"
-    "\u2018-\u201b\u2032\u2035\ua78b\ua78c\uff07\uff40"
+    "\u1fef\u1ffd\u2018-\u201b\u2032\u2035\u275b\u275c\ua78b\ua78c\uff07\uff40"
 )
 # those that count as letters, and would make a name and its genitive one word
 _LETTER_APOSTROPHES = {ord(sign): "'" for sign in re.findall(rf"[{_APOSTROPHES}]", "".join(map(chr, range(0x10000)))) if re.match(r"\w", sign)}
@@ -277,7 +279,11 @@ def _is_letter(phrase: Phrase) -> bool:
 
 
 def _are_near(one: Word, other: Word, text: str) -> bool:
-    return other.begin - one.end <= _LONGEST_GAP and not text[one.end : other.begin].count("\n") > 1
+    gap = text[one.end : other.begin]
+    if len(gap) > _LONGEST_GAP:
+        # the end of a line, with what the next one is quoted and indented by, is as wide as a space
+        gap = _WIDE.sub(" ", gap) if len(gap) <= _WIDEST_GAP else gap
+    return len(gap) <= _LONGEST_GAP and gap.count("\n") <= 1
 
 
 def _belong_together(one: Word, other: Word, text: str) -> bool:

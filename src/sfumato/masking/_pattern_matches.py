@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 # no characters, by the standard, and then those that everybody may use as they like
-_MARKS = [chr(code) for code in (*range(0xFDD0, 0xFDF0), *range(0xE000, 0xF900))]
+_MARKS = [chr(code) for first, last in ((0xFDD0, 0xFDEF), (0xE000, 0xF8FF), (0xF0000, 0xFFFFD)) for code in range(first, last + 1)]
 
 
 def matches_in(texts: pa.Array, pattern: str) -> dict[int, list[tuple[int, int]]]:

@@ -196,9 +196,10 @@ class Redact(Operation):
             {row: [Entity(*span, name) for span in spans] for row, spans in matches_in(texts, pattern).items()}
             for name, pattern in self.patterns.items()
         ]
-        # kinds that are kept are looked for too: a date that stays is not to be taken for a telephone number
+        # kinds that are kept are looked for too: a date that stays is not to be taken for a telephone number; but for that in which others stand
         sought = [kind for kind in KINDS if self.kinds is None or kind in self.kinds or kind in self.keep]
-        layers += [entities_in(texts, sought, [kind for kind in sought if self._way(kind) == "keep"])]
+        kept = [kind for kind in sought if self._way(kind) == "keep"]
+        layers += [entities_in(texts, [kind for kind in sought if kind not in kept or kind != "url"], kept)]
         unreadable: set[int] = set()
         if self._has_names or self.model is not None:
             shown = texts.to_pylist()

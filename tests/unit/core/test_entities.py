@@ -230,6 +230,14 @@ card: > card [4111 1111\n> 1111 1111]
 iban: > IBAN [DE89 3704 0044\n> 0532 0130 00]
 email: > [ada@exam\n> ple.org]
 phone: > tel [+49 421\n> 1234567]
+card: > card [4111 1111\r\n> 1111 1111] ok
+iban: > IBAN [DE89 3704 0044\r\n> 0532 0130 00]
+email: > mail [ada@exam\r\n> ple.org], [ada.lovelace@\r\n> example.org]
+us_ssn: > SSN [536-22-\r\n> 8726]
+vehicle: > VIN [1M8GDM9AX\r\n> KP042788]
+card: [4111 1111 11\n11 1111], [4111-1111-1111-11\n11], [3782 822463 100\n05]
+national_id: [12345678\n-Z], [X-1234567\n-L]
+email: [anna@192.168.\n10.25], done
 phone: Tel.:\n> [5551234567]
 passport: Passport number:\n[C01X00T47]
 postcode: PLZ\n[28359]
@@ -255,6 +263,11 @@ Fluid 0600\n250 ml
 250\n312\n640\n215\n333\n478\n512\n601\n222\n345
 4500\n2500\n3400\n4100\n2800\n3900\n4400
 4111\n1111\n1111\n1111
+4111 1111\r\r1111 1111
+ada@\r\rexample.org and tel\n>\n> 555267199
+see dr.lee@clinic\n.He agreed
+Red cell\t4.52\t4.50-5.50 and PH\t7.35\t7.38\t7.41, Cel\t37.2\t38.1\t36.9
+Plasma cell\t120\t100\t300, levels reach\n120 130 140 mg
 """
 
 
@@ -332,3 +345,30 @@ def test_columns_of_numbers_are_no_cards() -> None:
     columns = ["\n".join(str(200 + (row * place) % 451) for place in range(3, 13)) for row in rows]
     columns += ["\n".join(str(2500 + (row * place) % 2001) for place in range(3, 10)) for row in rows]
     assert entities_in(pa.array(columns), ["card"]) == {}
+
+
+@pytest.mark.parametrize("text", ["86\t095\t742\t719", "01\t42\t68\t53\t00", "SSN\t536\t22\t8726", "0845\t120/80\t78\t16", "a\t4111 1111 1111 1111"])
+def test_what_a_text_becomes_does_not_hang_on_its_neighbours(text: str) -> None:
+    alone = entities_in(pa.array([text]), KINDS).get(0)
+    assert entities_in(pa.array([text, "Gr\u00fc\u00dfe"]), KINDS).get(0) == alone
+    assert entities_in(pa.array([text, "Gr\u00fc\u00dfe"]).slice(0, 1), KINDS).get(0) == alone
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("SSN\n012345678", "us_ssn", "012345678"),
+        ("BSN:\n0123.45.672", "national_id", "0123.45.672"),
+        ("123e4567-e89b-42d3-a456-\n012661417400", "uuid", "123e4567-e89b-42d3-a456-\n012661417400"),
+        ("j0421123456@\nexample.org", "email", "j0421123456@\nexample.org"),
+    ],
+)
+def test_what_is_kept_in_one_line_hides_nothing_that_goes_over_it(text: str, kind: str, value: str) -> None:
+    found = [entity for entity in entities_in(pa.array([text]), KINDS, ["phone", "url"])[0] if entity.kind not in ("phone", "url")]
+    assert [(entity.kind, text[entity.begin : entity.end]) for entity in found] == [(kind, value)]
+
+
+@pytest.mark.parametrize(("text", "parts"), [("ada@\nwww.example.org", ["ada@\n", "www.example.org"])])
+def test_of_an_address_over_two_lines_all_parts_are_found(text: str, parts: list[str]) -> None:
+    found = entities_in(pa.array([text]), KINDS)[0]
+    assert all(any(text.index(part.strip()) >= entity.begin and text.index(part.strip()) < entity.end for entity in found) for part in parts)

@@ -114,3 +114,16 @@ def test_further_patterns_are_those_of_re2() -> None:
 def test_no_text_leads_a_pattern_back_and_forth_for_hours(text: str) -> None:
     (found,) = redacted(text)
     assert found is not None
+
+
+def test_a_web_address_that_is_kept_hides_no_other_kind() -> None:
+    batch = pa.RecordBatch.from_pydict({"note": ["http://x.org/?m=ada@example.org and http://x.org/4111111111111111"]})
+    [made] = Redact(replace={"email": "tag", "card": "tag", "others": "keep"}).apply(batch, MaskContext("note")).to_pylist()
+    assert "ada@" not in made
+    assert "4111" not in made
+
+
+def test_an_expression_is_found_whatever_characters_the_texts_have() -> None:
+    odd = "".join(chr(code) for code in (*range(0xFDD0, 0xFDF0), *range(0xE000, 0xF900)))
+    batch = pa.RecordBatch.from_pydict({"note": [f"{odd} C-12"]})
+    assert Redact(kinds=["email"], patterns={"case": "C-[0-9]+"}).apply(batch, MaskContext("note")).to_pylist() == [f"{odd} <CASE>"]

@@ -63,6 +63,12 @@ def test_a_name_is_found_over_the_end_of_a_line(between: str) -> None:
     assert redacted(f"Herr Mül{between}ler kam", "Müller", columns=["name"]) == "Herr <NAME> kam"
 
 
+@pytest.mark.parametrize("gap", ["\r\n> ", "\n>> ", "\n> > ", " \n> ", "\n\t> ", "\n      ", "    ", "-\r\n> ", "\n"], ids=ascii)
+def test_a_name_of_several_words_is_found_over_the_end_of_a_line(gap: str) -> None:
+    assert redacted(f"saw Ana{gap}Silva today", words=["Ana Silva"]) == "saw <NAME> today"
+    assert redacted(f"saw Ana\n\nSilva{gap}today", words=["Ana Silva"]) == f"saw Ana\n\nSilva{gap}today"
+
+
 @pytest.mark.parametrize("apostrophe", ["'", "\u2019", "\u02bc", "\u00b4", "\u02b9", "\u02c8"], ids=ascii)
 def test_a_name_is_found_before_any_apostrophe(apostrophe: str) -> None:
     expected = f"<NAME>{apostrophe}s Mutter und <NAME>{apostrophe} Frau"
