@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sfumato
-from sfumato.errors import PolicyError, SfumatoError, UsageError
+from sfumato.errors import PolicyError, SfumatoError, UnreachableError
 from tests.servers import ask, component, connect
 
 pytestmark = pytest.mark.slow
@@ -121,7 +121,7 @@ def test_a_view_that_could_not_be_read_any_more_keeps_its_table(mysql: str) -> N
 
     database = ask(mysql, "SELECT DATABASE()")[0][0]
     words = f"release_ cannot be replaced: the view {database}.first, the view {database}.second would be lost with it [sink-table-used]"
-    assert (type(error), str(error).splitlines()[0]) == (UsageError, words)
+    assert (type(error), str(error).splitlines()[0]) == (UnreachableError, words)
     assert ask(mysql, "SELECT count(name) FROM second") == [(30,)]
 
 
