@@ -14,7 +14,7 @@ import sfumato
 from sfumato.databases.masked_table import Draft
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.private_names import staging_of
-from sfumato.errors import DataError, PolicyError, SfumatoError, UsageError
+from sfumato.errors import DataError, PolicyError, SfumatoError, UnreachableError
 from tests.servers import ask, component
 
 COLUMNS = {"id": {"role": "identifier"}, "town": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
@@ -90,7 +90,7 @@ def of_release(place: Place) -> list[tuple[Any, ...]]:
 
 
 def refused(policy: dict[str, Any]) -> str:
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UnreachableError) as caught:
         sfumato.run(policy)
     return str(caught.value).splitlines()[0]
 

@@ -192,8 +192,8 @@ class ReplacingSink(Protocol):
         """Refuse what could not be replaced when the release is made."""
         ...
 
-    def refuse_unwritable(self) -> None:
-        """Refuse a place that is not there, or to which the user may not write."""
+    def refuse_unwritable(self, is_inside: bool = False) -> None:
+        """Refuse a place that is not there, or to which the user may not write; work inside a database needs more."""
         ...
 
 
