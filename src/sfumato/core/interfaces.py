@@ -375,6 +375,10 @@ class Attached(Protocol):
         """Return how many distinct values a column has, and how many of them one person alone has."""
         ...
 
+    def writings(self) -> pa.Array | None:
+        """Return the first distinct texts that say whose rows are; None where nothing says so."""
+        ...
+
     def release(self) -> None:
         """Give back what the store holds for it and nobody needs any more."""
         ...

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.fingerprint import fingerprints
 from sfumato.core.nested_types import is_readable
-from sfumato.core.whose import Subject
+from sfumato.core.whose import Subject, Writings
 
 _UNIFY_EVERY = 1 << 20
 
@@ -46,12 +46,16 @@ class CodedColumn:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was read: the number of rows, coded columns, one fingerprint a row for each group of further columns, and one of whose it is."""
+    """What was read: the number of rows, coded columns, one fingerprint a row for each group of further columns, and one of whose it is.
+
+    ``writings`` are the first texts that say whose rows are.
+    """
 
     rows: int
     columns: dict[str, CodedColumn]
     prints: dict[str, NDArray[np.uint64]]
     people: NDArray[np.uint64] | None = None
+    writings: pa.Array | None = None
 
 
 def read(
@@ -70,6 +74,7 @@ def read(
     builders = {name: _Builder() for name in coded}
     prints: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in printed}
     whose: list[NDArray[np.uint64]] = []
+    writings = Writings()
     others = {name for columns in printed.values() for name in columns} | ({subject.name} if subject else set())
     others -= {*coded, *further}
     dictionaries = {*coded, *repeating(source, sorted(others))} - set(further)
@@ -82,14 +87,16 @@ def read(
         for name, columns in printed.items():
             prints[name].append(fingerprints([batch.column(column) for column in columns], batch.num_rows))
         if subject is not None:
-            whose.append(fingerprints([subject.people(batch)], batch.num_rows))
+            people_of_batch = subject.people(batch)
+            whose.append(fingerprints([people_of_batch], batch.num_rows))
+            writings.add(people_of_batch)
         if beside is not None:
             beside(batch)
         rows += batch.num_rows
         progress.advance(batch.num_rows)
     joined = {name: _joined(parts) for name, parts in prints.items()}
     people = _joined(whose) if subject is not None else None
-    return Reading(rows, {name: builder.finish() for name, builder in builders.items()}, joined, people)
+    return Reading(rows, {name: builder.finish() for name, builder in builders.items()}, joined, people, writings.found)
 
 
 def _joined(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:

@@ -37,7 +37,7 @@ class Counted:
 
     ``every_combination`` has all columns of the count, of which the frequencies of a derived view have only its own. ``mask_ladders`` are those that
     masks look at, ``effects`` what masks did to quasi-identifiers. ``alike`` says of sensitive columns how many
-    values only their writing tells apart.
+    values only their writing tells apart, and ``people_alike`` how many of those who the subject names.
     """
 
     hierarchies: Mapping[str, Hierarchy]
@@ -53,6 +53,7 @@ class Counted:
     mask_ladders: Mapping[str, Hierarchy]
     effects: Mapping[str, Effect]
     alike: Mapping[str, int]
+    people_alike: int = 0
 
 
 def count(plan: Plan, attached: Attached) -> Counted:
@@ -88,9 +89,10 @@ def count(plan: Plan, attached: Attached) -> Counted:
         )
     nearly, forms = _nearly(plan, attached, hierarchies)
     every, told_apart = frequencies.combinations, {name: number for name in plan.watched if (number := alike(attached.dictionary(name).values))}
-    return Counted(
-        hierarchies, frequencies, count_plan, every, outside, refused_rows, attached.rows, singling, nearly, forms, mask_ladders, effects, told_apart
-    )
+    writings = attached.writings()
+    people = 0 if writings is None else alike(writings)
+    found = (hierarchies, frequencies, count_plan, every, outside, refused_rows, attached.rows, singling, nearly, forms, mask_ladders, effects)
+    return Counted(*found, told_apart, people)
 
 
 def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]) -> tuple[dict[str, canonical.ValueType], dict[str, str]]:
