@@ -194,3 +194,10 @@ def test_a_lock_of_somebody_else_on_a_table_that_is_masked_in_part_is_told_as_su
     assert "is masked in part, and its audience is kept out until it is finished" in caught.value.message
     assert "sfumato run policy.yaml --resume" in str(caught.value.hint)
     sfumato.run(policy, resume=True)
+
+
+@pytest.mark.parametrize("url", ["mariadb", "mysql"], indirect=True)
+def test_a_table_in_partitions_is_masked(url: str) -> None:
+    policy = masking(url, NEW, "ALTER TABLE patients PARTITION BY HASH (id) PARTITIONS 3")
+    sfumato.run(policy)
+    assert [row[0] for row in ask(url, "SELECT email FROM patients ORDER BY id")] == ["a", "b", "c"]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core import canonical
@@ -162,7 +163,8 @@ def build_hierarchy(
         raise DataError(
             f"column {name}: {number_of(strangers, 'row')} not of type {kind}{_first(first_row, values, kind, column, strangers)}",
             code="value-type",
-            hint=f"{kind} values are written {_form(plan, name, kind)}; list what stands for a missing value under "
+            hint=_beyond(values, kind)
+            or f"{kind} values are written {_form(plan, name, kind)}; list what stands for a missing value under "
             f"columns.{name}.missing, declare another type, or say on_unknown: suppress",
         )
     written = plan.resolved.ladders.get(name)
@@ -180,6 +182,16 @@ def build_hierarchy(
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)
     return hierarchy
+
+
+def _beyond(values: pa.Array, kind: canonical.ValueType) -> str | None:
+    """Return what to do about numbers of a type of eight bytes without a sign that one with a sign does not hold; None where there are none."""
+    if kind not in ("integer", "decimal") or not pa.types.is_uint64(values.type):
+        return None
+    largest = np.iinfo(np.int64).max
+    if (pc.max(values).as_py() or 0) <= largest:
+        return None
+    return f"numbers above {largest:,} have no order here: type: text, or a view that makes smaller numbers of them, such as SELECT ... DIV 1000"
 
 
 def _first(

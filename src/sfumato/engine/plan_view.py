@@ -84,6 +84,7 @@ def plan(policy: AnyPolicy, data: Any = None) -> PlanView:
         for each in made.views.values():
             if isinstance(each.sink, ReplacingSink):
                 each.sink.refuse_unwritable(not_inside(each, len(made.views)) is None)
+                each.sink.refuse_used()
     refuse_in_place(made)
     refuse_live_view(made)
     views = {name: PlanView([*explain(each), *retained], outline(each)) for name, each in made.views.items()}
