@@ -69,7 +69,7 @@ class MysqlInPlace:
         for index, column, length in connection.facts(_UNIQUE, names):
             unique.setdefault(text_of(index), []).append((text_of(column), length))
         hanging += [f"the unique index {index} of an expression" for index, of in unique.items() if "" in dict(of)]
-        hanging += ["its periods that may not overlap"] if unique and self._has_periods(place) else []
+        hanging += ["its periods that may not overlap"] if self._has_periods(place) else []
         referring: dict[str, list[str]] = {}
         for schema, other, column in connection.facts(_REFERRING, names):
             referring.setdefault(f"{text_of(schema)}.{text_of(other)}", []).append(text_of(column))
@@ -87,7 +87,7 @@ class MysqlInPlace:
         )
 
     def _has_periods(self, table: TableName) -> bool:
-        """Return whether a unique index has a period of MariaDB's: two rows differ in it and stand against each other all the same."""
+        """Return whether a key has a period of MariaDB's: two rows differ in it and stand against each other all the same."""
         ((_, definition, *_),) = self._connection.facts(f"SHOW CREATE TABLE {quoted(table)}", [])
         return _OVERLAPS in text_of(definition).upper()
 
