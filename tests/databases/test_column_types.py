@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+import sfumato
 from sfumato.core.nested_types import is_readable
-from sfumato.errors import DataError
+from sfumato.errors import DataError, SfumatoError
 from sfumato.sources.sql import Sql
 from tests.servers import ask, component
 
@@ -115,3 +116,15 @@ def test_views_and_partitioned_tables_are_sources(postgresql_url: str, made: str
     source = Sql(**component(postgresql_url, "parted"), schema="my ward")
     assert [row for batch in source.batches(["age", "ward"]) for row in batch.to_pylist()] == [{"age": 1, "ward": "a"}]
     ask(postgresql_url, 'DROP SCHEMA "my ward" CASCADE')
+
+
+def test_numbers_beyond_eight_bytes_with_a_sign_are_told_with_a_way_out(mariadb_url: str) -> None:
+    rows = ", ".join(f"({number}, {2**64 - 1 - number % 3})" for number in range(12))
+    ask(mariadb_url, "DROP TABLE IF EXISTS large", "CREATE TABLE large (id INT PRIMARY KEY, v BIGINT UNSIGNED)", f"INSERT INTO large VALUES {rows}")
+    columns: dict[str, Any] = {"id": {"role": "identifier"}, "v": {"role": "quasi_identifier"}}
+    policy = {"source": {"sql": component(mariadb_url, "large")}, "columns": columns, "promises": [{"k_anonymity": {"k": 3}}]}
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run(policy)
+    assert (caught.value.code, str(caught.value.hint)[:53]) == ("value-type", "numbers above 9,223,372,036,854,775,807 have no order")
+    columns["v"]["type"] = "text"
+    assert sfumato.run(policy).record.rows.out == 12  # type: ignore[union-attr]

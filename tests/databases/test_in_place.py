@@ -564,7 +564,7 @@ def test_rows_are_copied_over_by_their_keys(mariadb_url: str, monkeypatch: pytes
     do, looked = MysqlConnection.do, []
 
     def explained(self: MysqlConnection, statement: str) -> None:
-        if statement.startswith("UPDATE") and " SET s." in statement:
+        if statement.startswith("UPDATE") and " SET s." in statement and not statement.endswith("1 = 0"):
             looked.extend(self.facts(f"EXPLAIN {statement}", []))
         do(self, statement)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,6 +127,69 @@ def test_a_key_that_may_not_be_read_is_told_alike_by_the_plan_and_by_what_retain
         keeper.leave()
     ((code, words),) = said
     assert (code, f"(no SELECT on {keeper.ward}.visits)" in words) == ("database-rights", True)
+
+
+RUNNING = {
+    "research": ["CREATE", "DROP", "ALTER", "INSERT", "SELECT"],
+    "staging": ["CREATE TEMPORARY TABLES", "CREATE", "DROP", "ALTER", "INSERT", "SELECT"],
+}
+RETAINING = {
+    "research": ["CREATE", "ALTER", "INSERT", "SELECT", "UPDATE"],
+    "staging": ["CREATE", "DROP", "INDEX", "INSERT", "SELECT", "DELETE"],
+}
+ALL = ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP"]
+MASKING = {"ward": ALL, "staging": [*ALL, "INDEX"]}
+
+
+@pytest.mark.parametrize("keeper", ["mariadb", "mysql"], indirect=True)
+@pytest.mark.parametrize(
+    ("rights", "place", "lacking"),
+    [
+        *((RUNNING, "staging", right) for right in ("CREATE TEMPORARY TABLES", "DROP", "ALTER", "INSERT")),
+        *((RUNNING, "research", right) for right in ("DROP", "ALTER")),
+        *((RETAINING, "staging", right) for right in ("DROP", "INDEX", "SELECT")),
+        (RETAINING, "research", "ALTER"),
+        *((MASKING, "staging", right) for right in ("UPDATE", "DROP", "INDEX")),
+        *((MASKING, "ward", right) for right in ("CREATE", "DROP")),
+    ],
+)
+def test_a_right_that_is_needed_half_way_is_named_beforehand_and_nothing_is_left(
+    keeper: Keeper, rights: dict[str, list[str]], place: str, lacking: str
+) -> None:
+    places = {"ward": keeper.ward, "research": keeper.research, "staging": keeper.staging}
+    escaped = {name: "`" + schema.replace("_", "\\_") + "`.*" for name, schema in places.items()}
+    keeper.granted(f"SELECT, DELETE ON {keeper.ward}.visits", *(f"{', '.join(given)} ON {escaped[name]}" for name, given in rights.items()))
+    policy, do = keeper.policy(), sfumato.run
+    if rights is RETAINING:
+        policy, do = keeper.policy(retention=RETENTION), lambda policy: retain(policy, NOW)  # type: ignore[assignment]
+    elif rights is MASKING:
+        kept = {"role": "other", "accept": "singling_out"}
+        sink = {"sql": policy["source"]["sql"] | {"in_place": True}}
+        policy = policy | {"columns": {"id": kept, "day": {"role": "identifier"}, "age": kept}, "promises": [], "sink": sink}
+    elif place == "research":
+        # only a table that is there is taken out of its place
+        do(policy)
+    ask(keeper.url, f"REVOKE {lacking} ON {escaped[place]} FROM {keeper.name}")
+    with pytest.raises(SfumatoError) as planned:
+        plan(policy)
+    named = rf"\(no {lacking} (in {places[place]}|on {places[place]}.retained)\)"
+    assert (planned.value.code, re.search(named, str(planned.value)) is not None) == ("database-rights", True)
+    with pytest.raises(SfumatoError) as caught:
+        do(policy)
+    assert caught.value.code == "database-rights"
+    assert ask(keeper.url, f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{keeper.staging}'") == []
+    assert ask(keeper.url, f"SELECT COUNT(*), COUNT(day) FROM {keeper.ward}.visits") == [(ROWS, ROWS)]
+
+
+@pytest.mark.parametrize("keeper", ["mariadb", "mysql"], indirect=True)
+def test_rights_to_the_one_table_of_the_release_are_enough(keeper: Keeper) -> None:
+    released, staged = f"{keeper.research}.released", "`" + keeper.staging.replace("_", "\\_") + "`.*"
+    keeper.granted(
+        f"SELECT ON {keeper.ward}.visits", f"{', '.join(RUNNING['research'])} ON {released}", f"{', '.join(RUNNING['staging'])} ON {staged}"
+    )
+    for _ in range(2):
+        plan(keeper.policy())
+        assert sfumato.run(keeper.policy()).record.rows.out == ROWS  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("is_inside", [True, False])

@@ -125,3 +125,14 @@ def test_a_foreign_key_that_the_release_does_not_meet_is_told(postgresql_url: st
     assert "a constraint on the table that is replaced" in str(caught.value)
     assert ask(postgresql_url, "SELECT count(*) FROM release") == [(0,)]
     ask(postgresql_url, "DROP TABLE release", "DROP TABLE ages")
+
+
+def test_a_plan_is_refused_where_something_hangs_on_the_table_that_would_be_replaced(policy: dict[str, Any], postgresql_url: str) -> None:
+    ask(postgresql_url, "CREATE VIEW hanging AS SELECT * FROM release")
+    try:
+        for look in (sfumato.plan, sfumato.run):
+            with pytest.raises(UnreachableError) as caught:
+                look(policy)
+            assert (caught.value.code, "the view public.hanging" in caught.value.message) == ("sink-table-used", True)
+    finally:
+        ask(postgresql_url, "DROP VIEW hanging")

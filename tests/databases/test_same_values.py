@@ -74,3 +74,18 @@ def test_ranges_of_numbers_are_read_as_they_are(postgresql_url: str) -> None:
     prepare(postgresql_url, "numrange", ("'[1.0,2.50]'", "'(,7)'", "'empty'", "NULL", "'(1,)'"))
     found = [value for batch in Sql(**component(postgresql_url, "doses")).batches(["dose"]) for value in batch.column(0).to_pylist()]
     assert set(found) == {"[1,2.5]", "(,7)", "empty", None, "(1,)"}
+
+
+@pytest.mark.parametrize("server", ["postgresql", "mariadb"])
+def test_people_whom_the_server_holds_to_be_one_are_told(server: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    kind = "varchar(9) COLLATE utf8mb4_general_ci" if server == "mariadb" else "varchar(9) COLLATE ci"
+    if server == "postgresql":
+        ask(url, "CREATE COLLATION IF NOT EXISTS ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+    prepare(url, kind, ("'ann'", "'Ann'", "'bob'"))
+    columns = {"ward": {"role": "quasi_identifier"}, "dose": {"role": "identifier"}}
+    given = {"columns": columns, "subject": "dose", "promises": [{"k_anonymity": {"k": 3}}]}
+    assert ask(url, "SELECT count(DISTINCT dose) FROM doses") == [(2,)]
+    for sink in ({"sql": component(url, "out")}, {"delimited": {"path": str(tmp_path / "out.csv")}}):
+        release: Any = sfumato.run({**policy(url, sink), **given})
+        assert any(note.startswith("subject dose: 2 of its values differ from others only in case") for note in release.record.notes)

@@ -86,6 +86,22 @@ def test_typed_bounds_are_values_that_are_there(url: str) -> None:
     assert {float(bound) for row in bounds for bound in row} == set(VALUES)
 
 
+@pytest.mark.parametrize("server", ["postgresql", "mariadb"])
+def test_typed_bounds_hold_the_values_as_the_server_compares_them(request: pytest.FixtureRequest, server: str) -> None:
+    address = str(request.getfixturevalue(f"{server}_url"))
+    kind = "FLOAT" if server == "mariadb" else "REAL"
+    ask(address, *(f"DROP TABLE IF EXISTS {name}" for name in ("given", "doses")))
+    ask(address, f"CREATE TABLE doses (id INTEGER PRIMARY KEY, ward VARCHAR(10), seen DATE, v {kind})")
+    values = ("0.1", "0.2", "0.3", "0.33333334", "123456.79", "16777216", "3.4e38", "-3.4e38")
+    ask(address, "INSERT INTO doses VALUES " + ", ".join(f"({number}, 'w', '2026-01-02', {values[number % 8]})" for number in range(48)))
+    v = {"role": "quasi_identifier", "publish": "typed_bounds"}
+    entry = policy(address, v, promises=[{"k_anonymity": {"k": 7}}])
+    entry["columns"]["id"] = {"role": "other"}
+    sfumato.run(entry)
+    outside = "SELECT COUNT(*) FROM doses d JOIN given g ON g.id = d.id WHERE NOT (d.v >= g.v_from AND d.v <= g.v_to)"
+    assert ask(address, outside) == [(0,)]
+
+
 def test_an_archive_has_what_was_deleted(url: str) -> None:
     entry = policy(url, KEPT, retention={"column": "seen", "older_than": "60d"})
     retain(entry, datetime.datetime(2026, 6, 15, tzinfo=datetime.UTC))

@@ -341,6 +341,30 @@ def widened(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(pc.trunc(wide), wide), wide, pc.cast(pc.cast(values, pa.string()), pa.float64()))
 
 
+def as_held(values: pa.Array) -> pa.Array:
+    """Return numbers that four bytes were meant to hold as those hold them; a server compares a column of four bytes as such numbers.
+
+    >>> as_held(pa.array([0.5, 0.2, 1e300, None])).to_pylist()
+    [0.5, 0.20000000298023224, 1e+300, None]
+    """
+    narrow = _narrow(values)
+    return pc.if_else(pc.equal(widened(narrow), values), narrow.cast(pa.float64()), values)
+
+
+def as_meant(values: pa.Array) -> pa.Array:
+    """Return what was meant by numbers as four bytes hold them.
+
+    >>> as_meant(pa.array([0.5, 0.20000000298023224, 1e300, 0.2])).to_pylist()
+    [0.5, 0.2, 1e+300, 0.2]
+    """
+    narrow = _narrow(values)
+    return pc.if_else(pc.equal(narrow.cast(pa.float64()), values), widened(narrow), values)
+
+
+def _narrow(values: pa.Array) -> pa.Array:
+    return values.cast(pa.float32(), safe=False)
+
+
 def _parse_timestamp(values: pa.Array) -> pa.Array:
     text = pc.replace_substring(values, " ", "T")
     zoned = pc.match_substring_regex(text, r"(Z|[+-][0-9]{2}:?[0-9]{2})$")

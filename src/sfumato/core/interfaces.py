@@ -192,8 +192,8 @@ class ReplacingSink(Protocol):
         """Refuse what could not be replaced when the release is made."""
         ...
 
-    def refuse_unwritable(self) -> None:
-        """Refuse a place that is not there, or to which the user may not write."""
+    def refuse_unwritable(self, is_inside: bool = False) -> None:
+        """Refuse a place that is not there, or to which the user may not write; work inside a database needs more."""
         ...
 
 
@@ -378,6 +378,10 @@ class Attached(Protocol):
 
     def occurrences(self, column: str) -> tuple[int, int]:
         """Return how many distinct values a column has, and how many of them one person alone has."""
+        ...
+
+    def writings(self) -> pa.Array | None:
+        """Return the first distinct texts that say whose rows are; None where nothing says so."""
         ...
 
     def release(self) -> None:

@@ -75,12 +75,16 @@ class Publication:
 
     def typed(self, texts: pa.Array) -> pa.Array:
         """Return what ``texts`` gives in the type in which it is written."""
-        return self._parsed(texts).cast(self._type) if self.style == "typed_bounds" else texts
+        if self.style != "typed_bounds":
+            return texts
+        values = self._parsed(texts).cast(self._type)
+        return canonical.as_held(values) if self._is_short_fraction else values
 
     def as_text(self, values: pa.Array) -> pa.Array:
         """Return what was read back of a published column as ``texts`` writes it."""
         if self.style == "typed_bounds":
             typed = self._parsed(values) if pa.types.is_string(values.type) or pa.types.is_timestamp(values.type) else values
+            typed = canonical.as_meant(typed) if self._is_short_fraction and pa.types.is_floating(typed.type) else typed
             return canonical.render(typed.cast(self._ends.type))
         texts = canonical.as_text(values)
         if self.style == "range" and self.range_type == "cidr":
@@ -312,6 +316,11 @@ class Publication:
     @property
     def _is_narrow(self) -> bool:
         return self.origin is not None and self.origin in (pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32())
+
+    @property
+    def _is_short_fraction(self) -> bool:
+        """Whether values are held in four bytes, and compared as such numbers with ends in eight."""
+        return self.origin is not None and pa.types.is_float32(self.origin) and bool(pa.types.is_float64(self._ends.type))
 
     @property
     def _is_without_zone(self) -> bool:

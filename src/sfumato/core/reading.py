@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core.interfaces import Progress, Source
 from sfumato.core.kernels.fingerprint import fingerprints
 from sfumato.core.nested_types import is_readable
-from sfumato.core.whose import Subject
+from sfumato.core.whose import Subject, Writings
 
 _UNIFY_EVERY = 1 << 20
 
@@ -48,7 +48,8 @@ class CodedColumn:
 class Reading:
     """What was read: the number of rows, coded columns, one fingerprint a row for each group of further columns, and one of whose it is.
 
-    ``strangers`` is how many rows have a subject that is not of the type that it has by the policy.
+    ``strangers`` is how many rows have a subject that is not of the type that it has by the policy, ``writings`` are the first texts that say whose
+    rows are.
     """
 
     rows: int
@@ -56,6 +57,7 @@ class Reading:
     prints: dict[str, NDArray[np.uint64]]
     people: NDArray[np.uint64] | None = None
     strangers: int = 0
+    writings: pa.Array | None = None
 
 
 def read(
@@ -74,6 +76,7 @@ def read(
     builders = {name: _Builder() for name in coded}
     prints: dict[str, list[NDArray[np.uint64]]] = {name: [] for name in printed}
     whose: list[NDArray[np.uint64]] = []
+    writings = Writings()
     others = {name for columns in printed.values() for name in columns} | ({subject.name} if subject else set())
     others -= {*coded, *further}
     dictionaries = {*coded, *repeating(source, sorted(others))} - set(further)
@@ -89,13 +92,14 @@ def read(
             known = subject.people(batch)
             whose.append(fingerprints([known], batch.num_rows))
             strangers += subject.strangers(batch, known)
+            writings.add(known)
         if beside is not None:
             beside(batch)
         rows += batch.num_rows
         progress.advance(batch.num_rows)
     joined = {name: _joined(parts) for name, parts in prints.items()}
     people = _joined(whose) if subject is not None else None
-    return Reading(rows, {name: builder.finish() for name, builder in builders.items()}, joined, people, strangers)
+    return Reading(rows, {name: builder.finish() for name, builder in builders.items()}, joined, people, strangers, writings.found)
 
 
 def _joined(parts: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:

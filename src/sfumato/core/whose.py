@@ -41,6 +41,34 @@ class Subject:
         return int(pc.sum(pc.and_not(named, people.is_valid())).as_py() or 0)
 
 
+class Writings:
+    """The first distinct texts that say whose rows are, as far as somebody would look at them."""
+
+    most = 50_000
+
+    def __init__(self) -> None:
+        self._found: pa.Array = pa.array([], pa.string())
+
+    def add(self, people: pa.Array) -> None:
+        """Look at further rows; what says whose they are in numbers or days has one writing.
+
+        >>> writings = Writings()
+        >>> writings.add(pa.array(["ada", "Ada", "ada"]).dictionary_encode()), writings.add(pa.array([5])), writings.found.to_pylist()
+        (None, None, ['ada', 'Ada'])
+        """
+        if len(self._found) >= self.most:
+            return
+        distinct = pc.unique(people).drop_null()
+        distinct = distinct.dictionary_decode() if pa.types.is_dictionary(distinct.type) else distinct
+        if pa.types.is_string(distinct.type) or pa.types.is_large_string(distinct.type):
+            self._found = pc.unique(pa.concat_arrays([self._found, distinct.slice(0, self.most).cast(pa.string())])).slice(0, self.most)
+
+    @property
+    def found(self) -> pa.Array:
+        """The texts."""
+        return self._found
+
+
 def known_people(subjects: pa.Array, kind: ValueType | None = None) -> pa.Array:
     """Return subjects, texts of a declared type in its one writing; missing are those that are empty, not of it, or no number among numbers.
 

@@ -94,6 +94,10 @@ class InPlace(Protocol):
         """Copy masked values over the rows whose keys are chosen."""
         ...
 
+    def constraints(self, table: TableName) -> list[str]:
+        """Return the names of the constraints, unique indexes and triggers of a table, which may stand against a row; but for its primary key."""
+        ...
+
     def is_ours(self, table: TableName) -> bool:
         """Return whether a private table is the user's own: what a ledger says is granted and deleted, and anybody may make a table of its name."""
         ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,9 @@ from sfumato.errors import DataError, SfumatoError, UsageError, number_of
 
 _ROW, _GONE = "sfumato_row", "sfumato_gone"
 _UNCHECKED = -1
+# what a server says where a row, or any row, stands against it
+_OF_ROWS = ("database-value", "database-failed")
+_RESUME = "sfumato run policy.yaml --resume"
 _FACTS = TableColumn("facts", "text", pa.string())
 SEEN = "seen"
 """What the ledger says where others could read the table while it was masked in part."""
@@ -120,11 +124,15 @@ class MaskedTable:
         ledger = self.ledger()
         if ledger is None:
             raise AssertionError("what is finished was begun")
-        facts, total = ledger.facts, ledger.facts["total"]
         if ledger.is_begun:
             self._refuse_altered()
         else:
-            self._check_before(facts)
+            self._check_before(ledger.facts)
+        with self._told_as_begun():
+            return self._finish(ledger, progress)
+
+    def _finish(self, ledger: Ledger, progress: Progress) -> int:
+        facts, total = ledger.facts, ledger.facts["total"]
         progress.stage("masking in place", total)
         progress.advance(max(0, ledger.done))
         for start, end in chunks(max(0, ledger.done), total, facts["chunk"]):
@@ -137,6 +145,31 @@ class MaskedTable:
             deleted = self._check_after(facts)
             self._give_back(ledger)
         return deleted
+
+    @contextmanager
+    def _told_as_begun(self) -> Iterator[None]:
+        """Say of what the server refuses that the table is masked in part meanwhile, and how it is finished."""
+        try:
+            yield
+        except SfumatoError as error:
+            if not error.code.startswith("database-"):
+                raise
+            state = f"{self.original} is masked in part, and its audience is kept out until it is finished"
+            if error.code not in _OF_ROWS:
+                hint = f"{error.hint}; then {_RESUME}, which finishes it" if error.hint else _RESUME
+                raise type(error)(f"{error.message}; {state}", code=error.code, hint=hint) from None
+            found = self._constraints()
+            named = f": look at {', '.join(found)}" if found else ""
+            words = f"something that {self.places.table} has got since its rows were verified stands against them{named}; {state}"
+            raise DataError(
+                words, code="in-place-stuck", hint=f"remove what stands against it, and run again, which finishes it: {_RESUME}"
+            ) from None
+
+    def _constraints(self) -> list[str]:
+        """Return what may stand against a row of the table, as far as the server still answers."""
+        with suppress(SfumatoError):
+            return self.how.constraints(self.places.table)
+        return []
 
     def _check_before(self, facts: Mapping[str, Any]) -> None:
         """Compare every row with what it was when it was read; where others have written meanwhile let the audience in again and stop."""
@@ -163,7 +196,7 @@ class MaskedTable:
             what = f"because of {', '.join(shown)}" if shown else "by rights that were given to them meanwhile, and that have been taken away again"
             words = f"others could read {self.original}, of which some rows are masked and others are not, {what}"
             hint = "remove that, and run again, which finishes it" if shown else "run again, which finishes it"
-            raise DataError(words, code="in-place-shown", hint=f"{hint}: sfumato run policy.yaml --resume")
+            raise DataError(words, code="in-place-shown", hint=f"{hint}: {_RESUME}")
 
     def _copy(self, facts: Mapping[str, Any], start: int, end: int) -> None:
         """Copy a chunk over the rows whose keys it has, delete those that are left out, and say so in the ledger, in one transaction."""
@@ -208,7 +241,7 @@ class MaskedTable:
         found = alteration(self.connection.columns(self.places.rows), self.connection.columns(self.places.table))
         if found is not None:
             words = f"{self.original} was altered since its rows were read and verified: {found}; it is masked in part, and its audience is kept out"
-            hint = f"undo that in {self.places.table}, and run again, which finishes it: sfumato run policy.yaml --resume; "
+            hint = f"undo that in {self.places.table}, and run again, which finishes it: {_RESUME}; "
             raise DataError(
                 words, code="in-place-altered", hint=f"{hint}if it cannot be undone, all rows are in {self.places.rows} as they were verified"
             )
@@ -300,7 +333,7 @@ class Draft:
         try:
             connection.put(f"INSERT INTO {connection.quoted(drafts.rows)} ({columns}) SELECT {values} FROM {joined} WHERE t.{_GONE} = 0")
         except SfumatoError as error:
-            if error.code not in ("database-value", "database-failed"):
+            if error.code not in _OF_ROWS:
                 raise
             words = (
                 f"{drafts.table} cannot hold what would be published in {', '.join(change.changed)}: a text too long, a check or a type stands "
@@ -325,6 +358,7 @@ class Draft:
         """Write the ledger and keep the audience out; from here on the masking is finished, by this run or the next."""
         connection, drafts = self._connection, self._drafts
         self._refuse_collisions(standing)
+        self._try_statements(standing)
         # rights are those of the moment in which nobody is waited for any more
         self._how.stand_still(drafts.table)
         grants, shown = self._how.take_grants(drafts.table), self._how.showing(drafts.table)
@@ -352,20 +386,36 @@ class Draft:
         """Refuse values that a row would get while another still has them, in columns where each may be there once; and rows that others refer to."""
         connection, drafts = self._connection, self._drafts
         old, new = connection.quoted(drafts.table), connection.quoted(drafts.rows)
-        for names in standing.unique:
-            if set(names) & set(self._change.made):
-                both = f"{new} w JOIN {old} s ON {same_key(connection, names, 's', 'w')}"
-                if one_value(connection, f"SELECT COUNT(*) FROM {both} WHERE NOT ({same_key(connection, self._change.names, 's', 'w')})"):
-                    words = (
-                        f"rows of {drafts.table} would get values of {', '.join(names)} that other rows have, and a unique index stands against it"
-                    )
-                    raise DataError(f"{words}; nothing has been changed", code="in-place-unique", hint="drop the index, or publish a copy")
+        key = [connection.quoted_name(name) for name in self._change.names]
+        for index in standing.unique:
+            if not set(index.columns) & set(self._change.written):
+                continue
+            if any(one_value(connection, query) for query in index.collisions(new, old, key)):
+                words = (
+                    f"rows of {drafts.table} would get values of {', '.join(index.columns)} that other rows have, and the unique index {index.name} "
+                    "stands against it"
+                )
+                raise DataError(f"{words}; nothing has been changed", code="in-place-unique", hint="drop the index, or publish a copy")
         gone = f"{_Own.beside(self._change.names).gone} = 1"
         if standing.referring and one_value(connection, f"SELECT COUNT(*) FROM {connection.quoted(drafts.keys)} WHERE {gone}"):
             words = (
                 f"rows of {drafts.table} would be left out, and foreign keys of {', '.join(standing.referring)} refer to it; nothing has been changed"
             )
             raise DataError(words, code="in-place-referenced", hint="suppression_limit: 0, or publish a copy")
+
+    def _try_statements(self, standing: Standing) -> None:
+        """Let the server change and delete no row of the table: what it would refuse whatever a row holds is refused now."""
+        connection, change, drafts = self._connection, self._change, self._drafts
+        try:
+            if change.written:
+                self._how.update(drafts, change.written, sorted(standing.touched), change.names, "1 = 0")
+            connection.delete_joined(drafts.table, drafts.keys, same_key(connection, change.names), "1 = 0")
+        except SfumatoError as error:
+            if error.code not in _OF_ROWS:
+                raise
+            words = f"the server lets no row of {drafts.table} be changed or deleted; nothing has been changed"
+            hint = "on PostgreSQL a publication needs a REPLICA IDENTITY of the table; or publish a copy"
+            raise DataError(words, code="in-place-refused", hint=hint) from None
 
     def _picked(self, names: Sequence[str]) -> list[TableColumn]:
         return [column for name in names for column in self._change.columns if column.name == name]

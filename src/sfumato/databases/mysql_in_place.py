@@ -16,18 +16,26 @@ from sfumato.databases.mysql_foreign_keys import unseen_keys
 from sfumato.databases.mysql_types import quoted, quoted_name, text_of
 from sfumato.databases.standing import Standing
 from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.unique_index import Part, UniqueIndex
 
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 _TABLE = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _COLUMNS = "SELECT column_name, is_nullable, extra FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
 _UNIQUE = """
-SELECT index_name, COALESCE(column_name, '') FROM information_schema.statistics
+SELECT index_name, COALESCE(column_name, ''), sub_part FROM information_schema.statistics
 WHERE table_schema = %s AND table_name = %s AND non_unique = 0 AND index_name <> 'PRIMARY' ORDER BY index_name, seq_in_index
 """
 _REFERRING = """
 SELECT table_schema, table_name, referenced_column_name FROM information_schema.key_column_usage
 WHERE referenced_table_schema = %s AND referenced_table_name = %s ORDER BY 1, 2
 """
+_CONSTRAINTS = """
+SELECT constraint_name FROM information_schema.table_constraints
+WHERE table_schema = %s AND table_name = %s AND constraint_type <> 'PRIMARY KEY' ORDER BY 1
+"""
+_OVERLAPS = "WITHOUT OVERLAPS"
+# what has a limit is a table of its own, of which the server makes an index where it is joined
+_APART = f" LIMIT {2**64 - 1}"
 _TRIGGERS = "SELECT trigger_name FROM information_schema.triggers WHERE event_object_schema = %s AND event_object_table = %s"
 
 _HAS_HISTOGRAMS = "SELECT 1 FROM information_schema.tables WHERE table_schema = 'information_schema' AND table_name = 'COLUMN_STATISTICS'"
@@ -57,10 +65,11 @@ class MysqlInPlace:
         hanging += [] if text_of(kind) == "BASE TABLE" else [f"that it is a {text_of(kind).lower()}"]
         engine = engine_without_transactions(connection, place)
         hanging += [f"its engine {engine}, which has no transactions"] if engine else []
-        unique: dict[str, list[str]] = {}
-        for index, column in connection.facts(_UNIQUE, names):
-            unique.setdefault(text_of(index), []).append(text_of(column))
-        hanging += [f"the unique index {index} of an expression" for index, of in unique.items() if "" in of]
+        unique: dict[str, list[tuple[str, int | None]]] = {}
+        for index, column, length in connection.facts(_UNIQUE, names):
+            unique.setdefault(text_of(index), []).append((text_of(column), length))
+        hanging += [f"the unique index {index} of an expression" for index, of in unique.items() if "" in dict(of)]
+        hanging += ["its periods that may not overlap"] if self._has_periods(place) else []
         referring: dict[str, list[str]] = {}
         for schema, other, column in connection.facts(_REFERRING, names):
             referring.setdefault(f"{text_of(schema)}.{text_of(other)}", []).append(text_of(column))
@@ -71,11 +80,16 @@ class MysqlInPlace:
             frozenset(name for name, empty, _ in columns if empty == "NO"),
             frozenset(name for name, _, more in columns if "GENERATED" in more.upper().replace("DEFAULT_GENERATED", "")),
             frozenset(name for name, _, more in columns if "on update" in more.lower()),
-            [tuple(of) for of in unique.values()],
+            [_unique_index(name, of) for name, of in unique.items()],
             foreign,
             referring,
             sorted(hanging),
         )
+
+    def _has_periods(self, table: TableName) -> bool:
+        """Return whether a key has a period of MariaDB's: two rows differ in it and stand against each other all the same."""
+        ((_, definition, *_),) = self._connection.facts(f"SHOW CREATE TABLE {quoted(table)}", [])
+        return _OVERLAPS in text_of(definition).upper()
 
     def holds_text(self, column: TableColumn) -> bool:
         """Return whether it is one of the types of text."""
@@ -135,6 +149,12 @@ class MysqlInPlace:
         joined = f"{keyed} STRAIGHT_JOIN {quoted(places.table)} s ON {same_key(self._connection, key)}"
         self._connection.do(f"UPDATE {joined} SET {values} WHERE {chosen}")
 
+    def constraints(self, table: TableName) -> list[str]:
+        """Ask the catalogue."""
+        place = self._connection.placed(table)
+        found = [self._connection.facts(query, [place.schema, place.name]) for query in (_CONSTRAINTS, _TRIGGERS)]
+        return [text_of(name) for rows in found for (name,) in rows]
+
     def is_ours(self, table: TableName) -> bool:
         """Return that it is: the user's database for what is staged is nobody else's."""
         del table
@@ -162,3 +182,10 @@ class MysqlInPlace:
         columns = [text_of(name) for (name,) in self._connection.facts(_HISTOGRAMS, [table.schema, table.name])]
         if columns:
             self._connection.do(f"ANALYZE TABLE {quoted(table)} DROP HISTOGRAM ON {', '.join(map(quoted_name, columns))}")
+
+
+def _unique_index(name: str, columns: Sequence[tuple[str, int | None]]) -> UniqueIndex:
+    """Return an index of columns, or of the beginnings of texts."""
+    parts = tuple(Part(quoted_name(column) if length is None else f"LEFT({quoted_name(column)}, {length})") for column, length in columns)
+    apart = _APART if any(length is not None for _, length in columns) else ""
+    return UniqueIndex(name, tuple(column for column, _ in columns), parts, apart=apart)

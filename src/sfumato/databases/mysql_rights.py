@@ -1,13 +1,19 @@
-"""What a user of MySQL or MariaDB may do: the server prepares a statement, or refuses to without the right, and never does it."""
+"""What a user of MySQL or MariaDB may do: the server prepares a statement, or refuses to without the right, and never does it.
+
+Statements that change tables it prepares for everybody. They are asked for of a table that nobody has: without the right the server says so, and with
+it that there is no such table.
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping, Sequence
 
 from sfumato.databases.failures import NO_RIGHT, NO_SCHEMA
 from sfumato.databases.mysql_asking import Session
 from sfumato.databases.mysql_types import quoted
 from sfumato.databases.needed_rights import Need
+from sfumato.databases.table import TableName
 from sfumato.errors import SfumatoError
 
 _ASKED: Mapping[str, str] = {
@@ -16,7 +22,15 @@ _ASKED: Mapping[str, str] = {
     "UPDATE": "UPDATE {} SET state = NULL WHERE 1 = 0",
     "DELETE": "DELETE FROM {} WHERE 1 = 0",
     "CREATE": "CREATE TABLE {} (id INT)",
+    "CREATE TEMPORARY TABLES": "CREATE TEMPORARY TABLE {} (id INT)",
 }
+_ASKED_OF_NONE: Mapping[str, str] = {
+    "ALTER": "ALTER TABLE {} ADD COLUMN id INT",
+    "DROP": "DROP TABLE {}",
+    "INDEX": "CREATE INDEX sfumato_asked ON {} (id)",
+}
+# a right to one table, which may not be there yet, says nothing of others in its database
+_OF_TABLE = "SELECT 1 FROM information_schema.table_privileges WHERE table_schema = %s AND table_name = %s AND privilege_type = %s LIMIT 1"
 _SCHEMA = "SELECT 1 FROM information_schema.schemata WHERE schema_name = %s"
 
 
@@ -29,13 +43,21 @@ def missing_rights(session: Session, needs: Sequence[Need]) -> list[Need]:
 
 
 def _may(session: Session, need: Need) -> bool:
+    if need.right in _ASKED_OF_NONE:
+        nobody = TableName(f"sfumato_asked_{secrets.token_hex(8)}", need.table.schema)
+        is_refused = _is_refused(session, _ASKED_OF_NONE[need.right].format(quoted(nobody)))
+        return not is_refused or bool(session.facts(_OF_TABLE, [need.table.schema, need.table.name, need.right]))
     statement = _ASKED[need.right].format(quoted(need.table)).replace("\\", "\\\\").replace("'", "''")
+    # what is prepared under the same name, or the end of the session, takes it away again
+    return not _is_refused(session, f"PREPARE sfumato_asked FROM '{statement}'")
+
+
+def _is_refused(session: Session, statement: str) -> bool:
+    """Return whether the user has no right to something; a table that is not there yet, or has other columns, is no question of rights."""
     try:
-        session.do(f"PREPARE sfumato_asked FROM '{statement}'")
+        session.do(statement)
     except SfumatoError as error:
         if error.code == "database-unreachable":
             raise
-        # a table that is not there yet, or has other columns, is no question of rights
-        return error.code != NO_RIGHT.code
-    session.do("DEALLOCATE PREPARE sfumato_asked")
-    return True
+        return error.code == NO_RIGHT.code
+    return False

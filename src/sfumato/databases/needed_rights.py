@@ -8,13 +8,16 @@ from typing import Literal, NamedTuple
 
 from sfumato.databases.address import Kind
 from sfumato.databases.failures import NO_RIGHT
+from sfumato.databases.private_names import is_staged
 from sfumato.databases.table import TableName
 
-Right = Literal["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "USAGE"]
+Right = Literal["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "USAGE", "ALTER", "DROP", "INDEX", "CREATE TEMPORARY TABLES"]
+OF_OWNERS: frozenset[Right] = frozenset({"ALTER", "DROP", "INDEX", "CREATE TEMPORARY TABLES"})
+"""Rights of MySQL and MariaDB to what elsewhere is its owner's to do, where who makes a table may do it."""
 
 
 class Need(NamedTuple):
-    """A right to a table, with its schema; that to create is one to the schema, in which a table of the name would be made."""
+    """A right to a table, with its schema; those of owners, and that to create a table of the name, are rights to the schema."""
 
     right: Right
     table: TableName
@@ -39,7 +42,8 @@ class Need(NamedTuple):
 
     @property
     def _is_of_schema(self) -> bool:
-        return self.right in ("CREATE", "USAGE")
+        # what is staged has a name that nobody could grant anything on
+        return self.right in ("CREATE", "USAGE") or self.right in OF_OWNERS or is_staged(self.table.name)
 
 
 def refuse_missing(server: str, kind: Kind, missing: Sequence[Need]) -> None:

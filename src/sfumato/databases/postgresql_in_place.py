@@ -11,14 +11,22 @@ from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_revoking import Revoking
 from sfumato.databases.postgresql_rights import granting, kept_private
 from sfumato.databases.postgresql_types import quoted, quoted_name
+from sfumato.databases.postgresql_unique import unique_indexes
 from sfumato.databases.standing import Standing
 from sfumato.databases.table import TableColumn, TableName
 
 _TABLE = "SELECT relkind = 'r', pg_has_role(relowner, 'USAGE'), relrowsecurity FROM pg_class WHERE oid = %s"
-_COLUMNS = "SELECT attnum, attname, attnotnull, attgenerated <> '' FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped"
-_UNIQUE = "SELECT indexrelid::regclass::text, indkey::int2[] FROM pg_index WHERE indrelid = %s AND indisunique AND NOT indisprimary ORDER BY 1"
+_COLUMNS = """
+SELECT attnum, attname, attnotnull, attgenerated <> '', attidentity = 'a' FROM pg_attribute WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped
+"""
+_CONSTRAINTS = """
+SELECT conname::text FROM pg_constraint WHERE conrelid = %(table)s AND contype IN ('c', 'f', 'u', 'x')
+UNION SELECT c.relname::text FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+    WHERE i.indrelid = %(table)s AND i.indisunique AND NOT i.indisprimary
+UNION SELECT tgname::text FROM pg_trigger WHERE tgrelid = %(table)s AND NOT tgisinternal ORDER BY 1
+"""
 _KEYS = """
-SELECT contype, conrelid::regclass::text, conname, conrelid = %(table)s, confrelid = %(table)s, conkey, confkey FROM pg_constraint
+SELECT contype, conrelid::regclass::text, conname, conrelid = %(table)s, confrelid = %(table)s, conkey, confkey, confmatchtype FROM pg_constraint
 WHERE %(table)s IN (conrelid, confrelid) AND contype IN ('f', 'x') ORDER BY conname
 """
 _HANGING = """
@@ -60,34 +68,35 @@ class PostgresqlInPlace:
         connection, oid = self._connection, self._connection.number_of(table)
         ((plain, owned, by_row),) = connection.facts(_TABLE, [oid])
         columns = connection.facts(_COLUMNS, [oid])
-        names = {number: name for number, name, _, _ in columns}
+        names = {number: name for number, name, *_ in columns}
         hanging = self.showing(table)
         hanging += ["that it is no plain table"] * (not plain) + ["its row security"] * by_row
         hanging += ["that it belongs to another user"] * (not owned)
-        unique: list[tuple[str, ...]] = []
+        unique = unique_indexes(connection.facts, oid)
+        hanging += [f"the unique index {name}, of which it is not known what is equal in it" for name in unique.unclear]
         foreign: set[str] = set()
+        whole: list[tuple[str, ...]] = []
         referring: dict[str, list[str]] = {}
-        for name, numbers in connection.facts(_UNIQUE, [oid]):
-            if 0 in numbers:
-                hanging.append(f"the unique index {name} of an expression")
-            unique.append(tuple(names[number] for number in numbers if number))
-        for kind, of, name, ours, theirs, key, referred in connection.facts(_KEYS, {"table": oid}):
+        for kind, of, name, ours, theirs, key, referred, matching in connection.facts(_KEYS, {"table": oid}):
             if kind == "x":
                 hanging.append(f"the exclusion constraint {name}")
                 continue
             if ours:
                 foreign |= {names[number] for number in key}
+                whole += [tuple(names[number] for number in key)] if matching == "f" else []
             if theirs:
                 referring[of] = [*referring.get(of, ()), *(names[number] for number in referred)]
         return Standing(
             connection.primary_key(table),
-            frozenset(name for _, name, needed, _ in columns if needed),
-            frozenset(name for _, name, _, made in columns if made),
+            frozenset(name for _, name, needed, _, _ in columns if needed),
+            frozenset(name for _, name, _, made, _ in columns if made),
             frozenset(),
-            unique,
+            unique.known,
             frozenset(foreign),
             referring,
             sorted(hanging),
+            frozenset(name for _, name, _, _, numbered in columns if numbered),
+            whole,
         )
 
     def holds_text(self, column: TableColumn) -> bool:
@@ -112,8 +121,9 @@ class PostgresqlInPlace:
         return lasting
 
     def make_like(self, made: TableName, table: TableName) -> None:
-        """Let the server copy the definition."""
+        """Let the server copy the definition, and look at once at what it would look at in the end."""
         self._connection.do(f"CREATE TABLE {quoted(made)} (LIKE {quoted(table)} INCLUDING CONSTRAINTS INCLUDING INDEXES)")
+        self._connection.do("SET CONSTRAINTS ALL IMMEDIATE")
 
     def settle(self, table: TableName) -> None:
         """Let the planner look at it."""
@@ -142,6 +152,10 @@ class PostgresqlInPlace:
         values = ", ".join(f"{quoted_name(name)} = w.{quoted_name(name)}" for name in made)
         joined = f"{quoted(places.keys)} k JOIN {quoted(places.rows)} w ON {same_key(self._connection, key, 'w', 'k')}"
         self._connection.put(f"UPDATE {quoted(places.table)} s SET {values} FROM {joined} WHERE {same_key(self._connection, key)} AND {chosen}")
+
+    def constraints(self, table: TableName) -> list[str]:
+        """Ask the catalogue."""
+        return [name for (name,) in self._connection.facts(_CONSTRAINTS, {"table": self._connection.number_of(table)})]
 
     def is_ours(self, table: TableName) -> bool:
         """Ask who owns it; to have the owner's role is not enough."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sfumato.databases.failures import NO_SCHEMA
-from sfumato.databases.needed_rights import Need
+from sfumato.databases.needed_rights import OF_OWNERS, Need
 from sfumato.databases.postgresql_types import quoted, quoted_name
 from sfumato.databases.table import TableName
 from sfumato.errors import UsageError
@@ -44,6 +44,8 @@ def missing_rights(facts: Facts, needs: Sequence[Need], server: str) -> list[Nee
 
 def _missing(facts: Facts, need: Need, server: str) -> Iterator[Need]:
     names = {"schema": need.table.schema, "name": need.table.name, "right": need.right}
+    if need.right in OF_OWNERS:
+        return
     if need.right != "CREATE":
         if facts(_OF_TABLE, names) == [(False,)]:
             yield need

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core import canonical
@@ -37,7 +38,8 @@ class Counted:
 
     ``every_combination`` has all columns of the count, of which the frequencies of a derived view have only its own. ``mask_ladders`` are those that
     masks look at, ``effects`` what masks did to quasi-identifiers. ``alike`` says of sensitive columns how many
-    values only their writing tells apart; ``strangers`` how many rows have a subject that is not of its type.
+    values only their writing tells apart, and ``people_alike`` how many of those who the subject names; ``strangers`` how many rows have a subject
+    that is not of its type.
     """
 
     hierarchies: Mapping[str, Hierarchy]
@@ -53,6 +55,7 @@ class Counted:
     mask_ladders: Mapping[str, Hierarchy]
     effects: Mapping[str, Effect]
     alike: Mapping[str, int]
+    people_alike: int
     strangers: int
 
 
@@ -89,22 +92,10 @@ def count(plan: Plan, attached: Attached) -> Counted:
         )
     nearly, forms = _nearly(plan, attached, hierarchies)
     every, told_apart = frequencies.combinations, {name: number for name in plan.watched if (number := alike(attached.dictionary(name).values))}
-    return Counted(
-        hierarchies,
-        frequencies,
-        count_plan,
-        every,
-        outside,
-        refused_rows,
-        attached.rows,
-        singling,
-        nearly,
-        forms,
-        mask_ladders,
-        effects,
-        told_apart,
-        attached.strangers,
-    )
+    writings = attached.writings()
+    people = 0 if writings is None else alike(writings)
+    found = (hierarchies, frequencies, count_plan, every, outside, refused_rows, attached.rows, singling, nearly, forms, mask_ladders, effects)
+    return Counted(*found, told_apart, people, attached.strangers)
 
 
 def _nearly(plan: Plan, attached: Attached, hierarchies: Mapping[str, Hierarchy]) -> tuple[dict[str, canonical.ValueType], dict[str, str]]:
@@ -174,7 +165,8 @@ def build_hierarchy(
         raise DataError(
             f"column {name}: {number_of(strangers, 'row')} not of type {kind}{_first(first_row, values, kind, column, strangers)}",
             code="value-type",
-            hint=f"{kind} values are written {_form(plan, name, kind)}; list what stands for a missing value under "
+            hint=_beyond(values, kind)
+            or f"{kind} values are written {_form(plan, name, kind)}; list what stands for a missing value under "
             f"columns.{name}.missing, declare another type, or say on_unknown: suppress",
         )
     written = plan.resolved.ladders.get(name)
@@ -192,6 +184,16 @@ def build_hierarchy(
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)
     return hierarchy
+
+
+def _beyond(values: pa.Array, kind: canonical.ValueType) -> str | None:
+    """Return what to do about numbers of a type of eight bytes without a sign that one with a sign does not hold; None where there are none."""
+    if kind not in ("integer", "decimal") or not pa.types.is_uint64(values.type):
+        return None
+    largest = np.iinfo(np.int64).max
+    if (pc.max(values).as_py() or 0) <= largest:
+        return None
+    return f"numbers above {largest:,} have no order here: type: text, or a view that makes smaller numbers of them, such as SELECT ... DIV 1000"
 
 
 def _first(

@@ -12,6 +12,7 @@ from sfumato.core.interfaces import ReplacingSink
 from sfumato.core.yaml_text import yaml_text
 from sfumato.engine.explain import explain, explain_together
 from sfumato.engine.in_place_checks import refuse_in_place
+from sfumato.engine.inside import not_inside
 from sfumato.engine.live_view import refuse_live_view
 from sfumato.engine.outline import outline
 from sfumato.engine.plan import AnyPolicy, make_plans
@@ -77,13 +78,15 @@ def plan(policy: AnyPolicy, data: Any = None) -> PlanView:
     if data is None and is_stream(loaded.policy):
         return _of_stream(loaded)
     made = make_plans(loaded, data)
-    refuse_in_place(made)
-    refuse_live_view(made)
     retained = retention_steps(loaded, made)
     if not retained:
+        # first: to find out what hangs on a table takes rights too
         for each in made.views.values():
             if isinstance(each.sink, ReplacingSink):
-                each.sink.refuse_unwritable()
+                each.sink.refuse_unwritable(not_inside(each, len(made.views)) is None)
+                each.sink.refuse_used()
+    refuse_in_place(made)
+    refuse_live_view(made)
     views = {name: PlanView([*explain(each), *retained], outline(each)) for name, each in made.views.items()}
     return views[""] if "" in views else PlanView([], {}, views, explain_together(made), "table" if made.are_tables else "view")
 

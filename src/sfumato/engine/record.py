@@ -251,6 +251,12 @@ def _notes(plan: Plan, counted: Counted, recoding: Recoding) -> list[str]:
         f"column {name}: {number} of its values differ from others only in case, accents or spaces: promises tell them apart, readers may not"
         for name, number in counted.alike.items()
     ]
+    if counted.people_alike:
+        whose = plan.resolved.policy.subject
+        notes.append(
+            f"subject {whose}: {counted.people_alike} of its values differ from others only in case, accents or spaces, and count as several people: "
+            f"where they are one, bring them together first, in a database by a view (SELECT lower(trim({whose})) AS {whose})"
+        )
     masked = [name for name in names if name in plan.resolved.masks]
     if masked:
         notes.append(f"what is lost is measured from what the masks made of {', '.join(masked)}: what these took away is not in it")

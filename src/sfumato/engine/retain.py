@@ -30,7 +30,7 @@ from sfumato.databases.connection import Connection
 from sfumato.databases.going_along import Gone
 from sfumato.databases.local_copy import CopiedTable, LocalCopy
 from sfumato.databases.located import Located
-from sfumato.databases.needed_rights import Need, refuse_missing
+from sfumato.databases.needed_rights import Need, Right, refuse_missing
 from sfumato.databases.retained import Deleted, Retained
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.engine.on_text import looked_at, results_on_text
@@ -44,6 +44,9 @@ from sfumato.policy.model import Retention
 from sfumato.sinks._archive import ArchiveSink, record_of_batch
 from sfumato.sinks.sql import Sql
 
+# of the lists of keys, and of what is read back from the archive's place before it is appended
+_OF_KEYS: tuple[Right, ...] = ("CREATE", "SELECT", "INSERT", "DELETE", "INDEX", "DROP")
+_OF_STAGED: tuple[Right, ...] = ("CREATE", "SELECT", "INSERT", "DROP")
 _TOO_SMALL = ("promise-impossible", "suppression-limit", "nothing-left")
 
 
@@ -144,13 +147,15 @@ def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
 def _refuse_without_rights(connection: Connection, source: Any, sink: Sql) -> None:
     """Refuse to begin without the rights that a batch needs to its end."""
     table, keys = connection.placed(source.table_name), connection.beside("retained", source.table_name)
-    needs = [Need("SELECT", table), Need("DELETE", table), Need("CREATE", keys)]
-    refuse_missing(source.address.shown, source.address.kind, connection.missing_rights([*needs, Need("INSERT", keys), Need("DELETE", keys)]))
+    needs = [Need("SELECT", table), Need("DELETE", table), *(Need(right, keys) for right in _OF_KEYS)]
+    refuse_missing(source.address.shown, source.address.kind, connection.missing_rights(needs))
     with sink.connected() as other:
         archive = other.placed(sink.table_name)
         ledger, staged = TableName(LEDGER, archive.schema), other.staged_name(sink.table_name)
         needs = [Need("CREATE", archive), Need("SELECT", archive), Need("INSERT", archive)]
-        needs += [Need("SELECT", ledger), Need("INSERT", ledger), Need("UPDATE", ledger), Need("CREATE", staged), Need("INSERT", staged)]
+        needs += [Need("SELECT", ledger), Need("INSERT", ledger), Need("UPDATE", ledger), *(Need(right, staged) for right in _OF_STAGED)]
+        # it is given its character set when it is made
+        needs += [] if other.identity(ledger) is not None else [Need("ALTER", ledger)]
         refuse_missing(sink.address.shown, sink.address.kind, other.missing_rights(needs))
 
 

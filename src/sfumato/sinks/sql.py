@@ -18,7 +18,7 @@ from sfumato.databases.class_tables import ClassTables, Held
 from sfumato.databases.connection import Connection, connected
 from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
-from sfumato.databases.needed_rights import Need, refuse_missing
+from sfumato.databases.needed_rights import Need, Right, refuse_missing
 from sfumato.databases.password import Password
 from sfumato.databases.private_names import refuse_private
 from sfumato.databases.table import TableName
@@ -27,6 +27,8 @@ from sfumato.registry import find
 from sfumato.sinks._class_tables import ClassTablesWriter
 
 _ROW = "sfumato_row"
+# a table that is renamed is altered and dropped in its old place
+_RENAMED: tuple[Right, ...] = ("ALTER", "DROP")
 
 
 class Sql(Settings):
@@ -87,23 +89,34 @@ class Sql(Settings):
             return connection.identity(self.table_name)
 
     def refuse_used(self) -> None:
-        """Refuse tables that could not be replaced, before anything is read for them."""
+        """Refuse tables that could not be replaced, before anything is read for them; where no transaction undoes it, also without the rights."""
+        if self.address.kind == "mysql":
+            self.refuse_unwritable()
         if self.in_place or self.address.kind == "duckdb":
             return
         with self.connected() as connection:
             for table in self._tables:
                 connection.refuse_used(table)
 
-    def refuse_unwritable(self) -> None:
-        """Refuse a schema that is not there, or in which the user may make no table, before anything is read for it."""
+    def refuse_unwritable(self, is_inside: bool = False) -> None:
+        """Refuse a schema that is not there, or in which the user may not do what is needed, before anything is read for it.
+
+        Work inside MySQL and MariaDB needs tables that only its session sees.
+        """
         if self.address.kind == "duckdb":
             return
         with self.connected() as connection:
             table = connection.placed(self.table_name)
             staged = connection.staged_name(table)
-            needs = [Need("CREATE", staged)] if self.in_place else [Need("CREATE", table), Need("CREATE", staged)]
-            needs += [Need(right, place) for right in ("SELECT", "INSERT") for place in (staged, *([] if self.in_place else [table]))]
+            needs = self._masking(table, staged) if self.in_place else _replacing(table, staged, connection.identity(table) is not None)
+            needs += [Need("CREATE TEMPORARY TABLES", staged)] if is_inside else []
             refuse_missing(self.address.shown, self.address.kind, connection.missing_rights(needs))
+
+    def _masking(self, table: TableName, staged: TableName) -> list[Need]:
+        """Return what masking a table in place needs: on MySQL and MariaDB it is among what is staged meanwhile, on PostgreSQL it is the user's."""
+        rights: tuple[Right, ...] = ("CREATE", "SELECT", "INSERT", "UPDATE", "DELETE", "ALTER", "DROP")
+        places = (staged, table) if self.address.kind == "mysql" else (staged,)
+        return [*(Need(right, place) for place in places for right in rights), Need("INDEX", staged)]
 
     def parts(self) -> Sequence[Sql]:
         """Return a sink for each of its tables."""
@@ -243,3 +256,11 @@ class StagedTable:
             batches = self._connection.read(self._table, columns, _ROW)
             self._copy = LocalCopy(pa.schema([column.field for column in columns]), batches)
         return self._copy.source
+
+
+def _replacing(table: TableName, staged: TableName, is_there: bool) -> list[Need]:
+    """Return what a table needs that is written under a private name and renamed, and the one whose place it takes, if there is one."""
+    rights: tuple[Right, ...] = ("CREATE", "SELECT", "INSERT")
+    needs = [Need(right, place) for right in rights for place in (table, staged)]
+    changed = (staged, table) if is_there else (staged,)
+    return [*needs, *(Need(right, place) for place in changed for right in _RENAMED)]

@@ -57,6 +57,9 @@ class DividedTable:
         """Return nothing: rows of a table have no order."""
         del column, values
 
+    def writings(self) -> None:
+        """Return nothing: where something says whose rows are, cells are not divided."""
+
     def occurrences(self, column: str) -> tuple[int, int]:
         """Return how many distinct values a column has, and how many of them one row alone has."""
         if column in self._dictionaries:

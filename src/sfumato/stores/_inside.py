@@ -157,6 +157,10 @@ class InsideTable:
         """Return nothing: rows of a table have no order."""
         del column, values
 
+    def writings(self) -> pa.Array | None:
+        """Return the distinct values that say whose rows are."""
+        return None if self.layout.subject is None else known_people(self.cells.columns[self.layout.subject.name][0])
+
     def occurrences(self, column: str) -> tuple[int, int]:
         """Return how many distinct values a column has, and how many of them one row alone has, or one person where the policy says whose it is."""
         if column in self.cells.columns:

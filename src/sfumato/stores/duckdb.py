@@ -158,6 +158,10 @@ class EmbeddedTable:
         """Return the first row that has one of these values."""
         return int(np.argmax(np.append(values, False)[self._reading.columns[column].codes])) + 1
 
+    def writings(self) -> pa.Array | None:
+        """Return the first distinct texts that say whose rows are."""
+        return self._reading.writings
+
     def occurrences(self, column: str) -> tuple[int, int]:
         """Return how many distinct values a column has, and how many of them one person alone has; everybody has one row where nothing says more."""
         if column in self._reading.columns:
