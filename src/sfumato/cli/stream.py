@@ -197,7 +197,7 @@ def _summary(progress: StreamProgress) -> list[str]:
     lines = [f"records   {progress.records:,}", *_of_awaited(progress.awaited), *_of_lost(progress.lost)]
     for name, view in progress.views.items():
         lines += _of_view(name, view.accounts, view.measured, view.set_aside)
-    return lines
+    return [*lines, *_of_unfinished(progress.as_mapping().get("unfinished"))]
 
 
 def _of_awaited(path: str | None) -> list[str]:

@@ -65,8 +65,8 @@ def learn(plan: StreamPlan, rows: Rows, known: Learnt) -> Learnt:
     return replace(known, scales=scales, kinds=kinds_of(plan.plan, rows))
 
 
-def close_window(plan: StreamPlan, rows: Rows, known: Learnt) -> Closed:
-    """Publish a window, or say what becomes of its rows instead."""
+def close_window(plan: StreamPlan, rows: Rows, known: Learnt, last: bool = False) -> Closed:
+    """Publish a window, or say what becomes of its rows instead; ``last`` says that no other one comes."""
     known = learn(plan, rows, known)
     unfit, left_out = Unfit(len(rows)), np.zeros(len(rows), bool)
     placed, known = place(plan, rows, known, unfit, left_out)
@@ -75,7 +75,7 @@ def close_window(plan: StreamPlan, rows: Rows, known: Learnt) -> Closed:
     while True:
         # what masks refuse of some rows can change what they make of others
         kept = unfit.fits & ~left_out & ~waiting
-        found = _attempt(plan, rows, kept, placed, coded, known, unfit)
+        found = _looked_at(plan, rows, kept, placed, coded, known, unfit, last)
         if not isinstance(found, np.ndarray):
             break
         waiting |= found
@@ -90,7 +90,21 @@ def close_window(plan: StreamPlan, rows: Rows, known: Learnt) -> Closed:
     return Closed(known, release, carried if carried is not None and len(carried) else None, rows.numbers[suppressed], dead, spans)
 
 
+# a column of some hundred values shows most of them more than once among so many rows
+_ENOUGH_TO_JUDGE = 1_000
 _Published = tuple[StreamRelease, Sequence[NDArray[np.float64]]]
+
+
+def _looked_at(
+    plan: StreamPlan, rows: Rows, kept: NDArray[np.bool_], placed: Sequence[Placed], coded: Coded, known: Learnt, unfit: Unfit, last: bool
+) -> _Published | NDArray[np.bool_] | None:
+    """Return what an attempt comes to: none of a few rows in which values occur once as they do in any few, and more windows follow."""
+    try:
+        return _attempt(plan, rows, kept, placed, coded, known, unfit)
+    except PromiseError as error:
+        if error.code != "singling-out" or last or len(rows) >= _ENOUGH_TO_JUDGE:
+            raise
+        return None
 
 
 def _attempt(

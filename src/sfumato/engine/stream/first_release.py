@@ -20,7 +20,10 @@ from sfumato.engine.masked_values import check_masked, check_perturbed, measured
 from sfumato.engine.singling_out import singling_out
 from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.rows import Rows
+from sfumato.errors import PromiseError
 from sfumato.registry import find
+
+_ANEW = "nothing was released yet, and where records wait already the changed policy begins anew with another state"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,13 @@ def refuse_singling_out(plan: StreamPlan, public: pa.RecordBatch, rows: Rows) ->
     """Refuse columns that single people out and are not accepted; ``rows`` are those that are published, in the same order."""
     if not plan.resolved.promises:
         return
+    try:
+        _refuse(plan, public, rows)
+    except PromiseError as error:
+        raise PromiseError(error.message, code=error.code, hint=f"{error.hint}; {_ANEW}") from None
+
+
+def _refuse(plan: StreamPlan, public: pa.RecordBatch, rows: Rows) -> None:
     singling_out(plan.plan, _Occurrences(plan, rows))
     handed: Any = Handed(public, np.arange(len(rows), dtype=np.int64))
     originals = {name: value_prints(rows.came(name)) for name in measured_columns(plan.plan)}

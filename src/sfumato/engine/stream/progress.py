@@ -117,9 +117,10 @@ class StreamProgress:
         return {**told, **health, **rate, "views": views, **lost, **awaited, **absent, **needed, **self._unfinished()}
 
     def _unfinished(self) -> dict[str, Any]:
-        """Return how much waits for the end of a record, and for how long, where it is longer than somebody takes to write one."""
+        """Return how much waits for the end of a record, and for how long, where it is longer than somebody takes to write one, or nobody waits."""
         size, seconds = self.unfinished.size, self.unfinished.seconds
-        return {"unfinished": {"bytes": size, "seconds": round(seconds, 1)}} if seconds >= _UNFINISHED else {}
+        is_told = seconds >= _UNFINISHED or (size > 0 and self.state != "running")
+        return {"unfinished": {"bytes": size, "seconds": round(seconds, 1)}} if is_told else {}
 
     def line(self) -> str:
         """Return one line for a terminal."""

@@ -25,7 +25,7 @@ from sfumato.core.decoded import Decoded
 from sfumato.core.followed_files import Stretch
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream.depended_on import refuse_changed_files
-from sfumato.engine.stream.endpoint import served
+from sfumato.engine.stream.endpoint import address_of, served
 from sfumato.engine.stream.history import History, told_of
 from sfumato.engine.stream.letters import Letters
 from sfumato.engine.stream.opted_out import OptedOut
@@ -37,6 +37,7 @@ from sfumato.engine.stream.run_journal import Commit, Journal, Piece, Planned, P
 from sfumato.engine.stream.session import Session
 from sfumato.engine.stream.taken_log import TakenLog
 from sfumato.engine.stream.used_keys import refuse_changed_keys
+from sfumato.engine.stream.work import unfit_records
 from sfumato.engine.warm import is_stream_warm
 from sfumato.errors import DataError, PolicyError, SfumatoError
 from sfumato.policy.identity import identity_of, policy_hash
@@ -101,6 +102,9 @@ def run_stream(
 ) -> StreamProgress:
     """Run a stream until its end, or until ``stop`` is set; ``watch`` is called with its progress about twice a second."""
     loaded, running = load(policy), running or Running()
+    if running.metrics is not None:
+        # before the status of a stream is written over that never ran
+        address_of(running.metrics)
     with ExitStack() as stack:
         return _Stream(loaded, running, stop or threading.Event(), watch, pipe, stack).run()
 
@@ -133,6 +137,7 @@ class _Stream:
         self._reading = Reading(first, self._journal, pipe, released=[name for place in released for name in (place, f"{place}.{MANIFEST}")])
         stack.callback(self._reading.close)
         settings = loaded.policy.stream or StreamSettings()
+        self._stops_at_unfit = settings.on_unfit == "error"
         self._batch, self._longest_wait = settings.batch, settings.longest_wait
         self._number = 0
         self._since, self._history = _Since(), History()
@@ -255,6 +260,9 @@ class _Stream:
 
     def _push_records(self, stretch: Stretch, decoded: Decoded) -> None:
         """Take the records of a stretch. One without any, such as a header alone, is no piece: only the position tells that it was read."""
+        if decoded.poison and self._stops_at_unfit:
+            first = min(decoded.poison, key=lambda each: each.place)
+            raise unfit_records(len(decoded.poison), self._number + first.place, first.code, first.column)
         self._letters.poison(decoded, stretch.content, self._number)
         # the time of the stream is known from the views that look at it, to the others too
         for name, view in sorted(self._views.items(), key=lambda each: each[1].session.time is None):

@@ -103,25 +103,28 @@ class WindowWork(Work):
         waiting = self.state.waiting
         if waiting is not None and len(waiting):
             if self._window.count is not None:
-                self._close(waiting, self._latest)
+                self._close(waiting, self._latest, last=True)
             else:
                 ends = windows_of(self._window, waiting, waiting.times)
                 for end in np.unique(ends).tolist():
-                    self._close(waiting.where(ends == end), self._latest)
+                    self._close(waiting.where(ends == end), self._latest, last=end == ends.max())
                 if self._window.time is not None:
                     clock = self.state.clock
                     self.state = replace(self.state, clock=replace(clock, over=max(clock.over, int(ends.max()))))
             self.state = replace(self.state, waiting=None)
         elif self.state.carried is not None:
-            self._close(None, self._latest)
+            self._close(None, self._latest, last=True)
         self._leave_out_carried()
 
-    def _close(self, rows: Rows | None, ended_by: int) -> None:
-        """Publish a window together with what waits from earlier ones, or let it wait; ``ended_by`` is the record with which it was over."""
+    def _close(self, rows: Rows | None, ended_by: int, last: bool = False) -> None:
+        """Publish a window together with what waits from earlier ones, or let it wait; ``ended_by`` is the record with which it was over.
+
+        ``last`` says that no other window follows.
+        """
         together = joined(self.state.carried, rows)
         if together is None or not len(together):
             return
-        closed: Closed = close_window(self._plan, together, self.state.learnt)
+        closed: Closed = close_window(self._plan, together, self.state.learnt, last)
         measures = self.state.measures
         self.state = replace(self.state, learnt=closed.learnt, carried=closed.carried)
         if closed.carried is not None:

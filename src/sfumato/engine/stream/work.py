@@ -201,7 +201,7 @@ class Work:
         rows = sum(int((release.numbers >= 0).sum()) for release in self._releases)
         dead = sorted(self._dead)
         if dead and self._plan.settings.on_unfit == "error":
-            raise _unfit(dead)
+            raise unfit_records(len(dead), dead[0].number, dead[0].code, dead[0].column)
         aggregated = any(_aggregates(self._plan, name) for name in self._plan.wide)
         released = {"aggregated" if aggregated else "released": rows}
         gone = Accounts(**released, suppressed=len(suppressed), late=len(late), dead=len(dead) + self._unreadable)
@@ -236,11 +236,11 @@ def _aggregates(plan: StreamPlan, name: str) -> bool:
     return any(step.card.of_groups for step in (*mask.steps, *mask.otherwise))
 
 
-def _unfit(dead: list[DeadLetter]) -> DataError:
-    first = dead[0]
-    where = f" in column {first.column}" if first.column else ""
+def unfit_records(number: int, first: int, reason: str, column: str | None) -> DataError:
+    """Return the error of records that do not fit, of which the first, and what is wrong with it, is told."""
+    where = f" in column {column}" if column else ""
     return DataError(
-        f"{len(dead)} of the records do not fit, the first is record {first.number}: {first.code}{where}",
+        f"{number} of the records {'does' if number == 1 else 'do'} not fit, the first is record {first}: {reason}{where}",
         code="stream-unfit",
         hint="stream: {on_unfit: set_aside} sets such records aside as dead letters",
     )
