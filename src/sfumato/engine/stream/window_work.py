@@ -136,8 +136,8 @@ class WindowWork(Work):
             numbered = replace(closed.release, clusters=np.where(closed.release.clusters < 0, -1, closed.release.clusters + first))
             self.state = replace(self.state, next_cluster=int(numbered.clusters.max(initial=first - 1)) + 1)
             # a session that a later record has split may have been over before
-            last = max(ended_by, int(together.numbers.max()))
-            self._hand_out(numbered, closed.spans, last - numbered.numbers)
+            ended_by = max(ended_by, int(together.numbers.max()))
+            self._hand_out(numbered, closed.spans, ended_by - numbered.numbers)
 
     def _leave_out_carried(self) -> None:
         if self.state.carried is not None:
