@@ -147,6 +147,9 @@ def check(policy: Path, format: str) -> None:
     if found.is_unchecked:
         hint = "put back what the lines above say is gone; rows that left by standard output are kept by nobody: give the view a file as its sink"
         raise UnreachableError("no row of the release could be checked", code="stream-unchecked", hint=hint)
+    if not sum(found.rows.values()):
+        answers().write("holds     nothing was released yet\n")
+        return
     checked = sum(view.rows for view in found.views.values())
     answers().write(f"holds     everything that was checked, {number_of(checked, 'row')} of {sum(found.rows.values()):,}\n")
 
@@ -228,8 +231,12 @@ def _of_unfinished(told: Mapping[str, Any] | None) -> list[str]:
 
 
 def _of_view(name: str, accounts: Any, measured: Any, set_aside: Any) -> list[str]:
-    became = ", ".join(f"{number:,} {_WORDS[key]}" for key, number in accounts.items() if number or key == "released")
-    lines = [f"{(name or 'release'):<9} {became}"]
+    came_out = accounts.get("released", 0) + accounts.get("aggregated", 0)
+    became = [f"{number:,} {_word(key, number)}" for key, number in accounts.items() if number or (key == "released" and not came_out)]
+    # rows beside those of records, which are no records
+    made_up = int(measured.get("rows", 0)) - came_out
+    became += [f"and {number_of(made_up, 'made-up row')}"] if made_up > 0 else []
+    lines = [f"{(name or 'release'):<9} {', '.join(became)}"]
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in set_aside.items())
     lines += [f"{'':<9} set aside since it was started: {reasons}"] if reasons else []
     told = [
@@ -245,6 +252,10 @@ def _of_view(name: str, accounts: Any, measured: Any, set_aside: Any) -> list[st
         detail = ", ".join(f"{share:.1%} {level_name(level)}" for level, share in sorted(shares.items()))
         lines.append(f"{'':<9} {detail}; nothing of {nobody} of the {measured['people']:,.0f} people in the window")
     return lines
+
+
+def _word(key: str, number: int) -> str:
+    return "dead letter" if key == "dead" and number == 1 else _WORDS[key]
 
 
 _WORDS = {
