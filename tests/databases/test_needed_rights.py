@@ -99,6 +99,42 @@ def test_the_rights_of_the_documentation_are_enough_to_retain(keeper: Keeper, ch
     assert [batch.deleted for batch in outcome.batches] == [ROWS // 2, ROWS // 2]
 
 
+@pytest.mark.parametrize(
+    ("rule", "code"), [("CASCADE", "retention-cascade"), ("SET NULL", "retention-cascade"), ("RESTRICT", "retention-referenced")]
+)
+def test_keys_of_other_tables_are_seen_with_rights_to_these_tables_alone(keeper: Keeper, rule: str, code: str) -> None:
+    keeper.granted(*retaining_rights(keeper))
+    bills = f"{keeper.ward}.bills"
+    key = f"FOREIGN KEY (visit) REFERENCES {keeper.ward}.visits (id) ON DELETE {rule}"
+    ask(keeper.url, f"CREATE TABLE {bills} (id integer PRIMARY KEY, visit integer, {key})")
+    ask(keeper.url, f"INSERT INTO {bills} VALUES (1, 1), (2, 3)")
+    keeper.granted(f"SELECT ON {bills}")
+    for look in (lambda policy: retain(policy, NOW), plan):
+        with pytest.raises(SfumatoError) as caught:
+            look(keeper.policy(retention=RETENTION))
+        assert caught.value.code == code
+    assert ask(keeper.url, f"SELECT COUNT(*), COUNT(visit) FROM {bills}") == [(2, 2)]
+    if rule != "RESTRICT":
+        outcome = retain(keeper.policy(retention={**RETENTION, "cascade": "accept"}), NOW)
+        assert sum(gone.rows for batch in outcome.batches for gone in batch.along) == 2
+
+
+def test_younger_rows_of_the_table_itself_stay_with_rights_to_it_alone(keeper: Keeper) -> None:
+    keeper.granted(*retaining_rights(keeper))
+    visits = f"{keeper.ward}.visits"
+    ask(
+        keeper.url,
+        f"ALTER TABLE {visits} ADD earlier integer",
+        f"ALTER TABLE {visits} ADD FOREIGN KEY (earlier) REFERENCES {visits} (id) ON DELETE CASCADE",
+    )
+    ask(keeper.url, f"INSERT INTO {visits} VALUES (1000, '2026-11-16', 30, 1)")
+    columns = {name: {"role": "identifier"} for name in ("id", "day", "earlier")} | {"age": {"role": "quasi_identifier"}}
+    with pytest.raises(SfumatoError) as caught:
+        retain(keeper.policy(retention=RETENTION, columns=columns), NOW)
+    assert caught.value.code == "retention-referenced"
+    assert ask(keeper.url, f"SELECT COUNT(*) FROM {visits} WHERE id = 1000") == [(1,)]
+
+
 def test_rights_that_are_missing_are_named_before_the_first_batch(keeper: Keeper) -> None:
     lacking = f"CREATE in {keeper.ward}" if keeper.is_postgresql else f"UPDATE on {keeper.research}.sfumato_ledger"
     rights = retaining_rights(keeper)

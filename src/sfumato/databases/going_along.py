@@ -61,6 +61,7 @@ class GoingAlong:
             )
             raise UnreachableError(words, code="retention-referenced", hint=_HINT)
         self._refuse_beneath_view()
+        self._refuse_changing_along()
         if self._chains and not accepted:
             words = (
                 f"with rows of {table} others would be deleted or changed, by foreign keys of {_listed([chain[-1].table for chain in self._chains])}"
@@ -77,6 +78,16 @@ class GoingAlong:
                 words = f"the foreign keys of {_listed([each.table for each in chain])} delete rows in a circle, and nobody can say which would go"
                 raise UnreachableError(words, code="retention-cascade", hint=_HINT)
             yield from self._found(self._connection.retaining.parts(key.table), chain)
+
+    def _refuse_changing_along(self) -> None:
+        """Refuse keys of further tables to columns that are emptied: whether these are emptied too, and how many rows, nobody could say."""
+        emptied = [chain[-1] for chain in self._chains if chain[-1].on_delete == "emptied"]
+        emptied += [own for own in self._own if own.on_delete == "emptied"]
+        for link in emptied:
+            further = [key.table for key in self._connection.referring([link.table]) if {*key.referred} & {*link.columns}]
+            if further:
+                words = f"with rows of {self._table} columns of {link.table} would be emptied to which foreign keys of {_listed(further)} refer"
+                raise UnreachableError(words, code="retention-cascade", hint=_HINT)
 
     def _refuse_beneath_view(self) -> None:
         """Refuse keys that act beneath a view: its columns may have other names there, so that nobody can say which rows would go along."""
@@ -95,6 +106,11 @@ class GoingAlong:
     def tables(self) -> list[TableName]:
         """The other tables whose rows go along."""
         return list(dict.fromkeys(chain[-1].table for chain in self._chains))
+
+    @property
+    def deleting(self) -> list[TableName]:
+        """The other tables of which rows are deleted."""
+        return list(dict.fromkeys(chain[-1].table for chain in self._chains if chain[-1].on_delete == "deleted"))
 
     @property
     def takes_own(self) -> bool:

@@ -28,6 +28,7 @@ from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED
 from sfumato.databases.mysql_primary_keys import do_without_keys
 from sfumato.databases.mysql_publishing import publish
+from sfumato.databases.mysql_referring import referring
 from sfumato.databases.mysql_replacing import TRIGGERED, is_replaced, refused_replacing
 from sfumato.databases.mysql_retaining import MysqlRetaining
 from sfumato.databases.mysql_rights import missing_rights
@@ -37,7 +38,7 @@ from sfumato.databases.mysql_views import reads
 from sfumato.databases.needed_rights import Need
 from sfumato.databases.own_types import own_type
 from sfumato.databases.private_names import is_copy, is_staged, staging_of
-from sfumato.databases.table import ForeignKey, OnDelete, Referring, TableColumn, TableName
+from sfumato.databases.table import ForeignKey, Referring, TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, suggestion
 
 _ROWS = 1 << 16
@@ -56,13 +57,6 @@ _PRIMARY_KEY = """
 SELECT column_name FROM information_schema.key_column_usage
 WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' ORDER BY ordinal_position
 """
-_REFERRING = """
-SELECT k.table_schema, k.table_name, k.constraint_name, r.delete_rule, k.column_name, k.referenced_column_name
-FROM information_schema.key_column_usage k JOIN information_schema.referential_constraints r
-    ON r.constraint_schema = k.constraint_schema AND r.constraint_name = k.constraint_name AND r.table_name = k.table_name
-WHERE k.referenced_table_schema = %s AND k.referenced_table_name = %s ORDER BY 1, 2, 3, k.ordinal_position
-"""
-_ON_DELETE: dict[str, OnDelete] = {"CASCADE": "deleted", "SET NULL": "emptied", "SET DEFAULT": "emptied"}
 
 
 class MysqlConnection:
@@ -516,16 +510,7 @@ class MysqlConnection:
 
     def referring(self, tables: Sequence[TableName]) -> list[Referring]:
         """Return the foreign keys that refer to tables, of tables that the user may see."""
-        return [key for table in tables for key in self._referring(self.placed(table))]
-
-    def _referring(self, table: TableName) -> Iterator[Referring]:
-        found: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-        for row in self._rows(_REFERRING, [table.schema, table.name]):
-            *which, column, referred = map(text_of, row)
-            found.setdefault(tuple(which), []).append((column, referred))
-        for (schema, name, _, rule), pairs in found.items():
-            columns, referred_to = zip(*pairs, strict=True)
-            yield Referring(TableName(name, schema), columns, table, referred_to, _ON_DELETE.get(rule, "refused"))
+        return [key for table in tables for key in referring(self, self.placed(table))]
 
     def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:
         """Return the triggers that the user may see."""

@@ -92,7 +92,8 @@ AND pg_has_role(l.relowner, t.relowner, 'USAGE')
 """
 _PRIMARY_KEY = """
 SELECT a.attname::text FROM pg_index i, unnest(i.indkey::int2[]) WITH ORDINALITY k(number, place), pg_attribute a
-WHERE i.indrelid = %s AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.number ORDER BY k.place
+WHERE i.indrelid = %s AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.number AND k.place <= i.indnkeyatts
+ORDER BY k.place
 """
 
 

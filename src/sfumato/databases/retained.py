@@ -63,6 +63,8 @@ class Retained:
                 words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart"
             )
         self._along, self._chunk, self._accepted = GoingAlong(connection, table, cascade), chunk, cascade
+        for other in self._along.deleting:
+            self._refuse_undeleted(other)
         self._key = [_known(columns, name, table) for name in names]
         self._refuse_not_unique()
 
@@ -144,7 +146,8 @@ class Retained:
     @property
     def acting(self) -> list[str]:
         """What acts by itself when rows are deleted."""
-        return self._connection.retaining.acting(self._table, self._along.reached)
+        along = [f"{name} of {table}" for table in self._along.deleting for name in self._connection.acting(table, "DELETE")]
+        return [*self._connection.retaining.acting(self._table, self._along.reached), *along]
 
     def _at_once(self, rows: int) -> bool:
         """Return whether so many rows are deleted by one statement: those that may take others of them along are, or nobody could count them."""
