@@ -120,6 +120,9 @@ def _is_grouped(entity: Entity, text: str, in_lines: Sequence[Entity]) -> bool:
     value = text[entity.begin : entity.end]
     if _ROOMY.search(value) or (entity.kind != "iban" and len(_LINE_ENDS.findall(value)) > 1):
         return False
+    if entity.kind == "us_ssn":
+        # a word says what it is, and its second group is short
+        return True
     if entity.kind == "date":
         return _digits(value) >= _FEWEST_OF_A_DATE
     if not _has_long_parts(value) or (entity.kind == "card" and not _has_card_groups(value)):

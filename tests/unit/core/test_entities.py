@@ -207,6 +207,7 @@ email: write to [ada.lovelace@exam\n  ple.org], please
 email: [ada@\nexample.org] or [bo@example.\norg]
 email: [ada@example.org]\nThanks
 us_ssn: [219-09-\n9999]
+us_ssn: SSN\t[536\t22\t8726], ssn: [536 22\n8726]
 uuid: [123e4567-e89b-12d3-\na456-426614174000]
 date: born [3 January]\n[2020], seen
 date: am [3.\n12. 2020]
