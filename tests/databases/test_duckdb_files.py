@@ -243,7 +243,7 @@ def test_keys_are_known(path: Path) -> None:
         assert connection.primary_key(TableName("wards")) == ("code", "floor")
         assert connection.primary_key(TableName("beds")) == ()
         assert connection.foreign_keys(TableName("beds")) == [ForeignKey(("ward", "floor"), TableName("wards", "main"), ("code", "floor"))]
-        assert [each.table.name for each in connection.referring(TableName("wards"))] == ["beds"]
+        assert [each.table.name for each in connection.referring([TableName("wards")])] == ["beds"]
 
 
 def test_a_new_table_has_the_indexes_comments_and_views_of_the_old_one(path: Path) -> None:
