@@ -125,7 +125,7 @@ def test_a_state_without_its_status_is_still_one(path: Path, sfumato_command: Ca
     ended = sfumato_command("stream", "status", path)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("state     unknown")
-    assert "30 released, 1 dead letters" in ended.stdout
+    assert "30 released, 1 dead letter" in ended.stdout
 
 
 @pytest.mark.parametrize("gone", [0, 1, 2])
