@@ -133,7 +133,7 @@ _TAX = "[0-9LMNPQRSTUV]"
 def _behind(words: str, value: str, is_right: Callable[[pa.Array], NDArray[np.bool_]] | None = None, without: re.Pattern[str] | None = None) -> Form:
     """Return the form of what counts only behind a word that says what it is."""
     return Form(
-        rf"(?i)(?:{words})[^0-9\n]{{0,20}}[0-9]",
+        rf"(?i)\b(?:{words})[^0-9\n]{{0,20}}[0-9]",
         re.compile(rf"(?<![{LETTERS}])(?i:{words}){_BEHIND}(?P<entity>{value})(?![{LETTERS}])"),
         is_right,
         without,
@@ -171,7 +171,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
     ),
     "iban": (
         Form(
-            rf"(?i)\b(?:{'|'.join(IBAN_LENGTHS)})[ .-]?[0-9]{{2}}(?:[ .-]?[A-Z]){{0,4}}[ .-]?[0-9][ .-]?[0-9]",
+            rf"(?i)(?:{'|'.join(IBAN_LENGTHS)})[ .-]?[0-9]{{2}}(?:[ .-]?[A-Z]){{0,4}}[ .-]?[0-9][ .-]?[0-9]",
             re.compile(r"[A-Za-z](?<![0-9].)[A-Za-z][ .-]?[0-9]{2}(?=[ .-]?[A-Za-z0-9])"),
             _is_account,
             _NO_LETTERS,

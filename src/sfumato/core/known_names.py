@@ -39,7 +39,8 @@ _APOSTROPHES = (
     "\u1fef\u1ffd\u2018-\u201b\u2032\u2035\u275b\u275c\ua78b\ua78c\uff07\uff40"
 )
 # those that count as letters, and would make a name and its genitive one word
-_LETTER_APOSTROPHES = {ord(sign): "'" for sign in re.findall(rf"[{_APOSTROPHES}]", "".join(map(chr, range(0x10000)))) if re.match(r"\w", sign)}
+_LETTERS = (*range(0x2B9, 0x2EF), 0x374, 0x7F4, 0x7F5, 0xA78B, 0xA78C)
+_LETTER_APOSTROPHES = {code: "'" for code in _LETTERS if re.match(rf"(?=\w)[{_APOSTROPHES}]", chr(code))}
 _HYPHENS = "\u2010\u2011-"
 # within a name, also one behind the other: some leave out all of them, some those of one kind
 _JOINERS = tuple(re.compile(rf"(?<=\w)[{signs}]{{1,2}}(?=\w)") for signs in (_APOSTROPHES + _HYPHENS, _APOSTROPHES, _HYPHENS))

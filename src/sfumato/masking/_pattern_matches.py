@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 # no characters, by the standard, and then those that everybody may use as they like
-_MARKS = [chr(code) for first, last in ((0xFDD0, 0xFDEF), (0xE000, 0xF8FF), (0xF0000, 0xFFFFD)) for code in range(first, last + 1)]
+_MARKS = (range(0xFDD0, 0xFDF0), range(0xE000, 0xF900), range(0xF0000, 0xFFFFE))
 
 
 def matches_in(texts: pa.Array, pattern: str) -> dict[int, list[tuple[int, int]]]:
@@ -20,7 +21,7 @@ def matches_in(texts: pa.Array, pattern: str) -> dict[int, list[tuple[int, int]]
     """
     rows = np.flatnonzero(pc.fill_null(pc.match_substring_regex(texts, pattern), False).to_numpy(zero_copy_only=False))
     there = texts.take(pa.array(rows))
-    unused = (mark for mark in _MARKS if not pc.any(pc.match_substring(there, mark)).as_py())
+    unused = (mark for mark in map(chr, chain.from_iterable(_MARKS)) if not pc.any(pc.match_substring(there, mark)).as_py())
     opening, closing = next(unused), next(unused)
     marked = pc.replace_substring_regex(there, pattern, f"{opening}\\0{closing}").to_pylist()
     found = {int(row): list(_spans(text, opening, closing)) for row, text in zip(rows, marked, strict=True)}
