@@ -266,11 +266,20 @@ def test_generate_writes_the_same_rows_for_the_same_seed(kind: str, tmp_path: Pa
     assert sfumato_command("generate", kind, "-o", tmp_path / "no" / "such" / "folder.csv").returncode == 5
 
 
-@pytest.mark.parametrize("arguments", [("frobnicate",), ("run",), ("run", "a", "b"), ("run", "p.yaml", "--format", "xml")])
-def test_wrong_usage_ends_with_two(arguments: tuple[str, ...], sfumato_command: Command) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "help_of"),
+    [
+        (("frobnicate",), "sfumato"),
+        (("run",), "sfumato run"),
+        (("run", "a", "b"), "sfumato run"),
+        (("run", "p.yaml", "--format", "xml"), "sfumato run"),
+        (("keys", "new", "mine.key"), "sfumato keys new"),
+    ],
+)
+def test_wrong_usage_ends_with_two_and_names_the_help_of_the_command(arguments: tuple[str, ...], help_of: str, sfumato_command: Command) -> None:
     ended = sfumato_command(*arguments)
     assert ended.returncode == 2
-    assert "Traceback" not in ended.stderr
+    assert ended.stderr.splitlines()[1:] == [f"  try: {help_of} --help"]
 
 
 def test_the_version_is_told(sfumato_command: Command) -> None:

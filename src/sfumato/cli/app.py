@@ -440,7 +440,8 @@ def _failed(arguments: Sequence[str], error: BaseException, interrupted: bool) -
         # typer's own errors of usage; without arguments it says how to use the program
         if type(error).__name__ == "NoArgsIsHelpError":
             return _say(arguments, str(words()), 2)
-        return _say(arguments, str(words()).rstrip("."), 2, "usage", "sfumato --help")
+        context = getattr(error, "ctx", None)
+        return _say(arguments, str(words()).rstrip("."), 2, "usage", f"{context.command_path if context else 'sfumato'} --help")
     blamed = _at_fault(error)
     if blamed is not None:
         return _say_error(arguments, blamed)
