@@ -74,7 +74,7 @@ class MaskContext:
 
     ``subject`` is the column that says whose row it is, and is among the columns an operation gets where it asks for it; ``people`` is the
     number of people below which nothing may be told of them; ``ladder`` the hierarchy of the column where the policy gives one; ``kinds`` the types
-    that the policy says columns have. ``view`` tells one
+    that the policy says columns have; ``documents`` the type that a column of text in JSON has in its source. ``view`` tells one
     view of one policy from all others. In a ``rehearsal`` no vault is written: what it would remember is remembered there.
     ``pads`` finds the columns of a database that hold the pads of a key for a purpose, where the key may be there.
     """
@@ -87,6 +87,7 @@ class MaskContext:
     people: int = 2
     ladder: Hierarchy | None = None
     kinds: Mapping[str, ValueType] = field(default_factory=dict)
+    documents: pa.DataType | None = None
     private: Path | None = None
     rehearsal: Rehearsal | None = None
     pads: Callable[[str, str], tuple[Any, Any] | None] | None = None
@@ -440,6 +441,11 @@ class Operation(Settings):
 
     def read_files(self) -> None:
         """Read the files that it names, so that what is wrong with them is told with the policy; here there are none."""
+
+    @property
+    def keeps_decimals(self) -> bool:
+        """Whether a number becomes one with as many decimals as it is written with."""
+        return False
 
     @property
     def needs_ladder(self) -> bool:

@@ -136,7 +136,8 @@ class Plan:
         domain = own_domain(self.resolved.identity, "" if self.resolved.part == "table" else self.view)
         kinds = {name: each.type for name, each in policy.columns.items() if each.type is not None}
         subject, people, kind = self.resolved.subject, self.threshold, kinds.get(column)
-        return MaskContext(column, domain, self.keys, kind, subject, people, ladder, kinds, rehearsal=self.rehearsal, moved=self._moved)
+        documents = self.nested.get(column)
+        return MaskContext(column, domain, self.keys, kind, subject, people, ladder, kinds, documents, rehearsal=self.rehearsal, moved=self._moved)
 
     @property
     def as_read(self) -> ReadView:

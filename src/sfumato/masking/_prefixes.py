@@ -27,7 +27,7 @@ def is_address(texts: pa.Array) -> pa.Array:
 
 
 def networks(texts: pa.Array, ipv4: int, ipv6: int) -> pa.Array:
-    """Return the networks of addresses, by so many leading bits; null for what is no address.
+    """Return the networks of addresses, by so many leading bits; null for what is no address, or would be shown whole.
 
     >>> networks(pa.array(["10.1.2.3", "2001:db8:1:2::3", "x"]), 24, 48).to_pylist()
     ['10.1.2.0/24', '2001:db8:1::/48', None]
@@ -37,7 +37,7 @@ def networks(texts: pa.Array, ipv4: int, ipv6: int) -> pa.Array:
 
 def _network(address: str, ipv4: int, ipv6: int) -> str | None:
     family, size, kept = (socket.AF_INET6, 128, ipv6) if ":" in address else (socket.AF_INET, 32, ipv4)
-    if kept > size:
+    if kept >= size:
         return None
     rest = size - kept
     number = int.from_bytes(socket.inet_pton(family, address)) >> rest << rest

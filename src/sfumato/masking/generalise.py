@@ -7,7 +7,7 @@ nothing is promised; what a search does to the quasi-identifiers of a promise is
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _WAYS = ("size", "intervals", "bins", "level", "keep", "prefix")
 _BEGINNING = -(2**62)
 _MOST_CUTS = 256
+_MOST_FINER = 6
 Whole = NDArray[np.int64]
 _Cuts = tuple[Whole, tuple[int | None, int | None], pa.Array]
 
@@ -78,7 +79,7 @@ class Generalise(Operation):
         Literal["year", "quarter", "month", "week", "day"] | None, Field(description="the stretch of the calendar that dates are cut to")
     ] = None
     prefix: Annotated[int | None, Field(ge=1, le=1000, description="the first characters of a code, or the leading bits of an IPv4 address")] = None
-    prefix_ipv6: Annotated[int, Field(ge=1, le=128, description="the leading bits of an IPv6 address, where prefix is given")] = 48
+    prefix_ipv6: Annotated[int, Field(ge=1, le=127, description="the leading bits of an IPv6 address, where prefix is given")] = 48
 
     @model_validator(mode="after")
     def _consistent(self) -> Generalise:
@@ -104,7 +105,7 @@ class Generalise(Operation):
         places = [self._unit(bound) for bound in bounds]
         if any(later <= earlier for earlier, later in pairwise(places)):
             raise ValueError("needs a minimum, bins and a maximum that rise")
-        if self.intervals is not None and self.intervals > places[1] - places[0] + 1:
+        if self._too_many and (self._of_days or self.decimals is not None):
             raise ValueError("intervals: are more than there are values between minimum and maximum")
 
     @property
@@ -120,6 +121,22 @@ class Generalise(Operation):
         """The most decimals that sizes and bounds are written with."""
         numbers = (self.size, self.minimum, self.maximum, *(self.bins or []))
         return max((decimals_of(number) for number in numbers if isinstance(number, float | int)), default=0)
+
+    @property
+    def _too_many(self) -> bool:
+        """Whether there are more intervals than values that they could hold, of which fractions have as many as anybody wants."""
+        return self.intervals is not None and self.intervals > self._unit(self.maximum or 0) - self._unit(self.minimum or 0) + 1
+
+    @cached_property
+    def _finer(self) -> int:
+        """How many decimals more than bounds are written with equally wide intervals of fractions need: 0.25 where four are to reach from 0 to 1."""
+        if self.intervals is None or self._of_days:
+            return 0
+        span = self._unit(self.maximum or 0) - self._unit(self.minimum or 0)
+        exactly = (more for more in range(_MOST_FINER + 1) if span * 10**more % self.intervals == 0)
+        # a third is never written to its end
+        nearly = (more for more in range(_MOST_FINER + 1) if span * 10**more >= 100 * self.intervals)
+        return next(exactly, next(nearly, _MOST_FINER))
 
     @property
     def _digits(self) -> int:
@@ -170,8 +187,10 @@ class Generalise(Operation):
 
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return what is wrong with a column of this type."""
-        if self.prefix is not None and declared == "ip" and self.prefix > 32:
-            return f"keeps {self.prefix} leading bits, and an IPv4 address has 32"
+        if self.prefix is not None and declared == "ip" and self.prefix >= 32:
+            return f"keeps {self.prefix} leading bits, and an IPv4 address has 32: nothing of it would be hidden"
+        if self._too_many and (declared or type_of_arrow(kind)) != "decimal":
+            return "has more intervals than there are whole numbers between minimum and maximum: say how many decimals there are, or type: decimal"
         if self.prefix is not None and type_of_arrow(kind) not in (None, "integer"):
             return f"takes the beginnings of codes and addresses, and the column is of type {type_of_arrow(kind)}"
         return super().misfit(kind, declared)
@@ -280,6 +299,8 @@ class Generalise(Operation):
 
     def _by_numbers(self, numbers: Numbers, half_open: bool) -> pa.Array:
         """Return the intervals of numbers: that of the next whole number below, unless the number itself is not in it."""
+        if half_open and self.intervals is not None:
+            return self._by_even_fractions(numbers, self.intervals)
         below, valid = numbers.at(self._digits, "down")
         if pa.types.is_integer(numbers.kind):
             return self._by_intervals(below, valid, half_open)
@@ -295,6 +316,17 @@ class Generalise(Operation):
         holds = pc.fill_null(pc.or_(pc.equal(lower, upper), pc.starts_with(lower, "< ")), False)
         lost[parted] = pc.invert(holds).to_numpy(zero_copy_only=False)
         return pc.if_else(pa.array(lost), pa.scalar(None, pa.string()), found)
+
+    def _by_even_fractions(self, numbers: Numbers, count: int) -> pa.Array:
+        """Return which of so many intervals hold numbers: equally wide, for unlike those of whole numbers they meet each other."""
+        digits, more = self._digits + self._finer, 10**self._finer
+        below, valid = numbers.at(digits, "down")
+        above, _ = numbers.at(digits, "up")
+        low, high = self._unit(self.minimum or 0) * more, self._unit(self.maximum or 0) * more
+        starts = np.array([low + (2 * number * (high - low) + count) // (2 * count) for number in range(count)])
+        stops = np.append(starts[1:] - 1, high)
+        texts = partial(number_texts, scale=digits, valid=np.ones(count, bool))
+        return cut_labels(below, valid & (above <= high), starts, (low, high), half_open_labels(starts, stops, high, texts))
 
     def _by_intervals(self, numbers: Whole, valid: NDArray[np.bool_], half_open: bool = False) -> pa.Array:
         ends = tuple(None if bound is None else self._unit(bound) for bound in (self.minimum, self.maximum))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from decimal import Decimal
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any, Literal
@@ -29,6 +31,7 @@ from sfumato.registry import find
 _Document = dict[str, Any] | list[Any]
 _Mistakes = list[tuple[Key, Mistake]]
 _FEW = 5
+_MOST_PLACES = 1000
 
 _BUILT = "How documents are built, and how long their lists are."
 # before it is known which they are
@@ -168,12 +171,20 @@ class Nested(Operation):
         documents = [_parsed(text) for text in as_text(columns.column(context.column)).to_pylist()]
         found: list[Any] = [self._found_in(document) for document in documents]
         for path, masks in self.paths.items():
-            if _replace(path, found, _known, partial(_masked, masks, context), partial(_as_kind, is_undone(masks))):
+            if _replace(path, found, self._told_to(path, context), partial(_masked, masks, context), _put(masks)):
                 context.met.add(path)
         told = _told(documents, found)
         reasons = np.array([where if isinstance(where, str) else "" for where in found], object)
         refused = told.is_null().to_numpy(zero_copy_only=False)
         return told, {reason: refused & (reasons == reason) for reason in dict.fromkeys(reasons[refused])}
+
+    def _told_to(self, path: str, context: MaskContext) -> Callable[[Sequence[Any]], pa.Array]:
+        """Return how values go into the masks of a path: noise has the decimals that a number has, or its type; all others know no writing."""
+        if not any(mask.card.perturbs and "decimal" in mask.card.types for mask in self.paths[path]):
+            return _known
+        kinds = {leaf.kind for leaf in leaves_of(context.documents) if _leads(path, leaf)} if context.documents is not None else set()
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return partial(_of_type, kind) if kind is not None and (pa.types.is_integer(kind) or pa.types.is_floating(kind)) else _with_decimals
 
     def _found_in(self, document: _Document | None) -> dict[str, list[Place]] | str:
         try:
@@ -231,45 +242,48 @@ def _undone(masks: Sequence[Mask], context: MaskContext, values: pa.Array) -> tu
 def _replace(
     path: str,
     found: list[Any],
-    told: Callable[[Sequence[Any]], list[str | None]],
+    told: Callable[[Sequence[Any]], pa.Array],
     made: Callable[[pa.Array], tuple[pa.Array, NDArray[np.bool_]]],
-    put: Callable[[Any, str | None, Any], Any],
+    put: Callable[[Any, Any], Any],
 ) -> bool:
     """Put what is made of the values at the end of a path in their places, and return whether there are any.
 
-    ``told`` says as which texts values go in, ``put`` what stands in the place of one: of the value, its text, and what became of that. A document
-    with a value of which nothing could be made is no longer among those found, but the path at which it was.
+    ``told`` says as what values go in, ``put`` what stands in the place of one: of the value, and what became of it. A document with a value of which
+    nothing could be made is no longer among those found, but the path at which it was.
     """
     places = [(row, place) for row, where in enumerate(found) if isinstance(where, dict) for place in where[path]]
     values = [place.value for _, place in places]
     if not values:
         return False
-    texts = told(values)
-    new_values, wrong = made(pa.array(texts, pa.string()))
-    for (row, place), old, text, new, refused in zip(places, values, texts, new_values.to_pylist(), wrong.tolist(), strict=True):
+    new_values, wrong = made(told(values))
+    for (row, place), old, new, refused in zip(places, values, new_values.to_pylist(), wrong.tolist(), strict=True):
         if refused:
             found[row] = f", for what is at {path},"
-        place.put(put(old, text, new))
+        place.put(put(old, new))
     return True
 
 
-def _as_kind(exactly: bool, old: Any, text: str | None, new: Any) -> Any:
+def _put(masks: Sequence[Mask]) -> Callable[[Any, Any], Any]:
+    """Return what stands in the place of a value that masks have changed; as it was written only where nothing was asked of them."""
+    if all(mask.component_name() == "keep" for mask in masks):
+        return lambda old, new: old if new is not None else None
+    return partial(_as_kind, is_undone(masks))
+
+
+def _as_kind(exactly: bool, old: Any, new: Any) -> Any:
     """Return what a mask has made of a value as a number or a truth value, where it was one and still is.
 
-    One that is to be undone is written ``exactly`` as it was made: as a text where other programs would write the number in another way.
+    One that is to be undone is written ``exactly`` as it was made: as a text where other programs would write the number in another way. It is never
+    written as it stood there: 1200.00 among numbers rounded to 1200 would be a value that was so before.
     """
-    if new == text and not exactly:
-        # what stays what it is stays as it was written
-        return old
     if isinstance(old, str) or not isinstance(new, str):
         return new
     value = scalar_as_written(new)
     return new if value is None or (exactly and isinstance(value, WrittenNumber)) else value
 
 
-def _as_it_was(tells_type: bool, old: Any, text: str | None, new: str | None) -> Any:
+def _as_it_was(tells_type: bool, old: Any, new: str | None) -> Any:
     """Return what a value was before it was masked, as a number or a truth value where what stands in its place says that it was one."""
-    del text
     if new is None or isinstance(old, str) or not tells_type:
         return new
     value = scalar_as_written(new)
@@ -294,20 +308,50 @@ def _text(document: _Document | None) -> str | None:
         return None
 
 
-def _written(values: Sequence[Any]) -> list[str | None]:
+def _written(values: Sequence[Any]) -> pa.Array:
     """Return values as the texts that stand in documents."""
-    return [value if value is None or isinstance(value, str) else json_text(value) for value in values]
+    return pa.array(_texts(values), pa.string())
 
 
-def _known(values: Sequence[Any]) -> list[str | None]:
+def _known(values: Sequence[Any]) -> pa.Array:
     """Return values as the texts by which they are known everywhere: 5.0 is 5. No digit is lost."""
-    texts = _written(values)
-    fractions = [place for place, value in enumerate(values) if isinstance(value, float | WrittenNumber)]
+    texts = _texts(values)
+    fractions = _fractions(values)
     known = value_text(pa.array([texts[place] for place in fractions], pa.string()), "decimal").to_pylist()
     for place, text in zip(fractions, known, strict=True):
         # one whose exponent has more than three digits is known as it is written
         texts[place] = texts[place] if text is None else text
-    return texts
+    return pa.array(texts, pa.string())
+
+
+def _with_decimals(values: Sequence[Any]) -> pa.Array:
+    """Return values as texts, numbers with as many decimals as they are written with.
+
+    >>> _with_decimals([5.0, WrittenNumber("5.10"), WrittenNumber("1E2"), "a", None]).to_pylist()
+    ['5.0', '5.10', '100', 'a', None]
+    """
+    texts = _texts(values)
+    for place in _fractions(values):
+        digits = Decimal(texts[place] or "")
+        # what is longer has more digits than any mask can count with
+        texts[place] = f"{digits:f}" if abs(digits.adjusted()) <= _MOST_PLACES else texts[place]
+    return pa.array(texts, pa.string())
+
+
+def _of_type(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
+    """Return numbers in the type that they had before they were text in JSON; as texts where another path has changed them."""
+    try:
+        return pa.array([json.loads(value.text) if isinstance(value, WrittenNumber) else value for value in values], kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return _with_decimals(values)
+
+
+def _texts(values: Sequence[Any]) -> list[str | None]:
+    return [value if value is None or isinstance(value, str) else json_text(value) for value in values]
+
+
+def _fractions(values: Sequence[Any]) -> list[int]:
+    return [place for place, value in enumerate(values) if isinstance(value, float | WrittenNumber)]
 
 
 def _operations(path: str, given: Any, context: Any, mistakes: _Mistakes) -> tuple[Mask, ...]:

@@ -64,6 +64,11 @@ class Noise(ByChance):
         return (f"noise of {self.amount:g} is less than half of what {shown}, and most values stay as they were",)
 
     @property
+    def keeps_decimals(self) -> bool:
+        """Whether no decimals are asked for."""
+        return self.decimals is None
+
+    @property
     def card(self) -> Card:
         """What it does; without a key chance decides."""
         about = "About how large the value is"

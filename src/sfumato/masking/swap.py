@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sfumato.core import canonical
+from sfumato.core.by_chance import generator
 from sfumato.core.dealt import dealt
 from sfumato.core.grouped_mask import GroupedMask
 from sfumato.core.mask import Card, MaskContext, Told, Way
@@ -20,10 +21,11 @@ from sfumato.core.row_groups import permuted
 
 
 class Swap(GroupedMask):
-    """Lets a part of the rows exchange their values in pairs; nobody can tell which rows did.
+    """Lets a part of the rows exchange their values in pairs; nobody can tell which rows did, but for one that is alone in its group.
 
-    With ``rank`` only values exchange places that stand near each other among all of them (rank swapping): what the column says of others is
-    disturbed less. Cost: holds the column in memory.
+    The ``share`` is that of all rows: where a group has too few for a whole pair, chance decides whether one exchanges. With ``rank`` only values
+    exchange places that stand near each other among all of them (rank swapping): what the column says of others is disturbed less. Cost: holds the
+    column in memory.
     """
 
     share: Annotated[float, Field(gt=0, le=1, description="the part of the rows that exchange their values")] = 0.2
@@ -75,9 +77,9 @@ class Swap(GroupedMask):
 
     def _pairs(self, rows: NDArray[np.int64], values: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the rows that exchange, and with whom."""
-        number = int(len(rows) * self.share) // 2 * 2
         if self.rank is None:
-            chosen = rows[permuted(len(rows))[:number]]
+            (taken,) = self._taken(np.array([len(rows)]))
+            chosen = rows[permuted(len(rows))[:taken]]
             return chosen[::2], chosen[1::2]
         # blocks of neighbours among all rows, in each of which as many exchange as their part allows
         ordered = rows[_order(values.take(pa.array(rows)))]
@@ -85,10 +87,14 @@ class Swap(GroupedMask):
         starts = np.arange(0, len(ordered), block)
         mixed = ordered[permuted(len(ordered), starts)]
         sizes = np.diff(np.append(starts, len(ordered)))
-        taken = np.minimum(sizes, np.round(sizes * self.share).astype(np.int64)) // 2 * 2
         within = np.arange(len(ordered)) - np.repeat(starts, sizes)
-        chosen = mixed[within < np.repeat(taken, sizes)]
+        chosen = mixed[within < np.repeat(self._taken(sizes), sizes)]
         return chosen[::2], chosen[1::2]
+
+    def _taken(self, sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many rows of stretches of these sizes exchange: their share on average, which need not be a whole number of pairs."""
+        pairs = np.floor(sizes * self.share / 2 + generator().random(len(sizes))).astype(np.int64)
+        return 2 * np.minimum(pairs, sizes // 2)
 
 
 def _order(values: pa.Array) -> NDArray[np.int64]:

@@ -14,20 +14,22 @@ from pydantic import Field, model_validator
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.mask import Card, MaskContext, Operation
-from sfumato.core.policy_bounds import PolicyBound, bound_text, first_moment, last_moment
+from sfumato.core.policy_bounds import PolicyBound, bound_text, first_moment, is_day, last_moment
 from sfumato.core.typed_column import DAY, Numbers, Times, bound_at, decimals_of, exact
 
 if TYPE_CHECKING:
     import ibis
 
+_SECOND = 1_000_000
 Beyond = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 
 
 class TopBottomCode(Operation):
     """Hides how far the extreme values of numbers, dates or instants lie out. Values between the limits stay as they are.
 
-    With ``beyond: label`` the column becomes text, ``< 18`` or ``> 90``. The few who are beyond share one value; those just within are as visible
-    as before. Cost: 10 nanoseconds a value, a microsecond in text columns.
+    A day as a limit of instants is its first second as the ``bottom``, its last as the ``top``. With ``beyond: label`` the column becomes text,
+    ``< 18`` or ``> 90``. The few who are beyond share one value; those just within are as visible as before. Cost: 10 nanoseconds a value, a
+    microsecond in text columns.
 
     >>> from sfumato.core.mask import MaskContext
     >>> ages = pa.RecordBatch.from_pydict({"age": ["17", "44", "103"]})
@@ -162,7 +164,9 @@ class TopBottomCode(Operation):
         low = nowhere if self.bottom is None else times.microseconds < first_moment(str(self.bottom))
         high = nowhere if self.top is None else times.microseconds > last_moment(str(self.top))
         found = np.where(low, first_moment(str(self.bottom)), times.microseconds) if self.bottom is not None else times.microseconds
-        found = np.where(high, first_moment(str(self.top)), found) if self.top is not None else found
+        if self.top is not None and self.beyond == "limit":
+            # of a day its last whole second: what was beyond it must not stand before what is shown
+            found = np.minimum(found, last_moment(str(self.top)) - (_SECOND - 1 if is_day(str(self.top)) else 0))
         return (low, high), times.put(found, times.valid)
 
 

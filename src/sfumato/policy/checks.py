@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.condition import means_the_same
 from sfumato.core.keys import looks_like_a_key
-from sfumato.core.mask import Counting
+from sfumato.core.mask import Counting, Operation
 from sfumato.core.mistakes import key_text
 from sfumato.core.publication import IN_TWO_COLUMNS, published_names
 from sfumato.core.relaxed_search import deals_out
@@ -247,6 +247,12 @@ class Checks:
                     ("formats", name), "is a column that the policy does not name", "policy-unknown-column", suggestion(name, self._policy.columns)
                 )
         forms = {name: given.form() for name, given in self._policy.formats.items()}
+        for name, mask in self._masks.items():
+            step = next((step for step in mask.operations if isinstance(step, Operation) and step.keeps_decimals), None) if mask is not None else None
+            if step is not None and name in forms and forms[name].point:
+                # 12,00 is read as 12, and noise on it would be none
+                words = f"{step.component_name()} gives a number as many decimals as it has, which are not known once its format has been read"
+                self._say(("columns", name, "mask"), words, "policy-format", "decimals: 2, or however many there shall be")
         conditions = [(("columns", name, "when"), mask.when) for name, mask in self._masks.items() if mask is not None and mask.when is not None]
         window = self._policy.window
         starts = [(("window", "starts"), window.starts)] if window is not None and window.starts is not None else []

@@ -60,7 +60,11 @@ def test_intervals_of_decimals_reach_to_the_next_one() -> None:
     assert masked([0.25, 0.3, 0.49], size=0.1) == ["[0.2, 0.3)", "[0.3, 0.4)", "[0.4, 0.5)"]
     assert masked([Decimal("0.25"), Decimal("0.55")], size=0.5) == ["[0.0, 0.5)", "[0.5, 1.0)"]
     assert masked([17.9, 18.0, 64.5, 65.0], bins=[18, 65]) == ["< 18", "[18, 65)", "[18, 65)", ">= 65"]
-    assert masked([0.0, 33.9, 34.0, 100.0, 100.1], intervals=3, minimum=0, maximum=100) == ["[0, 34)", "[0, 34)", "[34, 68)", "[68, 100]", None]
+    thirds = ["[0.0, 33.3)", "[33.3, 66.7)", "[33.3, 66.7)", "[66.7, 100.0]", None]
+    assert masked([33.29, 33.3, 66.69, 100.0, 100.1], intervals=3, minimum=0, maximum=100) == thirds
+    quarters = ["[0, 25)", "[25, 50)", "[75, 100]", "[75, 100]", None]
+    assert masked([24.99, 25.0, 75.0, 100.0, -0.1], intervals=4, minimum=0, maximum=100) == quarters
+    assert masked([0.0, 0.25, 0.99], intervals=4, minimum=0, maximum=1) == ["[0.00, 0.25)", "[0.25, 0.50)", "[0.75, 1.00]"]
     assert masked([999.5, 1000.0, 1000.4], size=50, minimum=0, maximum=1000) == ["[950, 1000)", "1000", None]
 
 
@@ -216,7 +220,7 @@ def test_many_rows_get_what_few_get() -> None:
         ({}, "needs one of size, intervals, bins, level, keep, prefix"),
         ({"size": 1, "keep": "year"}, "needs one of size, intervals, bins, level, keep, prefix"),
         ({"intervals": 3}, "needs a minimum and a maximum with intervals: where they lie must not hang on the data"),
-        ({"intervals": 12, "minimum": 0, "maximum": 10}, "intervals: are more than there are values between minimum and maximum"),
+        ({"intervals": 12, "minimum": 0, "maximum": 10, "decimals": 0}, "intervals: are more than there are values between minimum and maximum"),
         ({"keep": "year", "minimum": 1}, "takes minimum, maximum and decimals only with size, intervals or bins"),
         ({"bins": [1, 2], "labels": ["a", "b"]}, "labels: needs bins, and one label more than there are of them"),
         ({"bins": [2, 1]}, "needs a minimum, bins and a maximum that rise"),
@@ -235,6 +239,12 @@ def test_settings_that_do_not_fit_together_are_refused(settings: dict[str, Any],
 def test_types_that_do_not_fit_are_refused() -> None:
     assert Generalise(size=1).misfit(pa.date32(), None) == "takes integer or decimal, and the column is of type date"
     assert Generalise(keep="year").misfit(pa.int64(), None) == "takes date or timestamp, and the column is of type integer"
-    assert Generalise(prefix=33).misfit(pa.string(), "ip") == "keeps 33 leading bits, and an IPv4 address has 32"
+    assert Generalise(prefix=32).misfit(pa.string(), "ip") == "keeps 32 leading bits, and an IPv4 address has 32: nothing of it would be hidden"
+    assert masked(["10.1.2.3", "2001:db8::1", "abcdef"], prefix=32, prefix_ipv6=64) == [None, "2001:db8::/64", None]
+    few = Generalise(intervals=4, minimum=0, maximum=1)
+    assert few.misfit(pa.float64(), None) is None
+    assert few.misfit(pa.string(), "decimal") is None
+    assert "say how many decimals there are, or type: decimal" in str(few.misfit(pa.string(), None))
+    assert "more intervals than there are whole numbers" in str(few.misfit(pa.int64(), None))
     assert Generalise(prefix=3).misfit(pa.float64(), None) == "takes the beginnings of codes and addresses, and the column is of type decimal"
     assert Generalise(level=1).misfit(pa.float64(), None) is None

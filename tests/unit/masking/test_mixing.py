@@ -72,6 +72,17 @@ def test_with_repetition_values_are_drawn_from_the_group() -> None:
     assert 200 < len(set(found)) < 800
 
 
+@pytest.mark.parametrize("rank", [None, 1.0])
+def test_the_part_that_swaps_is_one_of_all_rows_however_small_their_groups(rank: float | None) -> None:
+    teams = [number // 6 for number in range(6000)]
+    found = apply(Swap(within=["team"], share=0.2, rank=rank), list(range(6000)), team=teams)
+
+    assert all(new // 6 == team for new, team in zip(found, teams, strict=True))
+    moved = sum(new != old for old, new in enumerate(found))
+    # 1,200 on average, with a standard deviation below 50
+    assert 900 < moved < 1500
+
+
 def test_a_part_of_the_rows_swaps_in_pairs() -> None:
     values = list(range(1000))
     found = apply(Swap(share=0.3), values)

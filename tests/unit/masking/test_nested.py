@@ -359,3 +359,49 @@ def test_a_number_that_is_kept_stays_as_it_is_written() -> None:
     mask = {"nested": {"paths": {f"$.{name}": "keep" for name in "abc"}}}
     release: Any = sfumato.run({"columns": {"x": {"role": "other", "mask": mask}}}, pa.table({"x": [document]}))
     assert release.table["x"].to_pylist() == [document]
+
+
+@pytest.mark.parametrize(
+    ("mask", "shown"),
+    [
+        ({"constant": {"value": "1200"}}, "1200"),
+        ({"round_number": {"base": 100}}, "1200"),
+        ({"map_values": {"mapping": {"1200": "1200"}, "default": "1200"}}, "1200"),
+        ({"choice": {"values": ["1200"]}}, "1200"),
+        ({"random_number": {"minimum": 1200, "maximum": 1201, "decimals": 0}}, None),
+        ({"shorten": {"length": 4}}, None),
+        ({"expression": {"sql": "'1200'"}}, "1200"),
+        ({"top_bottom_code": {"top": 1200}}, "1200"),
+    ],
+)
+def test_what_a_mask_leaves_as_it_was_is_not_told_apart_by_its_writing(mask: Any, shown: str | None) -> None:
+    documents = [f'{{"n":{number}}}' for number in ("1200.00", "1.2E3", "1200.0", "1234.56", "1201", "1200")]
+    batch = pa.RecordBatch.from_pydict({"doc": documents})
+
+    found = Nested(paths={"$.n": mask}).apply(batch, MaskContext("doc")).to_pylist()
+    written = {text.removeprefix('{"n":').removesuffix("}") for text in found}
+    assert written == {shown} if shown is not None else not written & {"1200.00", "1.2E3", "1200.0", "1234.56"}
+
+
+def test_noise_has_the_decimals_that_a_number_is_written_with() -> None:
+    batch = pa.RecordBatch.from_pydict({"doc": ['{"n":10.00}'] * 200 + ['{"n":10}'] * 50})
+
+    found = [text[5:-1] for text in Nested(paths={"$.n": {"noise": {"amount": 0.4}}}).apply(batch, MaskContext("doc")).to_pylist()]
+    assert {len(text.partition(".")[2]) for text in found[:200]} == {2}
+    assert len(set(found[:200])) > 40
+    assert set(found[200:]) == {"10"}
+
+
+def test_noise_on_typed_numbers_within_structures_is_that_of_a_column() -> None:
+    small, fractions = pa.array([120] * 200, pa.int8()), pa.array([60.0] * 200)
+    noise = {"noise": {"amount": 0.4}}
+    columns = {"body": {"role": "other", "mask": {"nested": {"paths": {"$.small": {"noise": {"amount": 50}}, "$.weight": noise}}}}}
+
+    table = pa.table({"body": pa.StructArray.from_arrays([small, fractions], ["small", "weight"])})
+    release = sfumato.run({"columns": columns}, data=table)
+    assert release.table is not None
+    body = release.table.column("body").combine_chunks()
+    # beyond what the type holds it stands at the end
+    assert max(body.field("small").to_pylist()) == 127
+    assert body.field("small").type == pa.int8()
+    assert len(set(body.field("weight").to_pylist())) > 190

@@ -36,7 +36,11 @@ def test_dates_and_instants_beyond_a_limit_become_the_limit() -> None:
     days = pa.array([date(1899, 12, 31), date(1900, 1, 1), date(2030, 1, 1)])
     assert masked(days, bottom="1900-01-01", top="2020-12-31") == [date(1900, 1, 1), date(1900, 1, 1), date(2020, 12, 31)]
     instants = pa.array(["2020-12-31T23:59:59Z", "2021-01-01T00:00:00Z", "2021-01-01"])
-    assert masked(instants, top="2020-12-31") == ["2020-12-31T23:59:59Z", "2020-12-31T00:00:00Z", "2020-12-31"]
+    assert masked(instants, top="2020-12-31") == ["2020-12-31T23:59:59Z", "2020-12-31T23:59:59Z", "2020-12-31"]
+    within = pa.array(["2020-12-31T05:00:00Z", "2020-12-31T23:59:59.5Z", "2021-01-01T05:00:00Z"])
+    assert masked(within, top="2020-12-31") == ["2020-12-31T05:00:00Z", "2020-12-31T23:59:59Z", "2020-12-31T23:59:59Z"]
+    assert masked(within, top="2020-12-31", beyond="label") == ["2020-12-31T05:00:00Z", "2020-12-31T23:59:59.5Z", "> 2020-12-31"]
+    assert masked(within, top="2020-12-31T23:59:59.25Z") == ["2020-12-31T05:00:00Z", "2020-12-31T23:59:59.25Z", "2020-12-31T23:59:59.25Z"]
     assert masked(pa.array([datetime(2021, 1, 1)]), top="2020-12-31", beyond="label") == ["> 2020-12-31"]
 
 

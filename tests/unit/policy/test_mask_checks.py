@@ -178,6 +178,16 @@ def test_a_key_that_is_wrong_is_one_mistake() -> None:
     assert told({}, formats={"age": {"pattern": 5}}, **PROMISED) == ["formats.age.pattern: must be text [policy-value]"]
 
 
+def test_noise_on_numbers_in_the_writing_of_the_source_needs_decimals() -> None:
+    def mistakes(**settings: Any) -> list[str]:
+        return told({"pay": {"role": "other", "mask": {"noise": {"amount": 0.4, **settings}}}}, formats={"pay": "1.234,56"}, **PROMISED)
+
+    assert mistakes(decimals=2) == []
+    (words,) = mistakes()
+    assert words.startswith("columns.pay.mask: noise gives a number as many decimals as it has, which are not known")
+    assert "[policy-format]" in words
+
+
 @pytest.mark.parametrize(
     ("form", "test", "read"),
     [
