@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Iterable
 
 from sfumato.core.entity_form import LETTERS, Form, each
 from sfumato.core.months import MONTH_NAMES, MONTHS_CAPITALISED, MONTHS_CUT_SHORT, MONTHS_WITH_YEAR
@@ -25,11 +27,19 @@ _OF = r"(?:of |de |del |d['’])?"
 _MORE_DAYS = rf"(?:{_ORDINAL}\b|[.º°])?(?: ?(?:-|to|bis|au|al|and|und|et|y|e) ?{_DAY}(?:{_ORDINAL}\b|[.º°])?)?"
 _DAYS = rf"{_DAY}{_MORE_DAYS}"
 # at the beginning of a date, sought by their first digit
-_FIRST_DAY = r"[0-9](?<![0-9.,/].)(?:(?<=3)[01]|(?<=[12])[0-9]|(?<=0)[1-9]|(?<=[1-9]))"
+_FIRST_DAY = r"[0-9](?<![0-9].)(?<![0-9][.,/].)(?:(?<=3)[01]|(?<=[12])[0-9]|(?<=0)[1-9]|(?<=[1-9]))"
 _FIRST_DAYS = rf"{_FIRST_DAY}{_MORE_DAYS}"
-_FIRST_YEAR = r"[12](?<![0-9.,/].)(?:(?<=1)9|(?<=2)0)[0-9]{2}"
-_NAMES = "|".join(sorted(MONTH_NAMES, key=len, reverse=True))
-_ALL_NAMES = "|".join(sorted((*MONTH_NAMES, *MONTHS_WITH_YEAR), key=len, reverse=True))
+_FIRST_YEAR = r"[12](?<![0-9].)(?<![0-9][.,/].)(?:(?<=1)9|(?<=2)0)[0-9]{2}"
+
+
+def _longest_first(names: Iterable[str]) -> str:
+    """Return names as an expression, also in decomposed form: `März` may be written with an `a` and two dots."""
+    forms = dict.fromkeys(form for name in names for form in (name, unicodedata.normalize("NFD", name)))
+    return "|".join(sorted(forms, key=len, reverse=True))
+
+
+_NAMES = _longest_first(MONTH_NAMES)
+_ALL_NAMES = _longest_first((*MONTH_NAMES, *MONTHS_WITH_YEAR))
 _NAME_END = r"(?![^\W\d_]|[\u0300-\u036f])"
 _MONTH = rf"(?i:{_NAMES}){_NAME_END}"
 _ANY_MONTH = rf"(?i:{_ALL_NAMES}){_NAME_END}\.?"
@@ -46,11 +56,11 @@ _MONTH_NUMBER = "(?:1[0-2]|0?[1-9])"
 # a date follows no number, but may follow the first date of a range, or its time
 _AFTER_TIME = r"(?<=[0-9]:[0-9]{2}[-/].)|(?<=[0-9]Z[-/].)"
 _AFTER_YEAR_FIRST = (
-    rf"(?:(?<![0-9./-].)|{_AFTER_TIME}|"
+    rf"(?:(?<![0-9].)(?<![0-9][./-].)|{_AFTER_TIME}|"
     + "|".join(rf"(?<=[12][0-9]{{3}}[-./][0-9]{{{month}}}[-./][0-9]{{{day}}}[-/].)" for month in (1, 2) for day in (1, 2))
     + ")"
 )
-_AFTER_YEAR_LAST = rf"(?:(?<![0-9./-].)|{_AFTER_TIME}|(?<=[0-9][./-][12][0-9]{{3}}[-/].)|(?<=[0-9][./][0-9]{{2}}-.))"
+_AFTER_YEAR_LAST = rf"(?:(?<![0-9].)(?<![0-9][./-].)|{_AFTER_TIME}|(?<=[0-9][./-][12][0-9]{{3}}[-/].)|(?<=[0-9][./][0-9]{{2}}-.))"
 _BEFORE_YEAR_LAST = r"(?:(?![0-9]|[./-][0-9])|(?=[-/][0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2}))"
 
 
@@ -107,7 +117,7 @@ DATE_FORMS: tuple[Form, ...] = (
     Form(
         r"[0-9]\. ?- ?[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2}",
         re.compile(
-            rf"[0-9](?<![0-9./-].)[0-9]?\. ?(?:{_MONTH_NUMBER}\.)? ?- ?{_DAY}\. ?{_MONTH_NUMBER}\. ?"
+            rf"[0-9](?<![0-9].)(?<![0-9][./-].)[0-9]?\. ?(?:{_MONTH_NUMBER}\.)? ?- ?{_DAY}\. ?{_MONTH_NUMBER}\. ?"
             rf"(?:{_YEAR}|[0-9]{{2}})(?![0-9]|[./-][0-9]){_TIME}"
         ),
     ),

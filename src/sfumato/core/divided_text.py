@@ -1,20 +1,19 @@
 """Texts read across the ends of their lines and across columns of spaces: an account over two lines is one account.
 
-Such a text is read twice more: with one space in place of what divides it, for what is written in groups, and without the ends of lines, for what is
-written as one. Only what stands on both sides of a division, or behind a word on the other side, is taken from there, since all else is found as it
-is written. Numbers that stand one below the other in a column are no number.
+Such a text is read in two more ways: with one space in place of what divides it, for what is written in groups, and without the ends of lines, for
+what is written as one. In both ways all lines are put together, and where there are more than two also two and two of them, so that what goes over
+one line end has nothing of a third line at its ends. Only what stands on both sides of a division, or behind a word on the other side, is taken from
+there, since all else is found as it is written. Numbers that stand one below the other in a column are no number.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from bisect import bisect
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from sfumato.core.entity import Entity
-from sfumato.core.hidden_characters import at_places
 from sfumato.core.layers import layered, overlapping
 
 # lines of a message that somebody has quoted begin with these
@@ -34,6 +33,7 @@ AS_ONE = (
 
 _DIVISIONS = re.compile(_DIVISION)
 _LINE_ENDS = re.compile(_LINE_END)
+_NEW_LINE = re.compile(r"[\n-\r]")
 _AT_ITS_SIGN = re.compile(rf"{_JOINING}{_LINE_END}|{_LINE_END}{_JOINING}")
 _ROOMY = re.compile(r"(?:(?>\r\n|[\n-\r])[ \t>]*){2}")
 _NO_DIGIT = re.compile("[^0-9]+")
@@ -53,52 +53,74 @@ _CARD_GROUPS = (4, 6)
 _LAST_PART = re.compile(r"\.?(?:[a-z]{2,12}(?![a-z])|[0-9.]+(?!\w))")
 
 
-def with_spaces(texts: pa.Array) -> pa.Array:
-    r"""Return texts with one space in place of line ends and of several spaces.
+@dataclass(frozen=True)
+class Reading:
+    r"""A text without some of what divides it, and where each of its characters stands in the text itself.
 
-    >>> with_spaces(pa.array(["DE89 3704\n0044  0532"])).to_pylist()
-    ['DE89 3704 0044 0532']
+    >>> one, *_ = readings("ada@exam\n> ple.org", in_groups=False)
+    >>> one.text, one.in_whole_text([Entity(0, 15, "email")])
+    ('ada@example.org', [Entity(begin=0, end=18, kind='email')])
     """
-    return pc.replace_substring_regex(texts, _DIVISION, " ")
+
+    text: str
+    begins: Sequence[int]
+    """Where the pieces begin of which it is made."""
+    places: Sequence[int]
+    """Where they begin in the whole text."""
+
+    def in_whole_text(self, entities: Sequence[Entity]) -> list[Entity]:
+        """Return where entities of this reading stand in the text itself."""
+        return [Entity(self._place(entity.begin), self._place(entity.end - 1) + 1, entity.kind) for entity in entities]
+
+    def _place(self, place: int) -> int:
+        piece = bisect(self.begins, place) - 1
+        return self.places[piece] + place - self.begins[piece]
 
 
-def without_line_ends(texts: pa.Array) -> pa.Array:
-    r"""Return texts without line ends and the spaces around them.
+def readings(text: str, in_groups: bool) -> Iterator[Reading]:
+    r"""Yield the ways in which a divided text is read: all lines put together, and where there are more than two also two and two of them.
 
-    >>> without_line_ends(pa.array(["ada@exam\n> ple.org"])).to_pylist()
-    ['ada@example.org']
+    ``in_groups`` with a space in place of each division, else without line ends and the spaces around them.
+
+    >>> [reading.text for reading in readings("a\n12\n3 \t 4", in_groups=True)]
+    ['a 12 3 4', 'a 12\n3 4', 'a\n12 3 4']
     """
-    return pc.replace_substring_regex(texts, _LINE_END, "")
+    divisions = list((_DIVISIONS if in_groups else _LINE_ENDS).finditer(text))
+    lines = [place for place, match in enumerate(divisions) if _NEW_LINE.search(match[0])]
+    yield _joined(text, divisions, in_groups)
+    for left in (lines[1::2], lines[::2]) if len(lines) > 1 else ():
+        apart = set(left)
+        yield _joined(text, [match for place, match in enumerate(divisions) if place not in apart], in_groups)
 
 
-def across(
-    text: str, in_lines: Sequence[Entity], with_spaces: Sequence[Entity], without_line_ends: Sequence[Entity], kept: Collection[str] = ()
-) -> list[Entity]:
-    r"""Return what was found in the lines of a text, and in its two other readings what lies across a division, but for kinds that are kept.
+def _joined(text: str, divisions: Sequence[re.Match[str]], in_groups: bool) -> Reading:
+    parts: list[str] = []
+    begins, places, begin, length = [0], [0], 0, 0
+    for match in divisions:
+        parts += [text[begin : match.start()], " " if in_groups else ""]
+        length += match.start() - begin + in_groups
+        begin = match.end()
+        begins.append(length)
+        places.append(begin)
+    return Reading("".join([*parts, text[begin:]]), begins, places)
 
-    >>> across("mail ada@exam\nple.org", [], [], [Entity(5, 20, "email")])
+
+def across(text: str, in_lines: Sequence[Entity], in_groups: Sequence[Entity], as_one: Sequence[Entity], kept: Collection[str] = ()) -> list[Entity]:
+    r"""Return what was found in the lines of a text, and in its other readings what lies across a division, but for kinds that are kept.
+
+    >>> across("mail ada@exam\nple.org", [], [], [Entity(5, 21, "email")])
     [Entity(begin=5, end=21, kind='email')]
     """
     # what is kept must take no place from what is replaced
     shown, left = [[entity for entity in in_lines if (entity.kind in kept) is is_kept] for is_kept in (False, True)]
-    spaced = [entity for entity in at_places(with_spaces, _places(text, _DIVISIONS, 1)) if entity.kind not in kept]
-    closed = [entity for entity in at_places(without_line_ends, _places(text, _LINE_ENDS, 0)) if entity.kind not in kept]
+    spaced = [entity for entity in in_groups if entity.kind not in kept]
+    closed = [entity for entity in as_one if entity.kind not in kept]
     groups = [entity for entity in spaced if _is_divided(entity, text) and _is_grouped(entity, text, shown)]
     ones = [entity for entity in closed if _is_divided(entity, text) and _is_one(entity, text, shown)]
     labelled = [entity for entity in spaced if not _is_divided(entity, text) and _is_labelled(entity, text, shown)]
     checked = [[entity for entity in found if entity.kind in _CHECKED] for found in (groups, ones)]
     others = [[entity for entity in found if entity.kind not in _CHECKED] for found in (ones, groups)]
     return layered(text, [*checked, shown, *others, labelled, left])
-
-
-def _places(text: str, divisions: re.Pattern[str], kept: int) -> list[int]:
-    """Return the places of the characters of another reading, which keeps so many of each division."""
-    places: list[int] = []
-    begin = 0
-    for match in divisions.finditer(text):
-        places += range(begin, match.start() + kept)
-        begin = match.end()
-    return [*places, *range(begin, len(text))]
 
 
 def _is_divided(entity: Entity, text: str) -> bool:

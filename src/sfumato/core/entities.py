@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from bisect import insort
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core.divided_text import AS_ONE, IN_GROUPS, across, with_spaces, without_line_ends
+from sfumato.core.divided_text import AS_ONE, IN_GROUPS, across, readings
 from sfumato.core.entity import Entity
 from sfumato.core.entity_form import Form
 from sfumato.core.entity_patterns import FORMS, KINDS, Kind
@@ -38,21 +39,19 @@ _DIGIT_ZEROS = (
     0x0ED0,
     0x0F20,
     0x1040,
-    0xFF10,
 )
 _PLAIN = {
     **{zero + digit: str(digit) for zero in _DIGIT_ZEROS for digit in range(10)},
     **dict.fromkeys([0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " "),
-    **dict.fromkeys([*range(0x2010, 0x2016), 0x2212, 0xFE63, 0xFF0D], "-"),
-    0xFF0E: ".",
-    0xFF0F: "/",
-    0xFF1A: ":",
-    0xFF20: "@",
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+    **dict.fromkeys([*range(0x2010, 0x2016), 0x2212, 0xFE63], "-"),
     0xFE6B: "@",
-    0xFF0B: "+",
     0x2019: "'",
     **dict.fromkeys([0x85, 0x2028, 0x2029], "\n"),
 }
+# numbers of which one in ten or so is right by chance, which may then begin or end within one of the others; of accounts one in a hundred is
+_BY_CHANCE: tuple[Kind, ...] = ("card", "national_id")
+_WRITTEN_IN_DIGITS: tuple[Kind, ...] = ("us_ssn", "mac", "ip", "date", "phone")
 _ASCII_END = 0x80
 _BLANK = "\0"
 _STRANGE = f"[{''.join(chr(code) for code in _PLAIN)}]"
@@ -100,8 +99,8 @@ def _read(texts: pa.Array, chosen: tuple[Kind, ...], kept: Collection[str]) -> d
     """Return the entities of texts in their lines and across them."""
     plain = plain_characters(texts)
     found = _in_lines(plain, chosen)
-    spaced = _in_other_reading(plain, chosen, IN_GROUPS, with_spaces)
-    closed = _in_other_reading(plain, chosen, AS_ONE, without_line_ends)
+    spaced = _in_other_readings(plain, chosen, IN_GROUPS, in_groups=True)
+    closed = _in_other_readings(plain, chosen, AS_ONE, in_groups=False)
     for row in {*spaced, *closed}:
         entities = across(plain[row].as_py(), found.get(row, []), spaced.get(row, []), closed.get(row, []), kept)
         if entities:
@@ -109,10 +108,15 @@ def _read(texts: pa.Array, chosen: tuple[Kind, ...], kept: Collection[str]) -> d
     return {row: found[row] for row in sorted(found)} if spaced or closed else found
 
 
-def _in_other_reading(plain: pa.Array, chosen: tuple[Kind, ...], divided: str, read: Callable[[pa.Array], pa.Array]) -> dict[int, list[Entity]]:
+def _in_other_readings(plain: pa.Array, chosen: tuple[Kind, ...], divided: str, in_groups: bool) -> dict[int, list[Entity]]:
+    """Return what the other readings of divided texts show, where it stands in the texts; some of it may be there several times."""
     rows = _rows(plain, divided)
-    found = _in_lines(read(plain.take(pa.array(rows))), chosen) if len(rows) else {}
-    return {int(rows[place]): entities for place, entities in found.items()}
+    read = [(row, reading) for row in rows.tolist() for reading in readings(plain[row].as_py(), in_groups)]
+    found: dict[int, list[Entity]] = {}
+    for place, entities in (_in_lines(pa.array([reading.text for _, reading in read], pa.string()), chosen) if read else {}).items():
+        row, reading = read[place]
+        found.setdefault(row, []).extend(reading.in_whole_text(entities))
+    return found
 
 
 def _in_lines(plain: pa.Array, chosen: tuple[Kind, ...]) -> dict[int, list[Entity]]:
@@ -134,6 +138,25 @@ def _is_ascii(texts: pa.Array) -> bool:
 
 
 def _found(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
+    found = _in_turn(texts, kinds)
+    for row, entities in found.items():
+        checked = [entity for entity in entities if entity.kind in _BY_CHANCE]
+        if checked:
+            found[row] = layered(texts[row].as_py(), [entities, *_reaching_out(texts[row].as_py(), kinds, checked)])
+    return found
+
+
+def _reaching_out(text: str, kinds: Sequence[Kind], checked: Sequence[Entity]) -> Iterator[list[Entity]]:
+    """Yield, kind by kind, what lies across a number whose checksum is right: that may be so by chance, and then the rest of the others stays."""
+    for kind in [kind for kind in kinds if kind in _WRITTEN_IN_DIGITS]:
+        found: dict[int, list[Entity]] = {}
+        for form in FORMS[kind]:
+            _add(found, [text], [0], kind, form)
+        yield [entity for entity in found.get(0, []) if any(overlapping(entity, checked))]
+
+
+def _in_turn(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
+    """Return what each kind finds in what those before it have left."""
     found: dict[int, list[Entity]] = {}
     shown = texts.to_pylist()
     for kind in kinds:
@@ -169,16 +192,34 @@ def _add(found: dict[int, list[Entity]], texts: Sequence[str], rows: Sequence[in
     candidates = [(row, texts[row], entity) for row in rows for entity in _candidates(texts[row], kind, form)]
     free = [candidate for candidate in candidates if not any(overlapping(candidate[2], found.get(candidate[0], ())))]
     for (row, _, entity), is_right in zip(free, _right(free, form), strict=True):
-        if is_right and not any(overlapping(entity, found.get(row, ()))):
-            insort(found.setdefault(row, []), entity)
+        if not is_right:
+            continue
+        taken = found.setdefault(row, [])
+        others = list(overlapping(entity, taken))
+        if not others:
+            insort(taken, entity)
+        elif form.has_checksum:
+            # one of the two is right by chance, and nobody knows which
+            for other in others:
+                taken.remove(other)
+            insort(taken, Entity(min(entity.begin, others[0].begin), max(entity.end, others[-1].end), kind))
 
 
 def _candidates(text: str, kind: Kind, form: Form) -> list[Entity]:
     group, end = form.group, form.end
+    matches = _each_match(form.pattern, text) if form.has_checksum else form.pattern.finditer(text)
     if end is None:
-        return [Entity(*match.span(group), kind) for match in form.pattern.finditer(text)]
-    found = [Entity(match.start(group), end(text, match.start(group)), kind) for match in form.pattern.finditer(text)]
+        return [Entity(*match.span(group), kind) for match in matches]
+    found = [Entity(match.start(group), end(text, match.start(group)), kind) for match in matches]
     return [entity for entity in found if entity.begin < entity.end]
+
+
+def _each_match(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield what a pattern finds from every place, also within what it has found before: another number may stand before the one that is right."""
+    match = pattern.search(text)
+    while match is not None:
+        yield match
+        match = pattern.search(text, match.start() + 1)
 
 
 def _right(candidates: Sequence[tuple[int, str, Entity]], form: Form) -> list[bool]:

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 LETTERS = r"\w\u0300-\u036f"
 """Letters with their marks, which are characters of their own where a text is decomposed; to stand within brackets."""
 
+WORD = "0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u036f\u0370-\u0373\u0376-\u077f"
+"""Digits, and letters of scripts that put spaces between words: where one of them stands beside a number, it is a part of something else."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -28,6 +31,11 @@ class Form:
     is_right: Callable[[pa.Array], NDArray[np.bool_]] | None = None
     without: re.Pattern[str] | None = None
     end: Callable[[str, int], int] | None = None
+
+    @property
+    def has_checksum(self) -> bool:
+        """Whether a number is held to a sum of its characters, without what stands between them."""
+        return self.without is not None
 
     @cached_property
     def group(self) -> str | int:

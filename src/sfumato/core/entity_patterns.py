@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from sfumato.core import national_identifiers
 from sfumato.core.checksums import luhn, mod_97
 from sfumato.core.date_forms import DATE_FORMS
-from sfumato.core.entity_form import LETTERS, Form, each
+from sfumato.core.entity_form import LETTERS, WORD, Form, each
 from sfumato.core.iban_lengths import IBAN_LENGTHS
 
 Kind = Literal[
-    "url", "email", "iban", "card", "uuid", "us_ssn", "national_id", "mac", "ip", "date", "phone", "passport", "vehicle", "postcode"
+    "url", "email", "uuid", "iban", "card", "us_ssn", "national_id", "mac", "ip", "date", "phone", "passport", "vehicle", "postcode"
 ]  # fmt: skip
 """The kinds of entities that patterns find."""
 
@@ -122,6 +122,8 @@ _EXTENSION = r"(?:,? ?(?i:ext\.?|x) ?[0-9]{1,5})?"
 _BEHIND_AREA = r"[0-9]{3}[ .-]{0,2}[0-9]{4}"
 # another number, or a time, behind a telephone number
 _NO_MORE = (
+    r"[ /,;-]{1,3}(?:\+|00[1-9](?:[ ()/.-]{0,3}[0-9]){6}"
+    rf"|\(0[1-9]|\([0-9]{{3}}\)[ ./-]{{0,2}}{_BEHIND_AREA}|[2-9][0-9]{{2}}[.-]{_BEHIND_AREA})|"
     r"[ /-]{1,3}0[1-9](?:[0-9]{1,4}[ /-]{1,3}[0-9](?:[ /-]?[0-9]){3}|(?:[ .][0-9]{2}){4}\b)"
     r"| {1,3}[0-2]?[0-9](?::[0-5][0-9]|\.[0-5][0-9] ?Uhr)\b"
 )
@@ -146,8 +148,8 @@ def _national(kind: national_identifiers.NationalIdentifier, screen: str, patter
 
 FORMS: dict[Kind, tuple[Form, ...]] = {
     "url": (
-        Form("://", re.compile(r"\b(?:https?|ftps?|sftp|wss?)://[^\s<>\"']*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)),
-        Form(r"(?i)www[0-9]?\.", re.compile(r"(?<![\w@.-])www[0-9]?\.[^\W_][^\s<>\"']*[^\s<>\"'.,;:!?)\]}]", re.IGNORECASE)),
+        Form("://", re.compile(rf"(?<![{WORD}])(?:https?|ftps?|sftp|wss?)://[^\s<>\"']*[^\s<>\"'.,;:!?)\]}}]", re.IGNORECASE)),
+        Form(r"(?i)www[0-9]?\.", re.compile(rf"(?<![{WORD}@])(?<![{WORD}][.-])www[0-9]?\.[^\W_][^\s<>\"']*[^\s<>\"'.,;:!?)\]}}]", re.IGNORECASE)),
     ),
     "email": (
         Form(
@@ -186,12 +188,18 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
             r"(?<![0-9])3[47][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{5}(?![0-9])",
             r"(?<![0-9])3[0689][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{4}(?![0-9])",
             # two dates are as long
-            r"(?<![0-9+])(?!(?:[0-9]{1,2}[./-]){2}(?:19|20)[0-9]{2}\b|20[0-9]{2}(?:[./-][0-9]{1,2}\b){2})[2-6](?:[ ./_-]?[0-9]){12,18}(?![0-9])",
+            r"(?<![0-9+])(?<![0-9][./_-])(?!(?:[0-9]{1,2}[./-]){2}(?:19|20)[0-9]{2}\b|20[0-9]{2}(?:[./-][0-9]{1,2}\b){2})"
+            r"[2-6](?:[ ./_-]?[0-9]){12,18}(?![0-9]|[./_-][0-9])",
         )
     ),
-    "uuid": (Form(rf"{_HEX}{{8}}-{_HEX}{{4}}-", re.compile(rf"(?<!\w){_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}(?!\w)")),),
+    "uuid": (Form(rf"{_HEX}{{8}}-{_HEX}{{4}}-", re.compile(rf"(?<![{WORD}]){_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}(?![{WORD}])")),),
     "us_ssn": (
-        Form("[0-9]{3}-[0-9]{2}-[0-9]{4}", re.compile(r"(?<![0-9-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![0-9-])"), national_identifiers.us_ssn, _NO_DIGITS),
+        Form(
+            "[0-9]{3}-[0-9]{2}-[0-9]{4}",
+            re.compile(r"(?<![0-9])(?<![0-9]-)[0-9]{3}-[0-9]{2}-[0-9]{4}(?!-?[0-9])"),
+            national_identifiers.us_ssn,
+            _NO_DIGITS,
+        ),
         _behind("ssn|social security", r"[0-9]{3}[ .]?[0-9]{2}[ .]?[0-9]{4}", national_identifiers.us_ssn, _NO_DIGITS),
     ),
     "national_id": (
@@ -204,62 +212,72 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         _national(
             "it_codice_fiscale",
             rf"(?i)[A-Z]{{3}} ?[A-Z]{{3}} ?{_TAX}{{2}}[A-EHLMPR-T]{_TAX}{{2}} ?[A-Z]{_TAX}{{3}} ?[A-Z]",
-            r"(?<!\w)[A-Za-z]{3} ?[A-Za-z]{3} ?[0-9A-Za-z]{2}[A-Za-z][0-9A-Za-z]{2} ?[A-Za-z][0-9A-Za-z]{3} ?[A-Za-z](?!\w)",
+            rf"(?<![{WORD}])[A-Za-z]{{3}} ?[A-Za-z]{{3}} ?[0-9A-Za-z]{{2}}[A-Za-z][0-9A-Za-z]{{2}} ?[A-Za-z][0-9A-Za-z]{{3}} ?[A-Za-z](?![{WORD}])",
         ),
         _national(
             "uk_nino",
             "[A-Za-z]{2} ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-Da-d]",
-            r"(?<!\w)(?:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{2} ?[0-9]{2} ?[0-9]{2} ?[A-D]"
-            r"|(?i:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z][0-9]{6}[A-D]))(?!\w)",
+            rf"(?<![{WORD}])(?:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?[0-9]{{2}} ?[0-9]{{2}} ?[0-9]{{2}} ?[A-D]"
+            rf"|(?i:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z][0-9]{{6}}[A-D]))(?![{WORD}])",
         ),
         _national("pl_pesel", "[0-9]{11}", r"(?<![0-9A-Za-z])[0-9]{11}(?![0-9A-Za-z])"),
         _national(
-            "de_steuer_id", r"\b[1-9][0-9] ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", r"[1-9](?<![0-9A-Za-z+].)[0-9]( ?)[0-9]{3}\1[0-9]{3}\1[0-9]{3}(?![0-9])"
+            "de_steuer_id", r"[1-9][0-9] ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", r"[1-9](?<![0-9A-Za-z+].)[0-9]( ?)[0-9]{3}\1[0-9]{3}\1[0-9]{3}(?![0-9])"
         ),
         _behind("bsn|burgerservicenummer", r"[0-9]{4}[ .]?[0-9]{2}[ .]?[0-9]{3}", national_identifiers.nl_bsn, _NO_DIGITS),
     ),
     "mac": (
         Form(
             rf"{_HEX}{{2}}[:-]{_HEX}{{2}}[:-]{_HEX}{{2}}[:-]{_HEX}{{2}}",
-            re.compile(rf"(?<![\w:-]){_HEX}{{2}}([:-])(?:{_HEX}{{2}}\1){{4}}(?:{_HEX}{{2}}\1{_HEX}{{2}}\1)?{_HEX}{{2}}(?![\w:])"),
+            re.compile(
+                rf"(?<![{WORD}:])(?<![{WORD}]-){_HEX}{{2}}([:-])(?:{_HEX}{{2}}\1){{4}}(?:{_HEX}{{2}}\1{_HEX}{{2}}\1)?{_HEX}{{2}}(?![{WORD}]|:[{WORD}:])"
+            ),
         ),
-        Form(rf"{_HEX}{{4}}\.{_HEX}{{4}}\.{_HEX}{{4}}", re.compile(rf"(?<![\w.])(?=[0-9.]*[A-Fa-f]){_HEX}{{4}}\.{_HEX}{{4}}\.{_HEX}{{4}}(?![\w.])")),
+        Form(
+            rf"{_HEX}{{4}}\.{_HEX}{{4}}\.{_HEX}{{4}}",
+            re.compile(rf"(?<![{WORD}])(?<![{WORD}]\.)(?=[0-9.]*[A-Fa-f]){_HEX}{{4}}\.{_HEX}{{4}}\.{_HEX}{{4}}(?!\.?[{WORD}])"),
+        ),
     ),
     "ip": (
         Form(
             ":[0-9A-Fa-f]{0,4}:",
             re.compile(
-                rf"(?<![\w:.])(?:{_HEX}{{0,4}}:){{2,7}}(?:[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}|{_HEX}{{1,4}})?(?:%[A-Za-z0-9.]{{1,16}})?(?![\w:])"
+                rf"(?<![{WORD}:])(?<![{WORD}]\.)(?:{_HEX}{{0,4}}:){{2,7}}(?:[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}|{_HEX}{{1,4}})?"
+                # a single colon behind it is that of the sentence
+                rf"(?:(?<=[0-9A-Fa-f])|(?<=::))(?:%[A-Za-z0-9.]{{1,16}})?(?![{WORD}]|:[{WORD}:])"
             ),
             _is_address,
         ),
         Form(
             r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]",
-            re.compile(r"(?<![\w.])(?P<entity>[0-9]{1,3}(?:\.[0-9]{1,3}){3})(?!\w)(?!\.[0-9])"),
+            re.compile(rf"(?<![{WORD}])(?<![{WORD}]\.)(?P<entity>[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})(?!\.?[0-9]|[{WORD}])"),
             _is_address,
         ),
     ),
     "date": DATE_FORMS,
     "phone": (
         Form(
-            r"(?:\+ ?[1-9]|\(\+[1-9]|\b0[1-9]|\b00 ?[1-9]|\(0)(?:[ ()/.-]{0,3}[0-9]){5}",
+            r"(?:\+ ?[1-9]|\(\+[1-9]|(?:^|[^0-9A-Za-z])00? ?[1-9]|\(0)(?:[ ()/.-]{0,3}[0-9]){5}",
             re.compile(
-                r"[+(0](?<![\w+].)(?<![0-9]:.)(?:(?<![0-9][.,].)|(?<=[0-9]{4},.))"
+                rf"[+(0](?<![{WORD}+].)(?<![0-9]:.)(?:(?<![0-9][.,].)|(?<=[0-9]{{4}},.))"
                 # an area code stands in brackets before it, and belongs to it
                 r"(?!(?:(?<=\([0-9]{3}\)0)|(?<=\([0-9]{3}\)[ ./-]0))[0-9]{2}[ .-]{0,2}[0-9]{4}(?!\w|-[0-9]))"
                 r"(?:(?<=\+) ?[1-9]|(?<=\()(?:\+[1-9]|0[1-9]|00 ?[1-9]|0\) ?[1-9])|(?<=0)(?:[1-9]|0 ?[1-9]))(?:[ ()/.-]{0,3}[0-9]){5}"
                 rf"(?:(?!{_NO_MORE})[ ()/.-]{{0,3}}[0-9]){{0,9}}"
-                r"(?:,? ?(?i:ext\.?|extension|Durchwahl|poste|x) ?[0-9]{1,5})?(?!\w)"
+                r"(?:,? ?(?i:ext\.?|extension|Durchwahl|poste|x) ?[0-9]{1,5})?"
+                rf"(?![{WORD}])"
             ),
             _is_phone,
         ),
         Form(
             rf"\([0-9]{{3}}\)[ ./-]{{0,2}}{_BEHIND_AREA}",
-            re.compile(rf"(?:(?<![\w+.-])1[ .-]?)?\([0-9]{{3}}\)[ ./-]{{0,2}}{_BEHIND_AREA}{_EXTENSION}(?!\w|-[0-9])"),
+            re.compile(rf"(?:(?<![\w+.-])1[ .-]?)?\([0-9]{{3}}\)[ ./-]{{0,2}}{_BEHIND_AREA}{_EXTENSION}(?![{WORD}]|-[0-9])"),
         ),
         Form(
             "[2-9][0-9]{2}[.-][2-9][0-9]{2}[ .-][0-9]{4}",
-            re.compile(rf"(?<![\w+.-])(?:1[ .-])?[2-9][0-9]{{2}}[.-][2-9][0-9]{{2}}[ .-][0-9]{{4}}{_EXTENSION}(?![\w-])"),
+            re.compile(
+                rf"(?<![{WORD}+])(?<![{WORD}][.-])(?:1[ .-])?[2-9][0-9]{{2}}[.-][2-9][0-9]{{2}}[ .-][0-9]{{4}}{_EXTENSION}(?![{WORD}]|-[0-9])"
+            ),
         ),
         _behind(
             _PHONE,
@@ -273,7 +291,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
     "vehicle": (
         Form(
             "[0-9A-HJ-NPR-Z]{17}",
-            re.compile(r"(?<!\w)(?=[0-9]{0,16}[A-Z])[0-9A-HJ-NPR-Z]{8}[0-9X][0-9A-HJ-NPR-Z]{8}(?!\w)"),
+            re.compile(rf"(?<![{WORD}])(?=[0-9]{{0,16}}[A-Z])[0-9A-HJ-NPR-Z]{{8}}[0-9X][0-9A-HJ-NPR-Z]{{8}}(?![{WORD}])"),
             _is_vehicle,
         ),
         _behind(

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from sfumato.core.entity import Entity
 
-# soft hyphen, zero-width space and joiners, word joiner, byte order mark
-HIDDEN = "[\u00ad\u200b-\u200d\u2060\ufeff]"
+# soft hyphen, joiners and spaces of no width, directions, invisible operators, selectors of variants, byte order mark
+HIDDEN = "[\u00ad\u034f\u061c\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 """An expression that finds one of them."""
 
 _HIDDEN = re.compile(HIDDEN)

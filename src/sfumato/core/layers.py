@@ -9,17 +9,14 @@ from sfumato.core.entity import Entity
 
 
 def layered(text: str, layers: Iterable[Sequence[Entity]]) -> list[Entity]:
-    """Return the entities of all layers in their order; of one that overlaps those of earlier layers what they leave, where that is a word.
-
-    The entities of the first layer must not overlap.
+    """Return the entities of all layers in their order; of one that overlaps those before it what they leave, where that is a word.
 
     >>> found = layered("Ana 0421 123456", [[Entity(4, 15, "phone")], [Entity(0, 8, "person"), Entity(4, 8, "name")]])
     >>> [(entity.kind, entity.begin, entity.end) for entity in found]
     [('person', 0, 3), ('phone', 4, 15)]
     """
-    first, *more = [layer for layer in layers if layer] or [[]]
-    taken = list(first)
-    for layer in more:
+    taken: list[Entity] = []
+    for layer in layers:
         for entity in layer:
             for part in list(_left(text, entity, taken)):
                 insort(taken, part)

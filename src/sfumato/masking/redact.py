@@ -17,6 +17,7 @@ from sfumato.core.canonical import as_text
 from sfumato.core.condition import refuse_no_expression
 from sfumato.core.entities import KINDS, Entity, Kind, entities_in
 from sfumato.core.files import PolicyPath
+from sfumato.core.json_strings import pieces_of, put_together
 from sfumato.core.known_names import KnownNames
 from sfumato.core.layers import layered
 from sfumato.core.mask import Card, MaskContext, Operation
@@ -157,8 +158,29 @@ class Redact(Operation):
 
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the texts with what was found replaced; null for one that is too long for the model."""
-        texts = as_text(columns.column(context.column))
         secret = context.key(self.key, self.domain) if self.key is not None else b""
+        return self._redacted(as_text(columns.column(context.column)), columns, secret)
+
+    def _redacted(self, texts: pa.Array, columns: pa.RecordBatch, secret: bytes) -> pa.Array:
+        """Return texts with what was found replaced; of documents of JSON with escapes each string by itself, as it reads."""
+        escaped = np.flatnonzero(pc.fill_null(pc.match_substring(texts, "\\"), False).to_numpy(zero_copy_only=False)).tolist()
+        read = {row: pieces_of(texts[row].as_py()) for row in escaped}
+        documents = {row: pieces for row, pieces in read.items() if pieces is not None}
+        if not documents:
+            return self._replaced_in(texts, columns, secret)
+        rows = [row for row, pieces in documents.items() for _ in pieces]
+        strings = pa.array([piece for pieces in documents.values() for piece in pieces], pa.string())
+        made = iter(self._redacted(strings, columns.take(pa.array(rows)), secret).to_pylist())
+        shown = texts.to_pylist()
+        for row, pieces in documents.items():
+            parts = [next(made) for _ in pieces]
+            shown[row] = None if None in parts else put_together(shown[row], parts)
+        others = np.ones(len(texts), bool)
+        others[list(documents)] = False
+        plain = self._replaced_in(texts.filter(pa.array(others)), columns.filter(pa.array(others)), secret)
+        return pc.replace_with_mask(pa.array(shown, pa.string()), pa.array(others), plain)
+
+    def _replaced_in(self, texts: pa.Array, columns: pa.RecordBatch, secret: bytes) -> pa.Array:
         layers, unreadable = self._layers(texts, columns)
         rows = sorted(set().union(unreadable, *layers))
         shown = texts.take(pa.array(rows, pa.int64())).to_pylist()
