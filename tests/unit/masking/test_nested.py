@@ -359,3 +359,15 @@ def test_a_number_that_is_kept_stays_as_it_is_written() -> None:
     mask = {"nested": {"paths": {f"$.{name}": "keep" for name in "abc"}}}
     release: Any = sfumato.run({"columns": {"x": {"role": "other", "mask": mask}}}, pa.table({"x": [document]}))
     assert release.table["x"].to_pylist() == [document]
+
+
+def test_a_document_that_lacks_a_path_is_told_how_it_may() -> None:
+    policy = {"columns": {"doc": {"role": "other", "mask": {"nested": {"paths": {"$[0].sku": {"constant": {"value": "first"}}}, "others": "keep"}}}}}
+    table = pa.table({"doc": ['[{"sku": "a"}]', "[]"]})
+
+    with pytest.raises(DataError) as raised:
+        sfumato.run(policy, data=table)
+    assert raised.value.sentence() == (
+        "column doc: 1 row with a value that nested, for want of $[0].sku, cannot take, row 2 [mask-invalid]\n"
+        "  try: absent: keep beside paths, if documents may lack it, or mask the others with `when`, or say on_invalid: remove in columns.doc"
+    )
