@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from sfumato.core.other_names import operations_called
+from sfumato.core.other_names import hint_for
 from sfumato.errors import UnreachableError, UsageError, suggestion
 from sfumato.key_material import named
 
@@ -45,7 +45,7 @@ def find(kind: str, name: str) -> type[Any]:
     raise UsageError(
         f"there is no {named(repr(name), 'component of the name that is given')} among the {'masks' if kind == 'masking' else kind} of this version",
         code="component-unknown",
-        hint=" or ".join(operations_called(name) if kind == "masking" else ()) or suggestion(name, known),
+        hint=(hint_for(name) if kind == "masking" else None) or suggestion(name, known),
     )
 
 

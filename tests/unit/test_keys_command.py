@@ -20,6 +20,7 @@ import pytest
 
 from sfumato.cli.app import run_command
 from sfumato.core.keys import parse_keys
+from sfumato.errors import UnreachableError
 
 Say = Callable[..., tuple[int, str, str]]
 PEOPLE = [("p1", "Ann Canary", "4111-1111-1111-1111", "Rome"), ("p2", "", "5500-0000-0000-0004", "Rome"), ("p3", "日本 🙂", "", "Pisa")]
@@ -195,6 +196,15 @@ def test_a_run_without_a_good_key_publishes_nothing(
     assert "anary" not in told
     assert "AAAA" not in told
     assert not (tmp_path / "release.csv").exists()
+
+
+def test_one_id_on_two_lines_is_told_with_what_to_remove() -> None:
+    lines = "".join(f"k1:{base64.b64encode(bytes(range(start, start + 32))).decode()}\n" for start in (1, 2))
+    with pytest.raises(UnreachableError) as raised:
+        parse_keys(lines, "main")
+    assert raised.value.sentence() == (
+        "key main: line 2 has the id of another line [key-unreadable]\n  try: remove one of the two lines, or give one of the keys another id"
+    )
 
 
 @pytest.mark.parametrize("broken", ["full", "truncated"])

@@ -51,8 +51,16 @@ def test_every_name_that_is_given_is_known() -> None:
 def test_an_operation_of_another_platform_is_told_with_settings_that_are_right(name: str) -> None:
     other = "".join(part.capitalize() for part in name.split("_"))
 
-    assert hint({other: {"mode": "FIXED"}}) == " or ".join(OPERATIONS[name])
+    assert " or ".join(OPERATIONS[name]) in (hint({other: {"mode": "FIXED"}}) or "")
     for written in OPERATIONS[name]:
         mask = YAML(typ="safe").load(f"{{{written}}}") if ":" in written else written
         columns = {"a": {"role": "other", "mask": mask}, "b": {"role": "other"}}
         resolve_views(load({"columns": columns, "keys": {"main": {"environment": "SFUMATO_KEY"}}}))
+
+
+def test_a_name_that_may_mean_two_things_is_told_with_both() -> None:
+    assert hint({"row_shuffle": {"withRepetitions": False}}) == (
+        "the characters within each value: shuffle_characters: {letters: lower} or shuffle_characters: {repetition: true}; "
+        "the values among rows: shuffle"
+    )
+    assert hint("ColumnShuffle") == "shuffle or shuffle: {repetition: true}"

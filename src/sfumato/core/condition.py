@@ -13,14 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sfumato.core import canonical
+from sfumato.core.policy_bounds import time_as_text
 from sfumato.core.settings import Settings
 from sfumato.errors import DataError, have
 
-Value = str | bool | int | float
-Bound = str | int | float
+Value = Annotated[str | bool | int | float, BeforeValidator(time_as_text)]
+Bound = Annotated[str | int | float, BeforeValidator(time_as_text)]
 _TESTS = ("equals", "one_of", "matches", "at_least", "at_most", "above", "below", "missing")
 _TOLD_APART = 1 << 53
 _IN_WORDS = {

@@ -206,7 +206,7 @@ def parse_keys(text: str, name: str) -> tuple[Key, ...]:
                 hint="make one with: sfumato keys new",
             )
         if any(key.id == found["id"] for key in keys):
-            raise _unreadable(name, f"line {number} has the id of another line")
+            raise _unreadable(name, f"line {number} has the id of another line", "remove one of the two lines, or give one of the keys another id")
         keys.append(Key(found["id"], secret))
     if not keys:
         raise _unreadable(name, "it is empty")
@@ -315,5 +315,5 @@ def _named(name: str) -> str:
     return f"the {name}" if name is NO_KEY else f"key {name}"
 
 
-def _unreadable(name: str, words: str) -> UnreachableError:
-    return UnreachableError(f"key {name}: {words}", code="key-unreadable", hint="make one with: sfumato keys new")
+def _unreadable(name: str, words: str, hint: str = "make one with: sfumato keys new") -> UnreachableError:
+    return UnreachableError(f"key {name}: {words}", code="key-unreadable", hint=hint)

@@ -215,6 +215,16 @@ class Advising(Protocol):
 
 
 @runtime_checkable
+class AdvisingByPlace(Locating, Protocol):
+    """A mask that knows what to try where it cannot take what is at some place of a value."""
+
+    @property
+    def advice(self) -> Mapping[str, str]:
+        """What to try beside removing such rows, for places as ``apply_and_locate`` tells them."""
+        ...
+
+
+@runtime_checkable
 class OfDocuments(Protocol):
     """A mask that looks into lists and structures, and has masks of its own for what is in them."""
 
@@ -466,6 +476,11 @@ class Operation(Settings):
             return f"takes {_listed(self.card.types)}, and the column holds {held}"
         known = declared or type_of_arrow(kind)
         return None if known is None or known in self.card.types else f"takes {_listed(self.card.types)}, and the column is of type {known}"
+
+    def fitting(self, kind: ValueType) -> str | None:
+        """Return the settings with which it would take columns of a type that it does not take with these; None where nobody knows any."""
+        del kind
+        return None
 
     def output_type(self, original: pa.DataType) -> pa.DataType:
         """Return text where the card says that the type changes, else the type that it was."""

@@ -6,7 +6,7 @@ operation put something in its place. A value that an operation cannot take stop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
@@ -25,6 +25,7 @@ from sfumato.core.mask import (
     NOTHING,
     WIDE,
     Advising,
+    AdvisingByPlace,
     Card,
     Cautious,
     Counting,
@@ -42,6 +43,7 @@ from sfumato.core.mask import (
     Totals,
     Uniqueness,
     Windowed,
+    type_of_arrow,
 )
 from sfumato.core.mask_effect import Effect, Made, refuse
 from sfumato.core.number_columns import numbers_of
@@ -240,15 +242,23 @@ class MaskedColumn:
 
     def misfit(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
         """Return the first operation that does not fit what comes to it, and why."""
+        return next((f"{step.component_name()} {wrong}" for step, wrong, _ in self._misfits(kind, declared)), None)
+
+    def fitting(self, kind: pa.DataType, declared: ValueType | None) -> str | None:
+        """Return the settings with which that operation would fit; None where nobody knows any."""
+        step, _, known = next(self._misfits(kind, declared), (None, None, None))
+        return step.fitting(known) if isinstance(step, Operation) and known is not None else None
+
+    def _misfits(self, kind: pa.DataType, declared: ValueType | None) -> Iterator[tuple[Mask, str, ValueType | None]]:
+        """Find operations that do not fit what comes to them, each with why, and with the type of what comes where that is known."""
         for steps in (self.steps, self.otherwise):
             seen, known = kind, declared
             for step in steps:
                 wrong = step.misfit(seen, known)
                 if wrong is not None:
-                    return f"{step.component_name()} {wrong}"
+                    yield step, wrong, known or type_of_arrow(seen)
                 made = step.makes if isinstance(step, Operation) else None
                 seen, known = announced_type(step, seen, self.column), made if step.card.changes_type else known
-        return None
 
     def window_misfit(self, types: Mapping[str, ValueType | None]) -> str | None:
         """Return the first operation that makes windows of a column of the wrong type, and why."""
@@ -326,7 +336,7 @@ class MaskedColumn:
 
     def effect(self, people: int = 2) -> Effect:
         """Return what gathers what it does, as yet of no rows; ``people`` is the number below which nothing is told of them."""
-        refusals = {step.component_name(): step.refused(people) for step in (*self.steps, *self.otherwise) if isinstance(step, Advising)}
+        refusals = dict(_refusals((*self.steps, *self.otherwise), people))
         everywhere = any(step.component_name() != "keep" for step in self.otherwise)
         removes = self.on_invalid == "remove"
         may_remove = removes or any(_removes(step) for step in (*self.steps, *self.otherwise))
@@ -449,6 +459,17 @@ def _on_rows(step: Mask, columns: pa.RecordBatch, rows: NDArray[np.bool_], conte
     for name, some in wrong.items():
         refused[name][rows] = some
     return masked.take(pa.array(places, mask=~rows)), refused
+
+
+def _refusals(steps: Iterable[Mask], people: int) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Find what is said of rows that operations refuse, and what to try, by the name of the operation and of the place where that is known."""
+    for step in steps:
+        name = step.component_name()
+        if isinstance(step, Advising):
+            yield name, step.refused(people)
+        if isinstance(step, AdvisingByPlace):
+            for place, hint in step.advice.items():
+                yield f"{name}{place}", (f"with a value that {name}{place} cannot take", hint)
 
 
 def _made(step: Mask, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, dict[str, NDArray[np.bool_]]]:

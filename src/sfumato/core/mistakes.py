@@ -129,13 +129,7 @@ def _mistake(detail: Any, model: type[BaseModel], line_of: LineOf, prefix: Place
         known = _keys_at(model, where[:-1])
         return Mistake(key, "unknown key", "policy-unknown-key", suggestion(str(where[-1]), known), line)
     if kind == "missing":
-        return Mistake(
-            key_text(path[:-1]),
-            f"needs the key {where[-1]}",
-            "policy-missing-key",
-            f"write {where[-1]}: ...",
-            line_of(path[:-1]),
-        )
+        return _missing(where[-1], key_text(path[:-1]), line_of(path[:-1]))
     if kind == "passed_on":
         told: Mistake = context["mistake"]
         return replace(told, key=key, line=line)
@@ -151,6 +145,14 @@ def _mistake(detail: Any, model: type[BaseModel], line_of: LineOf, prefix: Place
     if kind == "value_error":
         return Mistake(key, str(context["error"]), "policy-value", meant, line)
     return Mistake(key, _words(kind, context, detail["msg"]), "policy-value", meant, line)
+
+
+def _missing(key: Step, place: str, line: int | None) -> Mistake:
+    if key == "key":
+        # "the key key" would be no help
+        hint = "write key: main, and keys: {main: {environment: SFUMATO_KEY}} in the policy"
+        return Mistake(place, "needs a key, by its name", "policy-missing-key", hint, line)
+    return Mistake(place, f"needs the key {key}", "policy-missing-key", f"write {key}: ...", line)
 
 
 def _words(kind: str, context: Any, message: str) -> str:

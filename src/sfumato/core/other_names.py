@@ -29,13 +29,21 @@ OPERATIONS: Mapping[str, Sequence[str]] = {
 }
 """The operations of ours that do the same, each as a policy has it, with the settings that they are likely to need."""
 
+# a name that says something else to those who do not know the platform
+_TWO_MEANINGS = {"row_shuffle": ("the characters within each value", "the values among rows: shuffle")}
 
-def operations_called(name: str) -> Sequence[str]:
-    """Return what does here what an operation of another platform does, however its name is written; none where nobody knows it.
 
-    >>> operations_called("PatternMasking")
-    ('pattern_mask: {pattern: "OOXX", character: "*", excess: discard}',)
-    >>> operations_called("blur")
-    ()
+def hint_for(name: str) -> str | None:
+    """Return what to write for an operation of another platform, however its name is written; None where nobody knows it.
+
+    >>> hint_for("PatternMasking")
+    'pattern_mask: {pattern: "OOXX", character: "*", excess: discard}'
+    >>> hint_for("row_shuffle").split("; ")[1]
+    'the values among rows: shuffle'
     """
-    return OPERATIONS.get(re.sub(r"(?<=[a-z])(?=[A-Z])|[-\s]+", "_", name).lower(), ())
+    known = re.sub(r"(?<=[a-z])(?=[A-Z])|[-\s]+", "_", name).lower()
+    if known not in OPERATIONS:
+        return None
+    ours = " or ".join(OPERATIONS[known])
+    meant, other = _TWO_MEANINGS.get(known, (None, None))
+    return ours if meant is None else f"{meant}: {ours}; {other}"

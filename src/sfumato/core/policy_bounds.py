@@ -13,8 +13,12 @@ from pydantic import AfterValidator, BeforeValidator
 from sfumato.core.typed_column import DAY, Times, decimals_of, exact, number_texts
 
 
-def _as_text(value: object) -> object:
-    """Return what YAML took for a date as the text that it was."""
+def time_as_text(value: object) -> object:
+    """Return a day or an instant of Python, or what YAML took for one, as a policy writes it.
+
+    >>> time_as_text(datetime.date(2020, 1, 31)), time_as_text(18)
+    ('2020-01-31', 18)
+    """
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
@@ -24,7 +28,7 @@ def _is_time(value: str) -> str:
     return value
 
 
-PolicyTime = Annotated[str, BeforeValidator(_as_text), AfterValidator(_is_time)]
+PolicyTime = Annotated[str, BeforeValidator(time_as_text), AfterValidator(_is_time)]
 """A day or an instant."""
 
 
@@ -36,7 +40,7 @@ def _is_bound(value: float | int | str) -> float | int | str:
     return value
 
 
-PolicyBound = Annotated[float | int | str, BeforeValidator(_as_text), AfterValidator(_is_bound)]
+PolicyBound = Annotated[float | int | str, BeforeValidator(time_as_text), AfterValidator(_is_bound)]
 """A number, a day or an instant."""
 
 

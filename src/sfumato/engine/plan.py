@@ -358,7 +358,8 @@ def refuse_misfits(plan: Plan) -> None:
         wrong = wrong or mask.window_misfit(types)
         if wrong is not None:
             path = ("columns", name, "mask")
-            hint = WHICH_FIT if nested is None else _NESTED
+            settings = mask.fitting(column.type, columns[name].type)
+            hint = _NESTED if nested is not None else WHICH_FIT if settings is None else settings
             mistakes.append(Mistake(key_text(path), wrong, "policy-mask-type", hint, plan.resolved.lines.at(path)))
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)

@@ -1,13 +1,13 @@
 """Pools of made-up values, each made once by faker. A private part of ``fake``.
 
 What belongs together is made together: a person has a first and a last name, and an e-mail address and a user name that follow from them; a place
-has a street, a town, a postcode and a country. The pools of one version of faker are always the same.
+has a street, a town and a postcode. The pools of one version of faker are always the same. Where faker has nothing of a locale it takes what is
+American, or British: that is refused.
 """
 
 from __future__ import annotations
 
 import logging
-import unicodedata
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,17 +17,26 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.errors import DataError, UnreachableError
-from sfumato.masking._own_countries import OWN_NAMES
+from sfumato.masking._mail_letters import mail_letters
+from sfumato.masking._own_accounts import accounts
+from sfumato.masking._own_countries import NOWHERE, OWN_NAMES
 
 PERSON = ("name", "first_name", "last_name", "email", "user_name")
-PLACE = ("street_address", "city", "postcode", "country")
+PLACE = ("street_address", "city", "postcode")
 _SIZE = 10_000
 # never those of real people
 _DOMAINS = ("example.com", "example.net", "example.org")
-_LETTERS = str.maketrans({"ß": "ss", "æ": "ae", "ø": "o", "œ": "oe", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"})
-# what every country has a form of its own for
-_NATIONAL = {"ssn": "faker.providers.ssn", "license_plate": "faker.providers.automotive"}
+# what every country has a form of its own for, and names, which are those of a language
+_NATIONAL = {
+    **dict.fromkeys(PERSON, "faker.providers.person"),
+    **dict.fromkeys(PLACE, "faker.providers.address"),
+    "phone_number": "faker.providers.phone_number",
+    "ssn": "faker.providers.ssn",
+    "license_plate": "faker.providers.automotive",
+}
 _AMERICAN = ("en", "en_US")
+# Canadian numbers have the form of those of the United States
+_AMERICAN_PHONES = ("fr_CA", "fr_QC")
 # numbers of people that faker knows by other names
 _NUMBERS_OF_PEOPLE = {
     **dict.fromkeys(("de", "de_DE"), "rvnr"),
@@ -55,11 +64,11 @@ def locales() -> list[str]:
     return sorted(AVAILABLE_LOCALES)
 
 
-def is_known(kind: str, locale: str) -> bool:
-    """Return whether a locale has a kind of value."""
+def is_known(kind: str, locale: str, together: bool = False) -> bool:
+    """Return whether a locale has a kind of value; of countries with ``together`` whether it has one of its own."""
     try:
         with _quietly():
-            _maker(kind, locale)()
+            _maker(kind, locale, together)()
     except _UNKNOWN:
         return False
     return True
@@ -68,15 +77,12 @@ def is_known(kind: str, locale: str) -> bool:
 def pool(kind: str, locale: str, together: bool) -> pa.Array:
     """Return the values of which one is picked; with ``together`` values at the same place in pools of one group belong together."""
     group = next((group for group in (PERSON, PLACE) if kind in group), None)
-    # alone, a country is any one; in a place it is that of the locale
-    if group is not None and (together or kind != "country"):
-        return _rows(group, locale)[kind]
-    return _alone(kind, locale)
+    return _alone(kind, locale, together) if group is None else _rows(group, locale)[kind]
 
 
 @cache
-def _alone(kind: str, locale: str) -> pa.Array:
-    make = _maker(kind, locale)
+def _alone(kind: str, locale: str, together: bool) -> pa.Array:
+    make = _maker(kind, locale, together)
     with _quietly():
         return pa.array(list(dict.fromkeys(_made(make))), pa.string())
 
@@ -104,26 +110,33 @@ def _made(make: Callable[[], Any]) -> Iterator[Any]:
         raise DataError("faker makes no value of this kind in this locale", code="fake-empty", hint="another locale, or another kind")
 
 
-def _maker(kind: str, locale: str) -> Callable[[], Any]:
+def _maker(kind: str, locale: str, together: bool) -> Callable[[], Any]:
     faker = _faker(locale)
-    if kind in PERSON:
-        return lambda: _person(faker)
-    if kind in PLACE and kind != "country":
-        return lambda: _place(faker)
     if kind == "iban":
-        # where a locale has no accounts of its own, faker takes British ones, not always of the right length
-        return _faker("en_GB").iban if faker.iban().startswith("GB") else faker.iban  # type: ignore[no-any-return]  # Faker has no types
+        return accounts(locale, _faker)
+    if kind == "country" and together:
+        # alone, a country is any one; in a place it is that of the locale
+        return lambda: _country(faker)
     if kind == "credit_card":
         # of the issuers whose numbers have 16 digits: others have 13 to 19
         return lambda: faker.credit_card_number(card_type=faker.random_element(("visa16", "mastercard", "discover")))
-    if kind in _NATIONAL and _is_american(faker, kind) and locale not in _AMERICAN:
+    if kind in _NATIONAL and _is_american(faker, kind) and not _may_be_american(kind, locale):
         own = _NUMBERS_OF_PEOPLE.get(locale) if kind == "ssn" else None
         if own is None:
             # faker takes those of the United States, which are nobody's there
             raise LookupError(kind)
         kind = own
+    if kind in PERSON:
+        return lambda: _person(faker)
+    if kind in PLACE:
+        return lambda: _place(faker)
     made: Callable[[], Any] = getattr(faker, kind)
     return made
+
+
+def _may_be_american(kind: str, locale: str) -> bool:
+    """Return whether what is American is right in a locale: names are those of a language."""
+    return locale in _AMERICAN or (kind in PERSON and locale.startswith("en_")) or (kind == "phone_number" and locale in _AMERICAN_PHONES)
 
 
 def _is_american(faker: Any, kind: str) -> bool:
@@ -146,8 +159,8 @@ def _faker(locale: str) -> Any:
 def _person(faker: Any) -> tuple[str, ...]:
     sex = faker.random_element(("male", "female"))
     first, last = (str(getattr(faker, f"{part}_name_{sex}")()) for part in ("first", "last"))
-    written = " ".join(_plain(part) for part in (first, last)).split()
-    user = "".join((written[0][0], *written[1:])) if len(written) > 1 else str(faker.user_name())
+    written = [letters for part in (first, last) if (letters := mail_letters(part, faker))]
+    user = "".join((written[0][0], *written[1:])) if len(written) > 1 else "".join(written) or "user"
     user = f"{user}{faker.random_int(10, 99)}"
     address = f"{'.'.join(written) if len(written) > 1 else user}@{faker.random_element(_DOMAINS)}"
     return _full_name(faker, first, last), first, last, address, user
@@ -162,29 +175,26 @@ def _full_name(faker: Any, first: str, last: str) -> str:
     return between.join((last, first) if 0 <= form.find("last_name") < form.find("first_name") else (first, last))
 
 
-def _plain(text: str) -> str:
-    """Return a name in the letters of mail addresses; nothing of one in another script.
-
-    >>> _plain("Zoë Große-Łoś"), _plain("太一")
-    ('zoegrosselos', '')
-    """
-    parted = unicodedata.normalize("NFKD", text.lower().translate(_LETTERS))
-    return "".join(letter for letter in parted if letter.isascii() and letter.isalpha())
-
-
 def _place(faker: Any) -> tuple[str, ...]:
-    written = (str(getattr(faker, part)()).replace("\n", ", ") for part in ("street_address", "city", "postcode"))
-    return (*written, _country(faker))
+    makers = (
+        _japanese_street if faker.locales == ["ja_JP"] else lambda made: made.street_address(),
+        lambda made: made.city(),
+        lambda made: made.postcode(),
+    )
+    return tuple(" ".join(str(make(faker)).replace("\n", ", ").split()) for make in makers)
+
+
+def _japanese_street(faker: Any) -> str:
+    """Return a quarter and the numbers of block and house: faker would make an English street of a family name."""
+    return "".join((faker.town(), faker.chome(), faker.ban(), faker.gou()))
 
 
 def _country(faker: Any) -> str:
-    """Return the name of the locale's country, in its language where faker has countries in it."""
+    """Return what the locale's country is called there."""
     (locale,) = faker.locales
-    try:
-        return OWN_NAMES.get(locale) or str(faker.current_country())
-    except ValueError:
-        # a locale of a country that faker has no name for
-        return str(faker.country())
+    if locale in NOWHERE:
+        raise LookupError(locale)
+    return OWN_NAMES.get(locale) or str(faker.current_country())
 
 
 @contextmanager

@@ -5,10 +5,12 @@ Usual for clinical records (Hripcsak and others, "Preserving temporal relations 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pydantic import Field
 
 from sfumato.core.by_chance import keyed_draws
@@ -16,6 +18,7 @@ from sfumato.core.draws import below
 from sfumato.core.mask import Card, MaskContext, Operation
 from sfumato.core.typed_column import DAY, Times
 from sfumato.core.whose import known_people
+from sfumato.errors import number_of
 
 
 class DateShift(Operation):
@@ -63,10 +66,37 @@ class DateShift(Operation):
         """The key."""
         return (self.key,)
 
+    def refused(self, people: int) -> tuple[str, str]:
+        """Return what it cannot take of dates, and what to try."""
+        del people
+        words = f"with a value that date_shift cannot take: no date, or one that {number_of(self.days, 'day')} may take beyond the years 1 to 9999"
+        return words, "formats says how dates are written; mask the others with `when`"
+
+    @property
+    def advice(self) -> Mapping[str, str]:
+        """What to try where nobody is named."""
+        return {self._unnamed: f"a value of {self.by} in every row"}
+
+    @property
+    def _unnamed(self) -> str:
+        return f", for want of a value in {self.by},"
+
+    def apply_and_locate(self, columns: pa.RecordBatch, context: MaskContext) -> tuple[pa.Array, Mapping[str, NDArray[np.bool_]]]:
+        """Return the dates moved, and apart the rows in which nobody is named, and those without a date that can be moved."""
+        made = self.apply(columns, context)
+        gone: NDArray[np.bool_] = made.is_null().to_numpy(zero_copy_only=False)
+        if not gone.any():
+            return made, {}
+        nobody: NDArray[np.bool_] = self._people(columns, context).is_null().to_numpy(zero_copy_only=False)
+        return made, {"": gone & ~nobody, self._unnamed: gone & nobody}
+
+    def _people(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
+        return known_people(columns.column(self.by), context.kinds.get(self.by))
+
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return each date moved by its person's days; null for what is no date, and where nobody is named."""
         times = Times.of(columns.column(context.column))
-        people = known_people(columns.column(self.by), context.kinds.get(self.by))
+        people = self._people(columns, context)
         drawn = keyed_draws(people, context.key(self.key, self.domain), self.component_name())[:, 0]
         if self.zero:
             offsets = below(drawn, 2 * self.days + 1) - self.days

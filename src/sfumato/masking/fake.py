@@ -18,7 +18,7 @@ from sfumato.core.draws import below
 from sfumato.core.mask import NOTHING, Card, MaskContext
 from sfumato.core.value_bytes import value_text
 from sfumato.errors import nearest
-from sfumato.masking._fake_pools import is_known, locales, pool, refuse_missing_library
+from sfumato.masking._fake_pools import PERSON, is_known, locales, pool, refuse_missing_library
 
 Kind = Literal[
     "name",
@@ -50,10 +50,16 @@ class Fake(ByChance):
     With a ``key`` the same value always becomes the same fake, with the same version of faker. With ``by`` as well, the values of these columns
     decide instead: name, first name, last name, e-mail address and user name that are masked ``by`` the same columns under the same key are those of
     one made-up person; street, town, postcode and country those of one place, whose country is the locale's, by its name there. Towns and postcodes
-    are not matched by any directory. Numbers of people (``ssn``) and cars have the form of the locale's country, and are refused where faker has
-    none. E-mail addresses follow from the name, at example.org and the like. Missing values stay missing unless the policy says
-    ``on_null: generate``; under a key they all become the same. Cost: a second to make the values, then 60 nanoseconds a value, two microseconds
-    under a key.
+    are not matched by any directory.
+
+    Names are of the locale's language; streets, towns, postcodes, phone numbers, numbers of people (``ssn``) and cars have the form that faker knows
+    for its country. Where it knows none they are refused, for they would be American; companies and jobs are English there. Accounts (``iban``) are
+    British where a country has none of their kind, as the United States. E-mail addresses and user names follow from the name, at example.org and
+    the like. Names in other scripts are in Latin letters there, letter by letter: Arabic and Hebrew ones lack their vowels, and a Chinese character
+    has one reading.
+
+    Missing values stay missing unless the policy says ``on_null: generate``; under a key they all become the same. Cost: a second to make the values,
+    then 60 nanoseconds a value, two microseconds under a key.
 
     >>> from sfumato.core.mask import MaskContext
     >>> mail = pa.RecordBatch.from_pydict({"mail": ["ada@lovelace.uk"]})
@@ -79,9 +85,16 @@ class Fake(ByChance):
         refuse_missing_library()
         if self.by is not None and self.key is None:
             raise ValueError("takes by only with a key: what belongs together would be picked by chance")
-        if not is_known(self.kind, self.locale):
-            raise ValueError(f"finds no {self.kind} in the locale {self.locale}; another locale, or another kind")
+        if not is_known(self.kind, self.locale, self.by is not None):
+            raise ValueError(f"finds no {self.kind} in the locale {self.locale}; {self._known_elsewhere}")
         return self
+
+    @property
+    def _known_elsewhere(self) -> str:
+        language = self.locale.split("_")[0]
+        alike = (other for other in locales() if other.split("_")[0] == language and self.kind in PERSON and is_known(self.kind, other))
+        found = next(alike, None)
+        return "another locale, or another kind" if found is None else f"{found} has some of the language"
 
     @property
     def card(self) -> Card:

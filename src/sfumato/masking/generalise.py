@@ -31,6 +31,7 @@ from sfumato.masking._prefixes import code_prefixes, is_address, networks
 if TYPE_CHECKING:
     import ibis
 
+_OF_DATES = "minimum: 2024-01-01, or another day with which the intervals begin"
 _WAYS = ("size", "intervals", "bins", "level", "keep", "prefix")
 _BEGINNING = -(2**62)
 _MOST_CUTS = 256
@@ -295,7 +296,16 @@ class Generalise(Operation):
         if self._of_days or not (self.size or self.intervals or self.bins):
             return "with a value that generalise cannot take", "mask the others with `when`"
         words = "with a value that generalise cannot take: no number, beyond minimum or maximum, or between two intervals"
-        return words, "with decimals say how many, decimals: 2, or type: decimal for intervals such as [0, 50); mask the others with `when`"
+        hint = "with decimals say how many, decimals: 2, or type: decimal for intervals such as [0, 50); mask the others with `when`"
+        return words, f"of dates {_OF_DATES}; {hint}" if self._takes_days_with_a_bound else hint
+
+    @property
+    def _takes_days_with_a_bound(self) -> bool:
+        return self.size is not None and not self._bounds
+
+    def fitting(self, kind: ValueType) -> str | None:
+        """Return the bound that makes intervals of days of those of numbers."""
+        return _OF_DATES if kind in ("date", "timestamp") and self._takes_days_with_a_bound else None
 
     def _by_numbers(self, numbers: Numbers, half_open: bool) -> pa.Array:
         """Return the intervals of numbers: that of the next whole number below, unless the number itself is not in it."""

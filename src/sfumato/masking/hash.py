@@ -52,7 +52,9 @@ class Hash(Operation):
 
     @model_validator(mode="after")
     def _consistent(self) -> Hash:
-        if (self.key is None) == (self.unkeyed is None):
+        if self.key is not None and self.unkeyed is not None:
+            raise ValueError("takes key or unkeyed, not both: a digest is made under a key or without one")
+        if self.key is None and self.unkeyed is None:
             raise ValueError("needs a key; or unkeyed: sha256, which anybody who can guess a value can undo")
         if self.unkeyed is not None and self.domain is not None:
             raise ValueError("takes a domain only with a key: plain digests are the same everywhere")

@@ -162,6 +162,12 @@ class Nested(Operation):
         absent = [path for path in self.paths if path not in met] if self.absent == "keep" else []
         return [f"no row has a value at the path {path}, so that its mask did nothing" for path in absent]
 
+    @property
+    def advice(self) -> Mapping[str, str]:
+        """What to try where documents lack a path."""
+        hint = "absent: keep beside paths, if documents may lack it, or mask the others with `when`"
+        return {_wanting(path): hint for path in self.paths} if self.absent == "error" else {}
+
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the documents with their values masked; null for what is no document, or holds what nobody named."""
         return self.apply_and_locate(columns, context)[0]
@@ -198,7 +204,7 @@ class Nested(Operation):
         absent = (path for path, places in ends.items() if not places and not leads_somewhere(document, steps_of(path)))
         lacking = next(absent, None) if self.absent == "error" else None
         if lacking is not None:
-            return f", for want of {lacking},"
+            return _wanting(lacking)
         found = {path: [place for place in places if not isinstance(place.value, dict | list)] for path, places in ends.items()}
         named = {(id(place.holder), place.step) for places in found.values() for place in places}
         if self.others == "keep":
@@ -224,6 +230,11 @@ class Nested(Operation):
         """Return where an object or a list through which a path leads is missing: that tells no more than a missing value at its end."""
         ways = {steps[:number] for steps in map(steps_of, self.paths) for number in range(1, len(steps))}
         return {(id(place.holder), place.step) for way in ways for place in places_of(document, way) if place.value is None}
+
+
+def _wanting(path: str) -> str:
+    """Return why a document that lacks a path cannot be taken."""
+    return f", for want of {path},"
 
 
 def _masked(masks: Sequence[Mask], context: MaskContext, values: pa.Array) -> tuple[pa.Array, NDArray[np.bool_]]:

@@ -71,6 +71,14 @@ class Shuffle(GroupedMask):
         """How it tells of a group."""
         return "moving"
 
+    def refused(self, people: int) -> tuple[str, str]:
+        """Return that it is the row's being alone that is refused, not the value."""
+        del people
+        if not self.within:
+            return "with a value that shuffle cannot take (there is no other row to exchange it with)", "a source with more rows"
+        words = f"with a value that shuffle cannot take (no other row is alike in {', '.join(self.within)}, to exchange it with)"
+        return words, "larger groups, within fewer columns"
+
     def told(self, columns: pa.RecordBatch, context: MaskContext) -> Told | None:
         """Return the groups that exchange values: they are shown, though not whose they are, and so is what they add up to."""
         groups, number = self.groups(columns)

@@ -118,7 +118,9 @@ def _misfit_of_declared(policy: Policy, name: str, mask: MaskedColumn) -> tuple[
     """Return why a mask does not fit the types that the policy itself declares, and what to try; of others only the source can tell."""
     declared = policy.columns[name].type
     wrong = None if declared is None else mask.misfit(pa.string(), declared)
-    wrong = wrong or mask.window_misfit({other: column.type for other, column in policy.columns.items()})
+    if wrong is not None:
+        return wrong, mask.fitting(pa.string(), declared) or WHICH_FIT
+    wrong = mask.window_misfit({other: column.type for other, column in policy.columns.items()})
     return None if wrong is None else (wrong, WHICH_FIT)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import sfumato
 from sfumato.core.condition import Condition
 
 NOON, MIDNIGHT = datetime(2020, 1, 31, 12, 30, tzinfo=UTC), datetime(2020, 2, 1, tzinfo=UTC)
@@ -58,3 +59,17 @@ def test_a_time_of_day_needs_no_fraction() -> None:
 def test_large_whole_numbers_are_found_among_floats_and_decimals() -> None:
     assert holds(pa.array([1e16, 1e17]), equals=10**16) == [True, False]
     assert holds(pa.array([Decimal("10000000000000000.00"), Decimal("10000000000000001.00")]), equals=10**16) == [True, False]
+
+
+@pytest.mark.parametrize("moment", [NOON, MIDNIGHT.date(), datetime(2020, 2, 1)])
+def test_days_and_instants_of_python_are_those_that_a_policy_writes(moment: Any) -> None:
+    written = moment.isoformat()
+    for test in ({"below": moment}, {"at_least": moment}, {"equals": moment}, {"one_of": [moment]}):
+        texts = {key: [written] if isinstance(value, list) else written for key, value in test.items()}
+        assert Condition(column="a", **test) == Condition(column="a", **texts)
+
+
+def test_a_condition_of_a_run_may_hold_a_day_of_python() -> None:
+    born = {"role": "other", "mask": "empty", "when": {"column": "born", "below": MIDNIGHT.date()}}
+    release = sfumato.run({"columns": {"born": born}}, data=pa.table({"born": ["1990-01-01", "2020-02-01"]}))
+    assert sorted(release.table["born"].to_pylist(), key=str) == ["2020-02-01", None]

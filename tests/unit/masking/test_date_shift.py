@@ -58,7 +58,21 @@ def test_a_row_without_a_subject_stops_the_run() -> None:
     batch = pa.RecordBatch.from_pydict({"value": ["2020-01-31", "2020-01-31"], "pid": [None, "a"]})
     with pytest.raises(DataError) as raised:
         mask.apply(batch, MaskContext("value", keys=KEYS))
-    assert raised.value.message == "column value: 1 row with a value that date_shift cannot take"
+    assert raised.value.sentence() == (
+        "column value: 1 row with a value that date_shift, for want of a value in pid, cannot take [mask-invalid]\n"
+        "  try: a value of pid in every row, or say on_invalid: remove in columns.value"
+    )
+
+
+def test_what_is_no_date_is_told_apart_from_a_row_without_a_subject() -> None:
+    mask = MaskedColumn("value", [DateShift(by="pid", key="main", days=3)])
+    batch = pa.RecordBatch.from_pydict({"value": ["canary", "2020-01-31"], "pid": ["a", ""]})
+    with pytest.raises(DataError) as raised:
+        mask.apply(batch, MaskContext("value", keys=KEYS))
+    assert raised.value.message == (
+        "column value: 1 row with a value that date_shift cannot take: no date, or one that 3 days may take beyond the years 1 to 9999; "
+        "column value: 1 row with a value that date_shift, for want of a value in pid, cannot take"
+    )
 
 
 def test_what_is_no_date_or_would_leave_the_calendar_is_null() -> None:

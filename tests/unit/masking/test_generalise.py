@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sfumato
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.mask import MaskContext
 from sfumato.core.masked_column import MaskedColumn
@@ -93,9 +95,26 @@ def test_what_to_do_with_decimals_is_said() -> None:
     assert raised.value.sentence() == (
         "column value: 1 row with a value that generalise cannot take: no number, beyond minimum or maximum, or between two intervals "
         "[mask-invalid]\n"
-        "  try: with decimals say how many, decimals: 2, or type: decimal for intervals such as [0, 50); mask the others with `when`, or say "
-        "on_invalid: remove in columns.value"
+        "  try: of dates minimum: 2024-01-01, or another day with which the intervals begin; with decimals say how many, decimals: 2, or "
+        "type: decimal for intervals such as [0, 50); mask the others with `when`, or say on_invalid: remove in columns.value"
     )
+    with pytest.raises(DataError) as raised:
+        MaskedColumn("value", [Generalise(size=50, minimum=0)]).apply(batch, MaskContext("value"))
+    assert str(raised.value.hint).startswith("with decimals say how many, decimals: 2, or")
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_size_alone_on_a_column_of_dates_is_told_the_bound_that_makes_it_days(declared: bool) -> None:
+    days = ["2024-01-09", "2024-02-09"]
+    column: dict[str, Any] = {"role": "other", "mask": {"generalise": {"size": 7}}, **({"type": "date"} if declared else {})}
+    table = pa.table({"on": pa.array(days) if declared else pc.cast(pa.array(days), pa.date32())})
+    with pytest.raises(PolicyError) as raised:
+        sfumato.run({"columns": {"on": column}}, data=table)
+    (mistake,) = raised.value.mistakes
+    assert mistake.message == "generalise takes integer or decimal, and the column is of type date"
+    assert mistake.hint == "minimum: 2024-01-01, or another day with which the intervals begin"
+    column["mask"] = {"generalise": {"size": 7, "minimum": "2024-01-01"}}
+    assert sfumato.run({"columns": {"on": column}}, data=table).table["on"].null_count == 0
 
 
 @settings(max_examples=200, deadline=None)

@@ -116,7 +116,7 @@ def test_without_the_fast_library_many_values_are_hashed_all_the_same(monkeypatc
     ("settings", "words"),
     [
         ({}, "needs a key; or unkeyed: sha256, which anybody who can guess a value can undo"),
-        ({"key": "main", "unkeyed": "sha256"}, "needs a key; or unkeyed: sha256, which anybody who can guess a value can undo"),
+        ({"key": "main", "unkeyed": "sha256"}, "takes key or unkeyed, not both: a digest is made under a key or without one"),
         ({"unkeyed": "sha256", "domain": "d"}, "takes a domain only with a key: plain digests are the same everywhere"),
         ({"key": "main", "output": "integer", "length": 16}, "takes no length with output: integer"),
         ({"key": "main", "length": 65}, "has 64 characters at most"),

@@ -471,8 +471,11 @@ def test_columns_move_together_where_a_condition_holds() -> None:
 
 def test_who_is_alone_in_a_group_cannot_move_and_stops_the_run_or_has_no_place() -> None:
     one = pa.concat_tables([PLACES, pa.table({"town": ["Rom"], "postcode": ["00118"], "country": ["IT"], "ward": ["D"], "number": [210]})])
-    with pytest.raises(DataError, match="1 row with a value that shuffle cannot take"):
+    with pytest.raises(DataError) as raised:
         moved(one, shuffle={"within": ["ward"]})
+    words = "1 row with a value that shuffle cannot take (no other row is alike in ward, to exchange it with), row 211"
+    assert raised.value.message.startswith(f"column town: {words}; ")
+    assert str(raised.value.hint).startswith("larger groups, within fewer columns, or say on_invalid: remove in columns.town; ")
     made = moved(one, shuffle={"within": ["ward"]}, on_invalid="remove")
     assert made.filter(pa.compute.equal(made["number"], 210)).select(["town", "postcode", "country"]).to_pylist() == [
         {"town": None, "postcode": None, "country": None}
@@ -553,3 +556,10 @@ def test_whole_numbers_get_the_decimals_that_are_asked_for(mask: dict[str, Any])
 
 def test_one_column_that_makes_groups_need_not_be_a_list() -> None:
     assert Aggregate.model_validate({"function": "sum", "by": "unit"}).by == ["unit"]
+
+
+def test_a_lone_row_cannot_be_shuffled_and_is_told_why() -> None:
+    policy = {"columns": {"pay": {"role": "other", "mask": "shuffle"}}}
+    with pytest.raises(DataError) as raised:
+        sfumato.run(policy, data=pa.table({"pay": [5]}))
+    assert raised.value.message == "column pay: 1 row with a value that shuffle cannot take (there is no other row to exchange it with), row 1"

@@ -405,3 +405,15 @@ def test_noise_on_typed_numbers_within_structures_is_that_of_a_column() -> None:
     assert max(body.field("small").to_pylist()) == 127
     assert body.field("small").type == pa.int8()
     assert len(set(body.field("weight").to_pylist())) > 190
+
+
+def test_a_document_that_lacks_a_path_is_told_how_it_may() -> None:
+    policy = {"columns": {"doc": {"role": "other", "mask": {"nested": {"paths": {"$[0].sku": {"constant": {"value": "first"}}}, "others": "keep"}}}}}
+    table = pa.table({"doc": ['[{"sku": "a"}]', "[]"]})
+
+    with pytest.raises(DataError) as raised:
+        sfumato.run(policy, data=table)
+    assert raised.value.sentence() == (
+        "column doc: 1 row with a value that nested, for want of $[0].sku, cannot take, row 2 [mask-invalid]\n"
+        "  try: absent: keep beside paths, if documents may lack it, or mask the others with `when`, or say on_invalid: remove in columns.doc"
+    )

@@ -221,3 +221,10 @@ def test_the_beginning_of_sessions_in_the_writing_of_the_source_is_refused() -> 
     columns = {"name": NAME, "day": {"role": "identifier"}, "at": {"role": "identifier", "type": "timestamp"}}
     [found] = told(columns, formats={"day": "%d.%m.%Y"}, **keys, **PROMISED)
     assert found.startswith("window.starts: compares the column day with a value as the source writes it")
+
+
+@pytest.mark.parametrize("mask", ["encrypt", {"date_shift": {"by": "age", "days": 3}}])
+def test_a_mask_without_its_key_is_told_how_a_key_is_named(mask: Any) -> None:
+    what, hint = told({"name": {"role": "identifier", "mask": mask}})[0].split("\n")
+    assert what.endswith(": needs a key, by its name [policy-missing-key]")
+    assert hint == "  try: write key: main, and keys: {main: {environment: SFUMATO_KEY}} in the policy"
