@@ -7,7 +7,7 @@ k people share it, sums and means where no person makes up more than a part of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from sfumato.core.kernels.grouping import group_columns
 from sfumato.core.mask import Card, MaskContext, Told, Way
 from sfumato.core.number_columns import added_prints, as_column, numbers_of, told_exactly, with_decimals
 from sfumato.core.row_groups import parts_of_people, people_of
+from sfumato.masking._people_of_groups import PeopleOfGroups
 
 Function = Literal["sum", "median", "average", "max", "min", "count", "mode"]
 _OF_ANYTHING = ("count", "mode")
@@ -170,55 +171,45 @@ class Aggregate(GroupedMask):
         # adding zero takes the sign of minus zero away
         numbers = np.ones(len(column)) if self.function == "count" else numbers_of(column) + 0.0
         told, added = np.full(number, np.nan), np.zeros(len(column), bool)
-        most = np.inf if self.function == "count" else told_exactly(column)
-        # by size within a group: sums of floats hang on the order of what is added, and must not on that of the rows
         order = np.lexsort((numbers, groups))
-        for group, rows in enumerate(np.split(order, np.cumsum(np.bincount(groups, minlength=number))[:-1]) if number else []):
-            known = rows[~np.isnan(numbers[rows])]
-            if len(known):
-                _, whose = np.unique(people[known], return_inverse=True)
-                with np.errstate(over="ignore", invalid="ignore"):
-                    sizes = np.abs(numbers[known])
-                    if (sizes.max() if self.function in ("min", "max") else sizes.sum()) >= most:
-                        # the last digits would be others than those of the sum
-                        continue
-                    # what no float holds is nothing that could be told
-                    told[group] = self._told(numbers[known], whose, k)
-                added[known] = self._is_added(numbers[known], whose, k) & ~np.isnan(told[group])
+        known = order[~np.isnan(numbers[order])]
+        if len(known):
+            each = PeopleOfGroups(groups[known], people[known], numbers[known])
+            # what no float holds is nothing that could be told
+            with np.errstate(over="ignore", invalid="ignore"):
+                found, is_added = self._told(each, k)
+                # the last digits would be others than those of the sum
+                sizes = (each.largest if self.function in ("min", "max") else each.totals)(np.abs(each.numbers))
+            most = np.inf if self.function == "count" else told_exactly(column)
+            told[each.present] = np.where((sizes >= most) | (each.people < k), np.nan, found)
+            added[known] = is_added & ~np.isnan(told[each.groups])
         return np.where(np.isnan(numbers), np.nan, told[groups]) if number else np.empty(0), added
 
-    def _is_added(self, numbers: Numbers, whose: NDArray[np.intp], k: int) -> NDArray[np.bool_]:
-        """Return which rows are added up: for the median those of the people in the middle, else all."""
-        if self.function != "median" or whose.max() + 1 < k:
-            return np.ones(len(numbers), bool)
-        return np.isin(whose, _middle(np.bincount(whose, numbers) / np.bincount(whose), k, 1.0 if self.plain else self.dominance))
-
-    def _told(self, numbers: Numbers, whose: NDArray[np.intp], k: int) -> float:
-        """Return what may be told of a group; NaN where that is nothing."""
-        if whose.max() + 1 < k:
-            return np.nan
-        if self.plain:
-            return float(_FUNCTIONS[self.function](numbers))
+    def _told(self, each: PeopleOfGroups, k: int) -> tuple[Numbers, NDArray[np.bool_]]:
+        """Return what may be told of each group, NaN where that is nothing, and which numbers are part of it."""
+        everybody = np.ones(len(each.numbers), bool)
         if self.function == "count":
-            return float(len(numbers))
+            return each.counts.astype(np.float64), everybody
         if self.function in ("sum", "average"):
-            # what somebody takes away again adds nothing up: large numbers that cancel out would hide who makes up the rest
-            shares = np.abs(np.bincount(whose, numbers))
-            if shares.max() > self.dominance * np.sort(shares).sum():
-                return np.nan
-            return float(_FUNCTIONS[self.function](numbers))
+            totals = each.totals(each.numbers)
+            found = totals if self.function == "sum" else totals / each.counts
+            return np.where(not self.plain and each.is_dominated(self.dominance), np.nan, found), everybody
         if self.function == "median":
-            means = np.bincount(whose, numbers) / np.bincount(whose)
-            middle = means[_middle(means, k, self.dominance)]
-            return float(middle.mean()) if len(middle) else np.nan
-        return self._extreme(numbers, whose, k)
+            return self._medians(each, k)
+        found = each.kth_smallest(1.0 if self.function == "min" else -1.0, k)
+        return found if self.plain else np.clip(found, self.minimum, self.maximum), everybody
 
-    def _extreme(self, numbers: Numbers, whose: NDArray[np.intp], k: int) -> float:
-        """Return the kth smallest or largest among people, each with their own."""
-        sign = 1.0 if self.function == "min" else -1.0
-        own = np.full(whose.max() + 1, np.inf)
-        np.minimum.at(own, whose, sign * numbers)
-        return float(np.clip(sign * np.partition(own, k - 1)[k - 1], self.minimum, self.maximum))
+    def _medians(self, each: PeopleOfGroups, k: int) -> tuple[Numbers, NDArray[np.bool_]]:
+        """Return the means of the people in the middle of each group, and whose numbers these are made of."""
+        found, middle = np.full(len(each.people), np.nan), np.zeros(len(each.own_means), bool)
+        for group in np.flatnonzero(each.people >= k).tolist():
+            begin = each.people_starts[group]
+            means = each.own_means[begin : begin + each.people[group]]
+            places = _middle(means, k, 1.0 if self.plain else self.dominance)
+            if len(places):
+                found[group] = means[places].mean()
+                middle[begin + places] = True
+        return (each.medians if self.plain else found), middle[each.person]
 
     def _modes(self, column: pa.Array, groups: NDArray[np.int32], people: NDArray[np.int32], number: int, k: int) -> pa.Array:
         """Return the value that most people of each group have, if k have it; of several the first in the order of texts."""
@@ -270,14 +261,6 @@ def _middle(values: Numbers, k: int, limit: float) -> NDArray[np.intp]:
     return order[firsts[kept.argmax()] : lasts[kept.argmax()] + 1] if kept.any() else order[:0]
 
 
-_FUNCTIONS: dict[str, Callable[[Numbers], float]] = {
-    "sum": np.sum,
-    "average": np.mean,
-    "median": np.median,
-    "min": np.min,
-    "max": np.max,
-    "count": len,
-}
 _PLAIN: dict[str, str] = {
     "sum": "The whole value of somebody who is alone in a group, and nearly that of somebody who makes up most of it.",
     "average": "The whole value of somebody who is alone in a group, and nearly that of somebody who makes up most of it.",
