@@ -63,3 +63,30 @@ def test_columns_that_a_primary_key_only_includes_may_be_missing(postgresql_url:
         ask(url, "CREATE TABLE v (id int, seen timestamp, age int, note text, PRIMARY KEY (id) INCLUDE (note))", rows("v", 1, 20, "'x'"))
         outcome = retain(policy(url, more=["note"]), NOW)
         assert [batch.deleted for batch in outcome.batches] == [20]
+
+
+@pytest.mark.parametrize("collation", ['"C"', "ignoring_case"])
+def test_rows_are_counted_along_by_the_collation_of_the_key(collation: str, postgresql_url: str) -> None:
+    with emptied(postgresql_url) as url:
+        ask(url, "CREATE COLLATION ignoring_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        ask(url, f"CREATE TABLE v (id int PRIMARY KEY, seen timestamp, age int, code text COLLATE {collation} UNIQUE)")
+        ask(url, rows("v", 1, 20, "NULL"), "UPDATE v SET code = 'Ab' || id")
+        key = "REFERENCES v (code) ON DELETE CASCADE"
+        # what differs in case is the same by the second collation
+        codes = ["Ab1", "Ab2"] if collation == '"C"' else ["ab1", "AB2"]
+        ask(url, f'CREATE TABLE c (cid int PRIMARY KEY, code text COLLATE "POSIX" {key})')
+        ask(url, f"INSERT INTO c VALUES (1, '{codes[0]}'), (2, '{codes[1]}')")
+
+        (batch,) = retain(policy(url, more=["code"], cascade="accept"), NOW).batches
+        assert [(gone.rows, gone.becomes) for gone in batch.along] == [(2, "deleted")]
+        assert counted(url, "c") == 0
+
+
+def test_heirs_of_a_table_whose_rows_go_along_are_spared_and_not_counted(postgresql_url: str) -> None:
+    with emptied(postgresql_url) as url:
+        made(url, "CASCADE")
+        ask(url, "CREATE TABLE heir () INHERITS (c)", "INSERT INTO heir VALUES (3, 3), (4, 4), (5, 5)")
+
+        (batch,) = retain(policy(url, cascade="accept"), NOW).batches
+        assert sum(gone.rows for gone in batch.along) == 2
+        assert counted(url, "c") == counted(url, "heir") == 3

@@ -144,7 +144,7 @@ class GoingAlong:
                 if chains:
                     self._refuse_hidden(table)
                     reached = " OR ".join(self._reached(chain, keys, key, chosen) for chain in chains)
-                    rows = self._ask(f"SELECT COUNT(*) FROM {self._connection.quoted(table)} g WHERE {reached}")
+                    rows = self._ask(f"SELECT COUNT(*) FROM {self._rows_of(table, chains[0][-1].spares_heirs)} g WHERE {reached}")
                     found.append(Gone(table, int(rows), becomes))
         for own in self._own:
             if own.on_delete == "emptied":
@@ -164,10 +164,10 @@ class GoingAlong:
             to = "s" if place == 0 else names[place - 1]
             joined = self._joined(link, names[place], to)
             if place == 0:
-                tables = f"{quoted(link.to)} s JOIN {quoted(keys)} k ON {same_key(self._connection, key)}"
+                tables = f"{self._rows_of(link.to, link.to_itself)} s JOIN {quoted(keys)} k ON {same_key(self._connection, key)}"
                 condition = f"EXISTS (SELECT 1 FROM {tables} WHERE {joined} AND {chosen})"
             else:
-                condition = f"EXISTS (SELECT 1 FROM {quoted(link.to)} {to} WHERE {joined} AND {condition})"
+                condition = f"EXISTS (SELECT 1 FROM {self._rows_of(link.to, link.to_itself)} {to} WHERE {joined} AND {condition})"
         return condition
 
     def _referring(self, own: Referring, keys: TableName, key: Sequence[str], staying: bool, chosen: str = _ALL) -> int:
@@ -178,12 +178,16 @@ class GoingAlong:
         condition = self._reached((own,), keys, key, chosen)
         if staying:
             condition += f" AND NOT EXISTS (SELECT 1 FROM {quoted(keys)} o WHERE {same_key(self._connection, key, 'g', 'o')})"
-        return int(self._ask(f"SELECT COUNT(*) FROM {quoted(own.table)} g WHERE {condition}"))
+        return int(self._ask(f"SELECT COUNT(*) FROM {self._rows_of(own.table, own.spares_heirs)} g WHERE {condition}"))
+
+    def _rows_of(self, table: TableName, without_heirs: bool) -> str:
+        return f"{'ONLY ' if without_heirs else ''}{self._connection.quoted(table)}"
 
     def _joined(self, link: Referring, one: str, other: str) -> str:
         named = self._connection.quoted_name
-        pairs = zip(link.columns, link.referred, strict=True)
-        return " AND ".join(f"{one}.{named(column)} = {other}.{named(referred)}" for column, referred in pairs)
+        told = [f" COLLATE {collation}" if collation else "" for collation in link.collations or [None] * len(link.columns)]
+        pairs = zip(link.columns, link.referred, told, strict=True)
+        return " AND ".join(f"{one}.{named(column)} = {other}.{named(referred)}{collate}" for column, referred, collate in pairs)
 
 
 def together(some: Sequence[Gone], others: Sequence[Gone]) -> tuple[Gone, ...]:

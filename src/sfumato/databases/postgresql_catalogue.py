@@ -54,8 +54,12 @@ SELECT n.nspname, t.relname, c.confrelid,
         JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number),
     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY k(number, place)
         JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number),
-    c.confdeltype
-FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+    c.confdeltype,
+    (SELECT array_agg(CASE WHEN l.oid IS NOT NULL THEN format('%%I.%%I', s.nspname, l.collname) END ORDER BY k.place)
+        FROM unnest(c.confkey) WITH ORDINALITY k(number, place) JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number
+        LEFT JOIN pg_collation l ON l.oid = a.attcollation LEFT JOIN pg_namespace s ON s.oid = l.collnamespace),
+    t.relkind <> 'p', o.relkind <> 'p'
+FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace JOIN pg_class o ON o.oid = c.confrelid
 WHERE c.contype = 'f' AND c.confrelid = ANY(%(tables)s::oid[])
     AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.confrelid = ANY(%(tables)s::oid[]))
 ORDER BY n.nspname, t.relname, c.conname, c.confrelid
@@ -217,8 +221,8 @@ class PostgresqlCatalogue:
         numbers = {self._found(table)[0]: table for table in tables}
         rows = self._rows(_REFERRING, {"tables": list(numbers)})
         return [
-            Referring(TableName(name, schema), tuple(own), numbers[to], tuple(referred), _ON_DELETE[kind])
-            for schema, name, to, own, referred, kind in rows
+            Referring(TableName(name, schema), tuple(own), numbers[to], tuple(referred), _ON_DELETE[kind], tuple(collations), alone, to_itself)
+            for schema, name, to, own, referred, kind, collations, alone, to_itself in rows
         ]
 
     def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:

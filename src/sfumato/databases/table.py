@@ -43,13 +43,20 @@ or they get another value in its columns."""
 
 @dataclass(frozen=True)
 class Referring:
-    """Columns of a table by which its rows refer to rows of another one, or of the same, and what becomes of them when those are deleted."""
+    """Columns of a table by which its rows refer to rows of another one, or of the same, and what becomes of them when those are deleted.
+
+    ``collations`` are those by which the server compares the columns, as SQL writes them, where it has to be told; ``spares_heirs`` says that rows of
+    tables which inherit from the first are not meant, ``to_itself`` the same of the second.
+    """
 
     table: TableName
     columns: tuple[str, ...]
     to: TableName
     referred: tuple[str, ...]
     on_delete: OnDelete
+    collations: tuple[str | None, ...] = ()
+    spares_heirs: bool = False
+    to_itself: bool = False
 
 
 @dataclass(frozen=True)
