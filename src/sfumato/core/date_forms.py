@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from sfumato.core.entity_form import LETTERS, Form, each
+from sfumato.core.entity_form import WORD, Form, each
 from sfumato.core.months import MONTH_NAMES, MONTHS_CAPITALISED, MONTHS_CUT_SHORT, MONTHS_WITH_YEAR
 
 # the time that may follow a date
@@ -48,7 +48,10 @@ _CAPITALISED = "|".join(name for month in sorted(MONTHS_CAPITALISED, key=len, re
 _CAPITALISED_MONTH = rf"(?:{_CAPITALISED}){_NAME_END}"
 _CUT_SHORT_MONTH = rf"(?:{'|'.join(sorted(MONTHS_CUT_SHORT, key=len, reverse=True))}){_NAME_END}"
 _STOP = r"(?:(?<!March)(?<!MARCH)(?<!May)(?<!MAY)\.)?"
-_MONTH_SCREEN = rf"(?i)[0-9][^0-9]{{0,4}}(?:of |de |del |d')?(?:{_ALL_NAMES})(?:[^a-z]|$)|\b(?:{_ALL_NAMES})[^0-9a-z]{{1,3}}(?:de |del |of )?[0-9]"
+_MONTH_SCREEN = (
+    rf"(?i)[0-9][^0-9]{{0,4}}(?:of |de |del |d')?(?:{_ALL_NAMES})(?:[^a-z]|$)"
+    rf"|(?:^|[^0-9A-Za-z])(?:{_ALL_NAMES})[^0-9a-z]{{1,3}}(?:de |del |of )?[0-9]"
+)
 # in May 12 patients came: where a sentence or `in` stands before the month, the number may be that of what is counted
 _COUNTED = "patients|people|persons|women|men|children|infants|adults|cases|subjects|participants|volunteers|deaths|births|Patienten|Fälle"
 _NOT_COUNTED = rf"(?:(?<!^.)(?<![.!?;:] .)(?<!\b[Ii]n .)(?<!\b[Ii]m .)|(?![^\W\d_]{{2,9}}\.? [0-9]{{1,2}} (?:{_COUNTED})\b))"
@@ -80,7 +83,7 @@ def _first_name(names: str, flags: str = "", behind: str = "") -> str:
     for name in names.split("|"):
         rests.setdefault(name[0] + name[0].upper() if flags else name[0], []).append(name[1:])
     each = "|".join(rf"(?<=[{first}])(?{flags}:{'|'.join(rest)})" for first, rest in rests.items())
-    return rf"[{''.join(rests)}](?<![{LETTERS}].){behind}(?:{each}){_NAME_END}"
+    return rf"[{''.join(rests)}](?<![{WORD}].){behind}(?:{each}){_NAME_END}"
 
 
 def _month_forms() -> tuple[Form, ...]:
@@ -88,7 +91,7 @@ def _month_forms() -> tuple[Form, ...]:
     tail = rf"(?![0-9]){_TIME}"
     any_month = _first_name(_ALL_NAMES, "i") + r"\.?"
     no_day = rf"(?<![0-9] .)(?<![0-9]\. .){_NOT_COUNTED}"
-    day_last = rf" {_DAY}(?![0-9.,]?[0-9]|[{LETTERS}]){_NO_UNIT}{_TIME}"
+    day_last = rf" {_DAY}(?![0-9.,]?[0-9]|[{WORD}]){_NO_UNIT}{_TIME}"
     day_first = rf"{_OF}(?:{_MONTH}|(?:{_CAPITALISED_MONTH}|{_CUT_SHORT_MONTH}){_STOP}){_TIME}"
     patterns = (
         rf"{_FIRST_YEAR}([-/.]){_ANY_MONTH}\1{_DAY}{tail}",
@@ -104,7 +107,7 @@ def _month_forms() -> tuple[Form, ...]:
         _first_name(_CAPITALISED, "", no_day) + rf"\.?{day_last}",
         rf"{_FIRST_DAYS} {day_first}",
         # a word of other languages, which an article makes French
-        rf"[ldaLDA](?<![{LETTERS}].)[euEU] (?P<entity>{_DAYS} (?i:mars){_NAME_END}{_TIME})",
+        rf"[ldaLDA](?<![{WORD}].)[euEU] (?P<entity>{_DAYS} (?i:mars){_NAME_END}{_TIME})",
         # where what seemed the first of two days was that of another month
         rf"{_FIRST_DAY}[.º°]? {day_first}",
         _first_name(_NAMES, "i", _NOT_COUNTED) + day_last,

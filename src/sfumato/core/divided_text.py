@@ -13,6 +13,7 @@ from bisect import bisect
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from sfumato.core.card_groups import is_card_grouped
 from sfumato.core.entity import Entity
 from sfumato.core.layers import layered, overlapping
 
@@ -48,7 +49,6 @@ _FEWEST_OF_A_PHONE = 9
 _WHOLE_PHONE = (12, 10)
 # a day and a year; a day and a month may be the end of one sentence and the beginning of another
 _FEWEST_OF_A_DATE = 5
-_CARD_GROUPS = (4, 6)
 # of an address that a line end divides at a point only its last part is left, or of a number its rest; else a sentence may end there
 _LAST_PART = re.compile(r"\.?(?:[a-z]{2,12}(?![a-z])|[0-9.]+(?!\w))")
 
@@ -178,8 +178,7 @@ def _has_long_parts(value: str) -> bool:
 
 def _has_card_groups(value: str) -> bool:
     """Return whether digits stand in groups of a card, or in two parts: a column of numbers has others."""
-    first, *groups = map(len, _NO_DIGIT.split(value))
-    return len(groups) <= 1 or (first == _CARD_GROUPS[0] and set(groups[:-1]) in ({_CARD_GROUPS[0]}, {_CARD_GROUPS[1]}))
+    return is_card_grouped([len(group) for group in _NO_DIGIT.split(value)])
 
 
 def _is_divided_address(value: str) -> bool:

@@ -44,7 +44,9 @@ _PLAIN = {
     **{zero + digit: str(digit) for zero in _DIGIT_ZEROS for digit in range(10)},
     **dict.fromkeys([0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " "),
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
-    **dict.fromkeys([*range(0x2010, 0x2016), 0x2212, 0xFE63], "-"),
+    **dict.fromkeys([*range(0x2010, 0x2014), 0x2212, 0xFE63], "-"),
+    # dashes between parts of a sentence
+    **dict.fromkeys([0x2014, 0x2015], ";"),
     0xFE6B: "@",
     0x2019: "'",
     **dict.fromkeys([0x85, 0x2028, 0x2029], "\n"),
@@ -52,6 +54,8 @@ _PLAIN = {
 # numbers of which one in ten or so is right by chance, which may then begin or end within one of the others; of accounts one in a hundred is
 _BY_CHANCE: tuple[Kind, ...] = ("card", "national_id")
 _WRITTEN_IN_DIGITS: tuple[Kind, ...] = ("us_ssn", "mac", "ip", "date", "phone")
+_SIGNS = re.compile("[/#&=?|]")
+_ESCAPE = r"\\[nrt]"
 _ASCII_END = 0x80
 _BLANK = "\0"
 _STRANGE = f"[{''.join(chr(code) for code in _PLAIN)}]"
@@ -66,7 +70,8 @@ def entities_in(texts: pa.Array, kinds: Sequence[Kind], kept: Collection[str] = 
     >>> {row: [(entity.kind, entity.begin) for entity in entities] for row, entities in found.items()}
     {0: [('phone', 5), ('email', 23)]}
     """
-    chosen = tuple(kind for kind in KINDS if kind in kinds)
+    # what is kept, and may be a number of such a kind by chance alone, must take no place from what is replaced
+    chosen = tuple(sorted((kind for kind in KINDS if kind in kinds), key=lambda kind: kind in kept and kind in _BY_CHANCE))
     found = _read(texts, chosen, kept)
     rows = _rows(texts, HIDDEN) if not _is_ascii(texts) else np.zeros(0, np.int64)
     if not len(rows):
@@ -95,9 +100,18 @@ def plain_characters(texts: pa.Array) -> pa.Array:
     return pc.replace_with_mask(texts, pa.array(mask), made)
 
 
+def _without_escapes(plain: pa.Array) -> pa.Array:
+    r"""Return texts with a space and a line end in place of the escapes of these, as they stand in logs; other texts as they are.
+
+    >>> _without_escapes(pa.array(["called\\n0421"])).to_pylist()
+    ['called \n0421']
+    """
+    return pc.replace_substring_regex(plain, _ESCAPE, " \n") if len(_rows(plain, _ESCAPE)) else plain
+
+
 def _read(texts: pa.Array, chosen: tuple[Kind, ...], kept: Collection[str]) -> dict[int, list[Entity]]:
     """Return the entities of texts in their lines and across them."""
-    plain = plain_characters(texts)
+    plain = _without_escapes(plain_characters(texts))
     found = _in_lines(plain, chosen)
     spaced = _in_other_readings(plain, chosen, IN_GROUPS, in_groups=True)
     closed = _in_other_readings(plain, chosen, AS_ONE, in_groups=False)
@@ -110,6 +124,11 @@ def _read(texts: pa.Array, chosen: tuple[Kind, ...], kept: Collection[str]) -> d
 
 def _in_other_readings(plain: pa.Array, chosen: tuple[Kind, ...], divided: str, in_groups: bool) -> dict[int, list[Entity]]:
     """Return what the other readings of divided texts show, where it stands in the texts; some of it may be there several times."""
+    if "card" in chosen and len(chosen) > 1:
+        # whether digits that go over a line end are a card is looked at later: until then they take no place from others
+        cards = _in_other_readings(plain, ("card",), divided, in_groups)
+        others = _in_other_readings(plain, tuple(kind for kind in chosen if kind != "card"), divided, in_groups)
+        return {row: [*cards.get(row, []), *others.get(row, [])] for row in {*cards, *others}}
     rows = _rows(plain, divided)
     read = [(row, reading) for row in rows.tolist() for reading in readings(plain[row].as_py(), in_groups)]
     found: dict[int, list[Entity]] = {}
@@ -140,19 +159,27 @@ def _is_ascii(texts: pa.Array) -> bool:
 def _found(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
     found = _in_turn(texts, kinds)
     for row, entities in found.items():
-        checked = [entity for entity in entities if entity.kind in _BY_CHANCE]
-        if checked:
-            found[row] = layered(texts[row].as_py(), [entities, *_reaching_out(texts[row].as_py(), kinds, checked)])
+        text = texts[row].as_py()
+        by_chance = [entity for entity in entities if entity.kind in _BY_CHANCE]
+        addresses = [entity for entity in entities if entity.kind == "email" and _SIGNS.search(text, entity.begin, entity.end)]
+        reaching = [*(_reaching_out(text, _WRITTEN_IN_DIGITS, kinds, by_chance) if by_chance else ())]
+        reaching += _reaching_out(text, (*_BY_CHANCE, "iban", "phone"), kinds, addresses) if addresses else ()
+        if reaching:
+            found[row] = layered(text, [entities, *reaching])
     return found
 
 
-def _reaching_out(text: str, kinds: Sequence[Kind], checked: Sequence[Entity]) -> Iterator[list[Entity]]:
-    """Yield, kind by kind, what lies across a number whose checksum is right: that may be so by chance, and then the rest of the others stays."""
-    for kind in [kind for kind in kinds if kind in _WRITTEN_IN_DIGITS]:
+def _reaching_out(text: str, sought: Sequence[Kind], kinds: Sequence[Kind], found_before: Sequence[Entity]) -> Iterator[list[Entity]]:
+    """Yield, kind by kind, what lies across others.
+
+    A number whose checksum is right may be so by chance, and what stands before a slash need not belong to the address behind it: in both cases the
+    rest of what lies there would stay.
+    """
+    for kind in [kind for kind in kinds if kind in sought]:
         found: dict[int, list[Entity]] = {}
         for form in FORMS[kind]:
             _add(found, [text], [0], kind, form)
-        yield [entity for entity in found.get(0, []) if any(overlapping(entity, checked))]
+        yield [entity for entity in found.get(0, []) if any(overlapping(entity, found_before))]
 
 
 def _in_turn(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
@@ -206,12 +233,11 @@ def _add(found: dict[int, list[Entity]], texts: Sequence[str], rows: Sequence[in
 
 
 def _candidates(text: str, kind: Kind, form: Form) -> list[Entity]:
-    group, end = form.group, form.end
+    group, ends = form.group, form.ends
     matches = _each_match(form.pattern, text) if form.has_checksum else form.pattern.finditer(text)
-    if end is None:
+    if ends is None:
         return [Entity(*match.span(group), kind) for match in matches]
-    found = [Entity(match.start(group), end(text, match.start(group)), kind) for match in matches]
-    return [entity for entity in found if entity.begin < entity.end]
+    return [Entity(match.start(group), end, kind) for match in matches for end in ends(text, match.start(group))]
 
 
 def _each_match(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,15 +22,15 @@ WORD = "0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u036f\u0370
 class Form:
     """One way to write an entity: it is the group ``entity`` of the pattern where there is one, else all that the pattern finds.
 
-    ``is_right`` says which values are such entities, without what ``without`` finds in them; ``end`` where one ends in a text that begins at a place,
-    where the pattern finds only its beginning.
+    ``is_right`` says which values are such entities, without what ``without`` finds in them; ``ends`` where one may end in a text that begins at a
+    place, where the pattern finds only its beginning.
     """
 
     screen: str
     pattern: re.Pattern[str]
     is_right: Callable[[pa.Array], NDArray[np.bool_]] | None = None
     without: re.Pattern[str] | None = None
-    end: Callable[[str, int], int] | None = None
+    ends: Callable[[str, int], Iterator[int]] | None = None
 
     @property
     def has_checksum(self) -> bool:

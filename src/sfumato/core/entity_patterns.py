@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core import national_identifiers
+from sfumato.core.card_groups import is_card_grouped
 from sfumato.core.checksums import luhn, mod_97
 from sfumato.core.date_forms import DATE_FORMS
 from sfumato.core.entity_form import LETTERS, WORD, Form, each
@@ -35,20 +36,47 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _NO_DIGITS = re.compile(r"[^0-9]")
 _NO_LETTERS = re.compile(r"[^0-9A-Za-z]")
 _FEWEST_DIGITS_OF_AN_ACCOUNT = 8
+_FEWEST_OF_A_CARD, _MOST_OF_A_CARD = 13, 19
+_DIGITS = re.compile("[0-9]+")
+_DIGIT_GROUPS = re.compile("[0-9]{1,19}(?:[ ./_-][0-9]{1,19}){0,9}")
+_PAIR = 2
+# of the numbers that begin with 2 those of cards begin with 22 to 27, and years do not
+_ISSUER = "(?:[3-6][0-9]|2[2-7])"
+_CARD = rf"{_ISSUER}[0-9]{{2}}"
 _FEWEST_OF_A_PHONE = 7
 
 
-def _account_end(text: str, begin: int) -> int:
-    """Return where an account ends: it has as many letters and digits as those of its country, and no digit follows. Nowhere: its beginning."""
+def _account_ends(text: str, begin: int) -> Iterator[int]:
+    """Yield where an account ends: it has as many letters and digits as those of its country, and no digit follows."""
     left = IBAN_LENGTHS.get(text[begin : begin + 2].upper(), 0)
     place = begin
     while left and place < len(text):
         is_part = text[place].isascii() and text[place].isalnum()
         if not is_part and (text[place] not in " .-" or not text[place - 1].isalnum()):
-            return begin
+            return
         left -= is_part
         place += 1
-    return place if place > begin and not left and not text[place : place + 1].isdigit() else begin
+    if place > begin and not left and not text[place : place + 1].isdigit():
+        yield place
+
+
+def _card_ends(text: str, begin: int) -> Iterator[int]:
+    """Yield where a card number may end whose groups have any signs between them."""
+    match = _DIGIT_GROUPS.match(text, begin)
+    groups = list(_DIGITS.finditer(text, begin, match.end())) if match is not None else []
+    lengths: list[int] = []
+    for group in groups:
+        lengths.append(len(group[0]))
+        if sum(lengths) > _MOST_OF_A_CARD:
+            return
+        if sum(lengths) >= _FEWEST_OF_A_CARD and (is_card_grouped(lengths) or _is_in_pairs(text, groups[: len(lengths)])):
+            yield group.end()
+
+
+def _is_in_pairs(text: str, groups: Sequence[re.Match[str]]) -> bool:
+    """Return whether digits stand two by two with one sign between them all, which is no space: measurements stand so too."""
+    signs = {text[group.end()] for group in groups[:-1]}
+    return all(len(group[0]) == _PAIR for group in groups) and len(signs) == 1 and signs != {" "}
 
 
 def _is_account(texts: pa.Array) -> NDArray[np.bool_]:
@@ -122,12 +150,15 @@ _EXTENSION = r"(?:,? ?(?i:ext\.?|x) ?[0-9]{1,5})?"
 _BEHIND_AREA = r"[0-9]{3}[ .-]{0,2}[0-9]{4}"
 # another number, or a time, behind a telephone number
 _NO_MORE = (
-    r"[ /,;-]{1,3}(?:\+|00[1-9](?:[ ()/.-]{0,3}[0-9]){6}"
+    r"\)?[ /,;-]{1,3}(?:\+|00[1-9](?:[ ()/.-]{0,3}[0-9]){6}|\(0\) ?[1-9]"
     rf"|\(0[1-9]|\([0-9]{{3}}\)[ ./-]{{0,2}}{_BEHIND_AREA}|[2-9][0-9]{{2}}[.-]{_BEHIND_AREA})|"
-    r"[ /-]{1,3}0[1-9](?:[0-9]{1,4}[ /-]{1,3}[0-9](?:[ /-]?[0-9]){3}|(?:[ .][0-9]{2}){4}\b)"
+    r"\)?[ /-]{1,3}0[1-9](?:[0-9]{1,4}[ /-]{1,3}[0-9](?:[ /-]?[0-9]){3}|(?:[ .][0-9]{2}){4}\b)"
     r"| {1,3}[0-2]?[0-9](?::[0-5][0-9]|\.[0-5][0-9] ?Uhr)\b"
 )
 _HEX = "[0-9A-Fa-f]"
+# no digit or letter stands before it, and a colon only behind a word that is no group of an address
+_LABEL = "|".join(rf"(?<=[G-Zg-z][0-9A-Za-z]{{{number}}}:)" for number in range(4))
+_NO_PART = rf"(?<![{WORD}])(?:(?<!:)|{_LABEL})"
 # what stands in the place of a digit in Italian tax codes
 _TAX = "[0-9LMNPQRSTUV]"
 
@@ -135,8 +166,8 @@ _TAX = "[0-9LMNPQRSTUV]"
 def _behind(words: str, value: str, is_right: Callable[[pa.Array], NDArray[np.bool_]] | None = None, without: re.Pattern[str] | None = None) -> Form:
     """Return the form of what counts only behind a word that says what it is."""
     return Form(
-        rf"(?i)\b(?:{words})[^0-9\n]{{0,20}}[0-9]",
-        re.compile(rf"(?<![{LETTERS}])(?i:{words}){_BEHIND}(?P<entity>{value})(?![{LETTERS}])"),
+        rf"(?i)(?:^|[^0-9A-Za-z])(?:{words})[^0-9\n]{{0,20}}[0-9]",
+        re.compile(rf"(?<![{WORD}])(?i:{words}){_BEHIND}(?P<entity>{value})(?![{WORD}])"),
         is_right,
         without,
     )
@@ -177,19 +208,17 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
             re.compile(r"[A-Za-z](?<![0-9].)[A-Za-z][ .-]?[0-9]{2}(?=[ .-]?[A-Za-z0-9])"),
             _is_account,
             _NO_LETTERS,
-            _account_end,
+            _account_ends,
         ),
     ),
     "card": tuple(
-        Form(r"[0-9](?:[ ./_-]{0,2}[0-9]){12}", re.compile(pattern), luhn, _NO_DIGITS)
-        for pattern in (
-            r"(?<![0-9])[2-6][0-9]{3}([ ./_-]{0,2})[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?:\1[0-9]{1,3})?(?![0-9])",
-            r"(?<![0-9])[2-6][0-9]{3}([ ./_-]{0,2})[0-9]{4}\1[0-9]{4}\1[0-9]{4}(?![0-9])",
-            r"(?<![0-9])3[47][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{5}(?![0-9])",
-            r"(?<![0-9])3[0689][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{4}(?![0-9])",
-            # two dates are as long
-            r"(?<![0-9+])(?<![0-9][./_-])(?!(?:[0-9]{1,2}[./-]){2}(?:19|20)[0-9]{2}\b|20[0-9]{2}(?:[./-][0-9]{1,2}\b){2})"
-            r"[2-6](?:[ ./_-]?[0-9]){12,18}(?![0-9]|[./_-][0-9])",
+        Form(r"[0-9](?:[ ./_-]{0,2}[0-9]){12}", re.compile(pattern), luhn, _NO_DIGITS, ends)
+        for pattern, ends in (
+            (rf"(?<![0-9]){_CARD}([ ./_-]{{0,2}})[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?:\1[0-9]{{1,3}})?(?![0-9])", None),
+            (rf"(?<![0-9]){_CARD}([ ./_-]{{0,2}})[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?![0-9])", None),
+            (r"(?<![0-9])3[47][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{5}(?![0-9])", None),
+            (r"(?<![0-9])3[0689][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{4}(?![0-9])", None),
+            (rf"(?<![0-9+]){_ISSUER}(?=[0-9]{{2}}|[./_-][0-9])", _card_ends),
         )
     ),
     "uuid": (Form(rf"{_HEX}{{8}}-{_HEX}{{4}}-", re.compile(rf"(?<![{WORD}]){_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}(?![{WORD}])")),),
@@ -230,7 +259,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         Form(
             rf"{_HEX}{{2}}[:-]{_HEX}{{2}}[:-]{_HEX}{{2}}[:-]{_HEX}{{2}}",
             re.compile(
-                rf"(?<![{WORD}:])(?<![{WORD}]-){_HEX}{{2}}([:-])(?:{_HEX}{{2}}\1){{4}}(?:{_HEX}{{2}}\1{_HEX}{{2}}\1)?{_HEX}{{2}}(?![{WORD}]|:[{WORD}:])"
+                rf"{_NO_PART}(?<![{WORD}]-){_HEX}{{2}}([:-])(?:{_HEX}{{2}}\1){{4}}(?:{_HEX}{{2}}\1{_HEX}{{2}}\1)?{_HEX}{{2}}(?![{WORD}]|:[{WORD}:])"
             ),
         ),
         Form(
@@ -242,7 +271,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         Form(
             ":[0-9A-Fa-f]{0,4}:",
             re.compile(
-                rf"(?<![{WORD}:])(?<![{WORD}]\.)(?:{_HEX}{{0,4}}:){{2,7}}(?:[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}|{_HEX}{{1,4}})?"
+                rf"{_NO_PART}(?<![{WORD}]\.)(?:{_HEX}{{0,4}}:){{2,7}}(?:[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}|{_HEX}{{1,4}})?"
                 # a single colon behind it is that of the sentence
                 rf"(?:(?<=[0-9A-Fa-f])|(?<=::))(?:%[A-Za-z0-9.]{{1,16}})?(?![{WORD}]|:[{WORD}:])"
             ),

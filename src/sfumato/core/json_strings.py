@@ -1,4 +1,4 @@
-r"""The strings of a document of JSON as they read: ``\n`` is a line end there, and no letter that stands before a number."""
+r"""The strings of documents of JSON as they read: ``\n`` is a line end there, and no letter that stands before a number."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import re
 from collections.abc import Sequence
 
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")', re.DOTALL)
+_SPACES = re.compile(r"[ \t\r\n]*")
+_BEGINS = ("{", "[", '"')
+# lines within strings are no JSON, and there are such files
+_DECODER = json.JSONDecoder(strict=False)
 
 
 def pieces_of(text: str) -> list[str] | None:
-    r"""Return what stands between strings and, as it reads, what stands in them, in turn; None for a text without escapes, or that is no document.
+    r"""Return what stands between strings and, as it reads, what stands in them, in turn; None for a text without escapes, or that is no JSON.
 
     >>> pieces_of('{"a":"x\\ny"}'), pieces_of('{"a":"x"}'), pieces_of('see C:\\new')
     (['{', 'a', ':', 'x\ny', '}'], None, None)
     """
-    if "\\" not in text or text.lstrip()[:1] not in ("{", "["):
+    if "\\" not in text or text.lstrip()[:1] not in _BEGINS or not _are_documents(text):
         return None
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return [json.loads(piece) if place % 2 else piece for place, piece in enumerate(_STRING.split(text))]
+    return [_read(piece) if place % 2 else piece for place, piece in enumerate(_STRING.split(text))]
 
 
 def put_together(text: str, made: Sequence[str]) -> str:
@@ -32,7 +32,30 @@ def put_together(text: str, made: Sequence[str]) -> str:
     """
     written = _STRING.split(text)
     for place in range(1, len(written), 2):
-        if json.loads(written[place]) != made[place]:
+        if _read(written[place]) != made[place]:
             written[place] = json.dumps(made[place], ensure_ascii=False)
     written[::2] = made[::2]
     return "".join(written)
+
+
+def _are_documents(text: str) -> bool:
+    """Return whether a text is one document, or several that follow each other."""
+    place = _end_of_spaces(text, 0)
+    try:
+        while place < len(text):
+            _, place = _DECODER.raw_decode(text, place)
+            place = _end_of_spaces(text, place)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _end_of_spaces(text: str, place: int) -> int:
+    match = _SPACES.match(text, place)
+    return match.end() if match is not None else place
+
+
+def _read(string: str) -> str:
+    """Return a string as it reads; half of a character, which some programs leave, as the sign for one that is not known."""
+    value: str = _DECODER.decode(string)
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Literal
 
 import numpy as np
@@ -159,29 +159,33 @@ class Redact(Operation):
     def apply(self, columns: pa.RecordBatch, context: MaskContext) -> pa.Array:
         """Return the texts with what was found replaced; null for one that is too long for the model."""
         secret = context.key(self.key, self.domain) if self.key is not None else b""
-        return self._redacted(as_text(columns.column(context.column)), columns, secret)
+        people = [as_text(columns.column(name)) for name in self.columns]
+        return self._redacted(as_text(columns.column(context.column)), people, secret)
 
-    def _redacted(self, texts: pa.Array, columns: pa.RecordBatch, secret: bytes) -> pa.Array:
-        """Return texts with what was found replaced; of documents of JSON with escapes each string by itself, as it reads."""
+    def _redacted(self, texts: pa.Array, people: Sequence[pa.Array], secret: bytes) -> pa.Array:
+        """Return texts with what was found replaced, ``people`` in their own; of documents of JSON with escapes each string as it reads."""
         escaped = np.flatnonzero(pc.fill_null(pc.match_substring(texts, "\\"), False).to_numpy(zero_copy_only=False)).tolist()
         read = {row: pieces_of(texts[row].as_py()) for row in escaped}
         documents = {row: pieces for row, pieces in read.items() if pieces is not None}
         if not documents:
-            return self._replaced_in(texts, columns, secret)
-        rows = [row for row, pieces in documents.items() for _ in pieces]
+            return self._replaced_in(texts, self._layers(texts, people), secret)
+        rows = pa.array([row for row, pieces in documents.items() for _ in pieces])
         strings = pa.array([piece for pieces in documents.values() for piece in pieces], pa.string())
-        made = iter(self._redacted(strings, columns.take(pa.array(rows)), secret).to_pylist())
+        made = iter(self._redacted(strings, [names.take(rows) for names in people], secret).to_pylist())
         shown = texts.to_pylist()
         for row, pieces in documents.items():
             parts = [next(made) for _ in pieces]
             shown[row] = None if None in parts else put_together(shown[row], parts)
         others = np.ones(len(texts), bool)
         others[list(documents)] = False
-        plain = self._replaced_in(texts.filter(pa.array(others)), columns.filter(pa.array(others)), secret)
-        return pc.replace_with_mask(pa.array(shown, pa.string()), pa.array(others), plain)
+        plain = texts.filter(pa.array(others))
+        plain = self._replaced_in(plain, self._layers(plain, [names.filter(pa.array(others)) for names in people]), secret)
+        whole = pa.array(shown, pa.string())
+        # expressions of the policy may go over several strings, and what stands between them
+        return pc.replace_with_mask(self._replaced_in(whole, (self._of_patterns(whole), set()), secret), pa.array(others), plain)
 
-    def _replaced_in(self, texts: pa.Array, columns: pa.RecordBatch, secret: bytes) -> pa.Array:
-        layers, unreadable = self._layers(texts, columns)
+    def _replaced_in(self, texts: pa.Array, found: tuple[Sequence[Mapping[int, Sequence[Entity]]], set[int]], secret: bytes) -> pa.Array:
+        layers, unreadable = found
         rows = sorted(set().union(unreadable, *layers))
         shown = texts.take(pa.array(rows, pa.int64())).to_pylist()
         made = [
@@ -212,12 +216,16 @@ class Redact(Operation):
             return "keep"
         return self.replace if isinstance(self.replace, str) else self.replace.get(kind, self.replace.get(_OTHERS, "tag"))
 
-    def _layers(self, texts: pa.Array, columns: pa.RecordBatch) -> tuple[list[Mapping[int, Sequence[Entity]]], set[int]]:
-        """Return what each finder finds by row, without what is kept, the surest first; and the rows that one of them cannot take."""
-        layers: list[Mapping[int, Sequence[Entity]]] = [
+    def _of_patterns(self, texts: pa.Array) -> list[Mapping[int, Sequence[Entity]]]:
+        found = [
             {row: [Entity(*span, name) for span in spans] for row, spans in matches_in(texts, pattern).items()}
             for name, pattern in self.patterns.items()
         ]
+        return [self._without_kept(layer) for layer in found]
+
+    def _layers(self, texts: pa.Array, people: Sequence[pa.Array]) -> tuple[list[Mapping[int, Sequence[Entity]]], set[int]]:
+        """Return what each finder finds by row, without what is kept, the surest first; and the rows that one of them cannot take."""
+        layers = self._of_patterns(texts)
         # kinds that are kept are looked for too: a date that stays is not to be taken for a telephone number; but for that in which others stand
         sought = [kind for kind in KINDS if self.kinds is None or kind in self.kinds or kind in self.keep]
         kept = [kind for kind in sought if self._way(kind) == "keep"]
@@ -225,7 +233,7 @@ class Redact(Operation):
         unreadable: set[int] = set()
         if self._has_names or self.model is not None:
             shown = texts.to_pylist()
-            layers += [self._of_row(shown, columns), self._of_words(shown)]
+            layers += [self._of_row(shown, people), self._of_words(shown)]
         if self.model is not None:
             found = names_in([text or "" for text in shown], self.model, self._named_kinds)
             layers += [{row: names for row, names in enumerate(found) if names}]
@@ -236,11 +244,12 @@ class Redact(Operation):
         replaced = {row: [entity for entity in entities if self._way(entity.kind) != "keep"] for row, entities in layer.items()}
         return {row: entities for row, entities in replaced.items() if entities}
 
-    def _of_row(self, texts: Sequence[str | None], columns: pa.RecordBatch) -> dict[int, list[Entity]]:
+    def _of_row(self, texts: Sequence[str | None], people: Sequence[pa.Array]) -> dict[int, list[Entity]]:
         """Return where values of the row's other columns stand."""
-        others = [as_text(columns.column(name)).to_pylist() for name in self.columns]
-        people = zip(*others, strict=True)
-        found = {row: KnownNames.of_person(filter(None, values)).found_in(texts[row] or "") for row, values in enumerate(people)}
+        rows = zip(*(names.to_pylist() for names in people), strict=True)
+        # the strings of one document are all of one person
+        known = lru_cache(16)(lambda values: KnownNames.of_person(filter(None, values)))
+        found = {row: known(values).found_in(texts[row] or "") for row, values in enumerate(rows)}
         return {row: names for row, names in found.items() if names}
 
     def _of_words(self, texts: Sequence[str | None]) -> dict[int, list[Entity]]:
