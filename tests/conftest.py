@@ -38,6 +38,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 SPARK = re.compile(r"spark[^/]*\.py|[\[-]spark[-\]]")
 # a test that has a server as a parameter
 SERVER = re.compile(r"[\[-](postgresql|mariadb|mysql|spark)")
+# a source or a sink that is a server
+CONTRACT = re.compile(r"\[spark|contract/test_(sources|sinks)\.py::.*[\[-]sql[\]-]")
 SERVERS_AND_COMMAND = {"sfumato_command", "postgresql_url", "postgresql18_url", "mariadb_url", "mysql_url", "spark_session", "spark_url"}
 COMPILING = "compiling for this machine; this happens once and takes from some seconds to two minutes\n"
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
@@ -77,7 +79,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
     for item in items:
         path = item.path.as_posix()
         fixtures = set(getattr(item, "fixturenames", ()))
-        asks_a_server = "tests/databases/" in path or path.endswith(("test_back_ends.py", "test_masks_alone.py")) or "[spark" in item.nodeid
+        asks_a_server = "tests/databases/" in path or path.endswith(("test_back_ends.py", "test_masks_alone.py")) or CONTRACT.search(item.nodeid)
         asks_by_name = SERVER.search(item.nodeid) and asks_for_fixtures_by_name(item.path)
         runs_a_stream = "/integration/test_stream_" in path or "/attack/test_stream_" in path
         if asks_a_server or asks_by_name or runs_a_stream or SERVERS_AND_COMMAND & fixtures:

@@ -22,6 +22,7 @@ from services.processes import Process
 from services.running import leave, start
 from services.server import UnavailableError
 from services.state import STATE
+from sfumato.databases.mysql_session import connections
 from sfumato.databases.private_names import staging_of
 from sfumato.registry import find
 
@@ -55,10 +56,8 @@ def connect(url: str) -> Any:
         import duckdb
 
         return duckdb.connect(url.removeprefix("duckdb:///"))
-    import pymysql
-
     parts = urlsplit(url)
-    return pymysql.connect(
+    return connections()(
         host=parts.hostname,
         port=parts.port or 3306,
         user=parts.username,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import cache, partial
 from typing import Any
 
 import duckdb
@@ -45,21 +46,26 @@ class Place:
         self.engine, self.table, self.columns, self.batch, self.ask, self.connection = engine, table, columns, batch, ask, connection
 
 
-@pytest.fixture(scope="module", params=ENGINES)
-def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Place]]:
-    """Return what makes a table of a column of the corpus on an engine."""
-    known: dict[str, Place] = {}
-    if request.param == "duckdb":
-        with duckdb.connect() as connection:
-            yield lambda name: known.get(name) or known.setdefault(name, in_duckdb(connection, name))
-    elif request.param == "spark":
-        session, folder = request.getfixturevalue("spark_session"), tmp_path_factory.mktemp("corpus")
-        yield lambda name: known.get(name) or known.setdefault(name, in_spark(session, folder, name))
-    else:
-        url = request.getfixturevalue(SERVER_FIXTURES[request.param])
+@pytest.fixture(scope="module")
+def place_of(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Place]:
+    """Return what makes a table of a column of the corpus on an engine, once: tests come in random order, and each engine has its turn many times."""
+
+    @cache
+    def on(engine: str) -> Callable[[str], Place]:
+        if engine == "duckdb":
+            return partial(in_duckdb, opened(duckdb.connect()))
+        if engine == "spark":
+            return partial(in_spark, request.getfixturevalue("spark_session"), tmp_path_factory.mktemp("corpus"))
+        url = request.getfixturevalue(SERVER_FIXTURES[engine])
         password = component(url, "x") and url.split("@")[0].rsplit(":", 1)[1]
-        with connected(parsed(component(url, "x")["url"]), password) as connection:
-            yield lambda name: known.get(name) or known.setdefault(name, on_server(SERVED[request.param], url, connection, name))
+        return partial(on_server, SERVED[engine], url, opened(connected(parsed(component(url, "x")["url"]), password)))
+
+    def opened(session: Any) -> Any:
+        # ends before the database is dropped, which the module has known longer
+        request.node.addfinalizer(lambda: session.__exit__(None, None, None))
+        return session.__enter__()
+
+    return cache(lambda engine, column: on(engine)(column))
 
 
 def corpus(name: str) -> pa.RecordBatch:
@@ -101,8 +107,6 @@ def on_server(engine: Engine, url: str, connection: Any, name: str) -> Place:
     value = connection.quoted_name(VALUE)
     kind = column.postgresql if engine == "postgresql" else column.mysql or column.postgresql
     with connect(url) as loader, loader.cursor() as cursor:
-        # tests come in random order, so that a server's turn may come more than once
-        cursor.execute(f"DROP TABLE IF EXISTS {table}")
         cursor.execute(f"CREATE TABLE {table} (id int, {value} {kind})" + (" CHARACTER SET utf8mb4" if engine == "mysql" else ""))
         cursor.executemany(f"INSERT INTO {table} VALUES (%s, %s)", list(enumerate(column.values)))
         loader.commit()
@@ -331,13 +335,12 @@ TRIED = [(engine, *case) for engine in ENGINES for case in CASES[:: STEPS.get(en
 
 
 @pytest.mark.parametrize(
-    ("places", "column", "masked"),
+    ("engine", "column", "masked"),
     [(engine, column, masked) for engine, _, column, masked in TRIED],
     ids=[f"{engine}-{name}" for engine, name, _, _ in TRIED],
-    indirect=["places"],
 )
-def test_an_engine_makes_the_same_bytes_as_the_mask_or_has_no_expression(places: Any, column: str, masked: MaskedColumn) -> None:
-    place = places(column)
+def test_an_engine_makes_the_same_bytes_as_the_mask_or_has_no_expression(place_of: Any, engine: str, column: str, masked: MaskedColumn) -> None:
+    place = place_of(engine, column)
     context = MaskContext(VALUE, keys=KEYS)
     found, table = made_by(place, masked, context)
     if found is None or table is None:
@@ -356,8 +359,9 @@ def test_an_engine_makes_the_same_bytes_as_the_mask_or_has_no_expression(places:
     assert all(not any(table.column(name).to_pylist()) for name in table.column_names if name.startswith("u"))
 
 
-def test_numbers_too_long_to_be_compared_are_told_of_and_not_compared(places: Any) -> None:
-    place, masked = places("wide"), when(mask("constant"), at_least=17)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_numbers_too_long_to_be_compared_are_told_of_and_not_compared(place_of: Any, engine: str) -> None:
+    place, masked = place_of(engine, "wide"), when(mask("constant"), at_least=17)
     with pytest.raises(DataError) as refused:
         applied(place, masked, MaskContext(VALUE))
     found = expressed(masked, MaskContext(VALUE), place.columns, place.engine, lambda name: quoted(place, name))

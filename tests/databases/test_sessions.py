@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import datetime
 import secrets
+import ssl
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
 import sfumato
+from sfumato.databases import mysql_session
+from sfumato.databases.address import parsed
 from sfumato.engine.retain import retain
 from tests.servers import ask, component, connect
 
@@ -177,9 +182,7 @@ def test_functions_of_others_are_not_called_on_mariadb(mariadb_url: str) -> None
 
 def test_settings_of_a_server_change_nothing_of_a_run(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows would be missing without a word, or be written where there are no transactions."""
-    import pymysql
-
-    plain = pymysql.connect
+    plain = mysql_session.connections()
 
     def told_otherwise(**settings: Any) -> Any:
         return plain(
@@ -187,7 +190,7 @@ def test_settings_of_a_server_change_nothing_of_a_run(mariadb_url: str, monkeypa
         )
 
     table(mariadb_url, "visits")
-    monkeypatch.setattr(pymysql, "connect", told_otherwise)
+    monkeypatch.setattr(mysql_session, "connections", lambda: told_otherwise)
     ask(mariadb_url, "DROP TABLE IF EXISTS old", "DROP TABLE IF EXISTS sfumato_ledger")
     given = {"source": {"sql": component(mariadb_url, "visits")}, "columns": COLUMNS, "promises": [{"k_anonymity": {"k": 5}}]}
     told = retain({**given, "sink": {"sql": component(mariadb_url, "old")}, "retention": {"column": "day", "older_than": "30d"}}, NOW)
@@ -198,3 +201,56 @@ def test_settings_of_a_server_change_nothing_of_a_run(mariadb_url: str, monkeypa
     with closing(connect(mariadb_url)) as connection, connection.cursor() as cursor:
         cursor.execute(engines)
         assert cursor.fetchall() == (("InnoDB",),)
+
+
+def test_sessions_of_mariadb_encrypt_as_the_driver_does_and_share_what_that_takes(mariadb_url: str) -> None:
+    import pymysql
+
+    parts = urlsplit(mariadb_url)
+    address = parsed(component(mariadb_url, "x")["url"])
+    with closing(mysql_session.opened(address, parts.password)) as first, closing(mysql_session.opened(address, parts.password)) as second:
+        plain = pymysql.connect(host=parts.hostname, port=parts.port or 0, user=parts.username, password=parts.password or "")
+        with closing(plain):
+            used = [(each.ssl, each.ctx.verify_mode, each.ctx.check_hostname, encryption(each)) for each in (first, second, plain)]
+
+    assert used[0] == used[1] == used[2]
+    assert first.ctx is second.ctx
+
+
+def encryption(session: Any) -> list[tuple[Any, ...]]:
+    with session.cursor() as cursor:
+        cursor.execute("SHOW STATUS LIKE 'Ssl_version'")
+        return list(cursor.fetchall())
+
+
+def test_an_address_that_names_an_authority_shares_nothing(tmp_path: Path) -> None:
+    (tmp_path / "authorities.pem").write_text(CERTIFICATE, encoding="utf-8")
+    shared, named = (mysql_session.connections()(defer_connect=True, **given) for given in ({}, {"ssl_ca": str(tmp_path / "authorities.pem")}))
+
+    assert named.ctx is not shared.ctx
+    assert len(named.ctx.get_ca_certs()) == 1
+
+
+def test_a_server_is_held_to_the_authority_that_an_address_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "authorities.pem").write_text(CERTIFICATE, encoding="utf-8")
+    plain = mysql_session.connections()
+    monkeypatch.setattr(mysql_session, "connections", lambda: partial(plain, defer_connect=True))
+    address = parsed(f"mysql://ada@db.example.org/hospital?ssl_ca={tmp_path}/authorities.pem")
+
+    session = mysql_session.opened(address, "secret")
+    assert (session.ctx.verify_mode, session.ctx.check_hostname) == (ssl.CERT_REQUIRED, True)
+
+
+# of an authority that has signed nothing
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBeDCCAR+gAwIBAgIUIpisFdlQdg77LRNvz0ucBTnttoEwCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGbm9ib2R5MCAXDTI2MTExODEzMjgyMFoYDzIxMjYxMDI1MTMy
+ODIwWjARMQ8wDQYDVQQDDAZub2JvZHkwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AATiLcZKDS2ukBLr3NFMGUd+JEIj5Nah5dYKLKYx7xPo36mWUUFLCPakZTt0Q9kv
+N153BPgV46Bt6EaHvJq7TLCKo1MwUTAdBgNVHQ4EFgQUfjZNODfrcln2yMQff7qR
+Va/5XNgwHwYDVR0jBBgwFoAUfjZNODfrcln2yMQff7qRVa/5XNgwDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiAgy51VymXp4KPs4yzupVdZOhRztCsb
+bd/jepGBizzyDAIgHlgq+k7toCK4w7T8jVkBptPgDFT2Q4Rnxr2hLvRH/Yw=
+-----END CERTIFICATE-----
+"""

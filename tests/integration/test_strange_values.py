@@ -251,20 +251,3 @@ def test_numbers_are_not_ordered_as_letters_because_one_is_none() -> None:
     assert (raised.value.code, "k.A." in raised.value.sentence()) == ("value-type", False)
     columns["s"]["missing"] = "k.A."
     assert sfumato.run({"columns": columns, "promises": promises}, data=table).record.rows.out == 4
-
-
-@pytest.mark.parametrize("mask", [None, {"character_mask": {"keep_last": 10}}, {"hash": {"unkeyed": "sha256"}}], ids=str)
-@pytest.mark.parametrize(
-    "column",
-    [
-        pa.array([2**31 - 1, 0], pa.int32()).cast(pa.date32()),
-        pa.array([-(2**55), 0], pa.timestamp("s")),
-        pa.array([2**45], pa.timestamp("s", tz="UTC")),
-    ],
-    ids=["day", "instant", "instant of a zone"],
-)
-def test_dates_that_nobody_can_write_are_refused(column: pa.Array, mask: Any) -> None:
-    columns = {"when": {"role": "other", "accept": "singling_out", **({} if mask is None else {"mask": mask})}}
-    with pytest.raises(DataError) as raised:
-        sfumato.run({"columns": columns}, data=pa.table({"when": column}))
-    assert raised.value.code == "value-range"

@@ -17,8 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.errors import DataError
-
 ValueType = Literal["text", "integer", "decimal", "date", "timestamp", "ip"]
 
 FORMS: dict[ValueType, str] = {
@@ -264,22 +262,9 @@ def _as_text(values: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(values.type):
         # a cast between zones moves no instant; without one Arrow writes no zone, and what it writes is UTC
         text = pc.cast(pc.cast(pc.cast(values, pa.timestamp(values.type.unit, tz="UTC")), pa.timestamp(values.type.unit)), pa.string())
-        return pc.replace_substring_regex(_written(text), _AS_ARROW_WRITES, r"\1T\2\3Z")
+        return pc.replace_substring_regex(text, _AS_ARROW_WRITES, r"\1T\2\3Z")
     text = pc.cast(values, pa.string())
-    if pa.types.is_date(values.type):
-        return _written(text)
     return _plain_decimals(text, values) if pa.types.is_decimal(values.type) else text
-
-
-def _written(moments: pa.Array) -> pa.Array:
-    """Return days and instants as Arrow writes them; refuse those for which it has no words but a remark with their number."""
-    if pc.any(pc.starts_with(moments, "<")).as_py():
-        raise DataError(
-            "a column of dates or instants holds some that lie thousands of years beyond any calendar",
-            code="value-range",
-            hint="look at the largest and the smallest of each column, and make missing values of what stands for none",
-        )
-    return moments
 
 
 def _plain_decimals(text: pa.Array, values: pa.Array) -> pa.Array:

@@ -206,12 +206,12 @@ def _written(engine: Engine, found: Mapping[str, Any], entries: Sequence[str], p
 
 
 def _filled(tree: Any, refers: Mapping[str, str], engine: Engine, dialect: str, held: _Held) -> str | None:
-    """Return a tree as SQL, with columns and functions as the engine writes them."""
+    """Return a tree as SQL, with columns and functions as the engine writes them; nothing is left of the tree then, so that nothing is copied."""
     from sqlglot import exp
 
     from sfumato.databases.server_functions import PREFIX
 
-    holder = exp.Paren(this=tree.copy())
+    holder = exp.Paren(this=tree)
     if any("\0" in literal.this for literal in holder.find_all(exp.Literal)):
         return None
     if not held.replaced(holder):
@@ -226,6 +226,6 @@ def _filled(tree: Any, refers: Mapping[str, str], engine: Engine, dialect: str, 
         written = FUNCTIONS[engine].get(name.removeprefix(PREFIX))
         if written is None:
             return None
-        arguments = [argument.sql(dialect=dialect) for argument in call.expressions]
+        arguments = [argument.sql(dialect=dialect, copy=False) for argument in call.expressions]
         call.replace(exp.Var(this=written.format(*arguments) if isinstance(written, str) else written(*arguments)))
-    return str(holder.sql(dialect=dialect))
+    return str(holder.sql(dialect=dialect, copy=False))
