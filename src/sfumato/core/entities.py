@@ -17,6 +17,7 @@ from sfumato.core.entity import Entity
 from sfumato.core.entity_form import Form
 from sfumato.core.entity_patterns import FORMS, KINDS, Kind
 from sfumato.core.hidden_characters import HIDDEN, in_whole_text, without_hidden
+from sfumato.core.json_strings import may_have_escapes
 from sfumato.core.layers import layered, overlapping
 
 __all__ = ["KINDS", "Entity", "Kind", "entities_in", "plain_characters"]
@@ -106,7 +107,7 @@ def _without_escapes(plain: pa.Array) -> pa.Array:
     >>> _without_escapes(pa.array(["called\\n0421"])).to_pylist()
     ['called \n0421']
     """
-    return pc.replace_substring_regex(plain, _ESCAPE, " \n") if len(_rows(plain, _ESCAPE)) else plain
+    return pc.replace_substring_regex(plain, _ESCAPE, " \n") if may_have_escapes(plain) else plain
 
 
 def _read(texts: pa.Array, chosen: tuple[Kind, ...], kept: Collection[str]) -> dict[int, list[Entity]]:
@@ -124,17 +125,14 @@ def _read(texts: pa.Array, chosen: tuple[Kind, ...], kept: Collection[str]) -> d
 
 def _in_other_readings(plain: pa.Array, chosen: tuple[Kind, ...], divided: str, in_groups: bool) -> dict[int, list[Entity]]:
     """Return what the other readings of divided texts show, where it stands in the texts; some of it may be there several times."""
-    if "card" in chosen and len(chosen) > 1:
-        # whether digits that go over a line end are a card is looked at later: until then they take no place from others
-        cards = _in_other_readings(plain, ("card",), divided, in_groups)
-        others = _in_other_readings(plain, tuple(kind for kind in chosen if kind != "card"), divided, in_groups)
-        return {row: [*cards.get(row, []), *others.get(row, [])] for row in {*cards, *others}}
-    rows = _rows(plain, divided)
-    read = [(row, reading) for row in rows.tolist() for reading in readings(plain[row].as_py(), in_groups)]
+    read = [(row, reading) for row in _rows(plain, divided).tolist() for reading in readings(plain[row].as_py(), in_groups)]
+    texts = pa.array([reading.text for _, reading in read], pa.string())
     found: dict[int, list[Entity]] = {}
-    for place, entities in (_in_lines(pa.array([reading.text for _, reading in read], pa.string()), chosen) if read else {}).items():
-        row, reading = read[place]
-        found.setdefault(row, []).extend(reading.in_whole_text(entities))
+    # whether digits that go over a line end are a card is looked at later: until then they take no place from others
+    for kinds in [tuple(kind for kind in chosen if (kind == "card") is is_card) for is_card in (True, False)] if read else []:
+        for place, entities in (_in_lines(texts, kinds) if kinds else {}).items():
+            row, reading = read[place]
+            found.setdefault(row, []).extend(reading.in_whole_text(entities))
     return found
 
 
@@ -159,6 +157,8 @@ def _is_ascii(texts: pa.Array) -> bool:
 def _found(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
     found = _in_turn(texts, kinds)
     for row, entities in found.items():
+        if not any(entity.kind in _BY_CHANCE or entity.kind == "email" for entity in entities):
+            continue
         text = texts[row].as_py()
         by_chance = [entity for entity in entities if entity.kind in _BY_CHANCE]
         addresses = [entity for entity in entities if entity.kind == "email" and _SIGNS.search(text, entity.begin, entity.end)]

@@ -6,11 +6,21 @@ import json
 import re
 from collections.abc import Sequence
 
+import numpy as np
+import pyarrow as pa
+
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")', re.DOTALL)
 _SPACES = re.compile(r"[ \t\r\n]*")
+_BACKSLASH = ord("\\")
 _BEGINS = ("{", "[", '"')
 # lines within strings are no JSON, and there are such files
 _DECODER = json.JSONDecoder(strict=False)
+
+
+def may_have_escapes(texts: pa.Array) -> bool:
+    """Return whether any text may hold a backslash, at a glance."""
+    content = texts.buffers()[2]
+    return content is not None and bool((np.frombuffer(content, np.uint8) == _BACKSLASH).any())
 
 
 def pieces_of(text: str) -> list[str] | None:

@@ -17,7 +17,7 @@ from sfumato.core.canonical import as_text
 from sfumato.core.condition import refuse_no_expression
 from sfumato.core.entities import KINDS, Entity, Kind, entities_in
 from sfumato.core.files import PolicyPath
-from sfumato.core.json_strings import pieces_of, put_together
+from sfumato.core.json_strings import may_have_escapes, pieces_of, put_together
 from sfumato.core.known_names import KnownNames
 from sfumato.core.layers import layered
 from sfumato.core.mask import Card, MaskContext, Operation
@@ -164,8 +164,7 @@ class Redact(Operation):
 
     def _redacted(self, texts: pa.Array, people: Sequence[pa.Array], secret: bytes) -> pa.Array:
         """Return texts with what was found replaced, ``people`` in their own; of documents of JSON with escapes each string as it reads."""
-        escaped = np.flatnonzero(pc.fill_null(pc.match_substring(texts, "\\"), False).to_numpy(zero_copy_only=False)).tolist()
-        read = {row: pieces_of(texts[row].as_py()) for row in escaped}
+        read = {row: pieces_of(text) for row, text in enumerate(texts.to_pylist()) if text and "\\" in text} if may_have_escapes(texts) else {}
         documents = {row: pieces for row, pieces in read.items() if pieces is not None}
         if not documents:
             return self._replaced_in(texts, self._layers(texts, people), secret)
