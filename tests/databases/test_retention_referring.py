@@ -17,7 +17,7 @@ from services.state import STATE, read
 from sfumato.databases.retained import Retained
 from sfumato.engine import retain as engine
 from sfumato.engine.retain import retain
-from sfumato.errors import UnreachableError
+from sfumato.errors import SfumatoError, UnreachableError
 from tests.databases.retained_rows import FRESH, NOW, emptied, kind_of_time, policy, rows
 from tests.databases.test_retention import counted
 from tests.databases.test_retention_meanwhile import before
@@ -165,10 +165,11 @@ def test_a_foreign_key_that_is_made_meanwhile_deletes_nothing(url: str, chunk: i
     key = KID.replace("CASCADE", rule)
     with monkeypatch.context() as patch:
         when_archived(patch, chunk, lambda: ask(url, key, "INSERT INTO kid VALUES (5)"))
-        with pytest.raises(UnreachableError) as caught:
+        with pytest.raises(SfumatoError) as caught:
             retain(given(url, chunk), NOW)
 
-    assert caught.value.code == "retention-cascade"
+    # MySQL may be quicker to say that the table is another one
+    assert caught.value.code in ("retention-cascade", *(["database-changed"] if url.startswith("mysql:") else []))
     assert (counted(url, "v"), counted(url, "kid WHERE its = 5")) == (30, 1)
     ask(url, "DROP TABLE kid")
     assert [batch.deleted for batch in retain(given(url, chunk), NOW).batches] == [30]
@@ -205,6 +206,12 @@ def test_rows_that_go_with_others_of_their_batch_count_as_deleted(url: str, chun
     made(url, OWN.format("CASCADE"))
     whole = "id / 2" if url.startswith("postgresql:") else "id DIV 2"
     ask(url, f"UPDATE v SET parent = {parents if '/' not in parents else whole} WHERE id BETWEEN 2 AND 10")
+    if url.startswith("mysql:") and "/" in parents:
+        # the server itself follows no tree of so many branches
+        with pytest.raises(UnreachableError, match="follows foreign keys to so many tables or rows only") as caught:
+            retain(given(url, chunk), NOW)
+        assert (caught.value.code, counted(url, "v")) == ("retention-cascade", 30)
+        return
     (batch,) = retain(given(url, chunk), NOW).batches
 
     assert (batch.rows, batch.deleted, batch.missing, batch.notes) == (30, 30, 0, [])

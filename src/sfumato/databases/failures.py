@@ -67,6 +67,11 @@ REFERRED_TO = Failure(
     code="retention-referenced",
     hint="delete what refers to the rows, or retain it first; what is archived by then is finished by the next run",
 )
+TOO_FAR = Failure(
+    "follows foreign keys to so many tables or rows only when rows are deleted, and these would go further",
+    code="retention-cascade",
+    hint="delete rows that refer to others yourself, the last ones first; what is archived by then is finished by the next run",
+)
 FULL = Failure("has no room left on its disk", code="database-full", hint="make room there, and run again")
 LOCKED = Failure("did not get a lock in time", code="database-locked", hint="run again when nobody else works on the table")
 VALUE = Failure(
@@ -89,6 +94,12 @@ COMPUTED = Failure(
     "cannot compute a value of the source, such as one that is divided by zero",
     code="database-value",
     hint="look at what the view that is read computes, and let it give null there",
+    of_data=True,
+)
+ALTERED = Failure(
+    "has a table that somebody has altered while the run worked with it",
+    code="database-changed",
+    hint="run again when nobody changes the tables; sfumato drift says what has become of the columns",
     of_data=True,
 )
 CHANGED = Failure(

@@ -23,9 +23,9 @@ from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.connection import Catalogue
-from sfumato.databases.failures import NO_TABLES, REFERRED_TO, Failure, busy
+from sfumato.databases.failures import NO_TABLES, REFERRED_TO, TOO_FAR, Failure, busy
 from sfumato.databases.left_copy import BEGINNING
-from sfumato.databases.mysql_foreign_keys import REFERRED
+from sfumato.databases.mysql_foreign_keys import REFERRED, TOO_DEEP
 from sfumato.databases.mysql_primary_keys import do_without_keys
 from sfumato.databases.mysql_publishing import publish
 from sfumato.databases.mysql_referring import referring
@@ -536,7 +536,8 @@ class MysqlConnection:
     def delete_joined(self, table: TableName, keys: TableName, same: str, chosen: str) -> int:
         """Delete rows of a table whose keys are chosen."""
         statement = f"DELETE s FROM {quoted(keys)} k STRAIGHT_JOIN {quoted(self.placed(table))} s ON {same} WHERE {chosen}"
-        with self._errors(statement, {str(code): REFERRED_TO for code in REFERRED}), self._connection.cursor() as cursor:
+        meaning = {str(code): REFERRED_TO for code in REFERRED} | {str(code): TOO_FAR for code in TOO_DEEP}
+        with self._errors(statement, meaning), self._connection.cursor() as cursor:
             # in this order: the list of keys has no index of them
             cursor.execute(statement)
             return int(cursor.rowcount)

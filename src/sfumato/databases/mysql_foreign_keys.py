@@ -20,6 +20,9 @@ UNSEEN = "tables that this user cannot see"
 REFERRED = (1217, 1451, 3730)
 """The errors with which a server refuses to drop a table to which foreign keys refer."""
 
+TOO_DEEP = (3008, 6575)
+"""The errors with which it refuses to follow them further: MySQL 9 goes to 30 tables, and counts rows that refer to others of their table as such."""
+
 _BOUND = 1740
 # other columns, other options such as the format of rows, another engine, partitions of its own: foreign keys would have been told first
 _FREE = (1736, 1731, 1497, 1732)

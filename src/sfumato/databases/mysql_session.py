@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, named_in, of_code
+from sfumato.databases.failures import ALTERED, CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, named_in, of_code
 from sfumato.databases.mysql_types import quoted_name
 from sfumato.errors import UnreachableError
 
@@ -39,6 +39,7 @@ _FAILURES = {
     "1051": CHANGED,
     "1054": CHANGED,
     "1146": CHANGED,
+    "1412": ALTERED,
     "1205": LOCKED,
     "1213": LOCKED,
     "1264": VALUE,
