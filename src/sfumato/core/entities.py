@@ -101,18 +101,31 @@ def plain_characters(texts: pa.Array) -> pa.Array:
     return pc.replace_with_mask(texts, pa.array(mask), made)
 
 
-def _without_escapes(plain: pa.Array) -> pa.Array:
-    r"""Return texts with a space and a line end in place of the escapes of these, as they stand in logs; other texts as they are.
+def _without_escapes(text: str) -> str:
+    r"""Return a text with spaces and a line end in place of the escapes of these, as they stand in logs.
 
-    >>> _without_escapes(pa.array(["called\\n0421"])).to_pylist()
-    ['called \n0421']
+    >>> _without_escapes(r"called\r\n0421\t1")
+    'called   \n0421 \n1'
     """
-    return pc.replace_substring_regex(plain, _ESCAPE, " \n") if may_have_escapes(plain) else plain
+    return text.replace(r"\r\n", "   \n").replace(r"\n", " \n").replace(r"\t", " \n").replace(r"\r", " \n")
 
 
 def _read(texts: pa.Array, chosen: tuple[Kind, ...], kept: Collection[str]) -> dict[int, list[Entity]]:
-    """Return the entities of texts in their lines and across them."""
-    plain = _without_escapes(plain_characters(texts))
+    """Return the entities of texts in their lines and across them, as they are written and, where they have escapes, as they would read."""
+    plain = plain_characters(texts)
+    found = _in_all_readings(plain, chosen, kept)
+    rows = _rows(plain, _ESCAPE).tolist() if may_have_escapes(plain) else []
+    if not rows:
+        return found
+    shown = plain.take(pa.array(rows)).to_pylist()
+    for place, entities in _in_all_readings(pa.array([_without_escapes(text) for text in shown], pa.string()), chosen, kept).items():
+        written, left = [[entity for entity in found.get(rows[place], []) if (entity.kind in kept) is is_kept] for is_kept in (False, True)]
+        seen = [entity for entity in entities if entity.kind not in kept]
+        found[rows[place]] = layered(shown[place], [written, seen, left])
+    return {row: found[row] for row in sorted(found)}
+
+
+def _in_all_readings(plain: pa.Array, chosen: tuple[Kind, ...], kept: Collection[str]) -> dict[int, list[Entity]]:
     found = _in_lines(plain, chosen)
     spaced = _in_other_readings(plain, chosen, IN_GROUPS, in_groups=True)
     closed = _in_other_readings(plain, chosen, AS_ONE, in_groups=False)
@@ -128,8 +141,9 @@ def _in_other_readings(plain: pa.Array, chosen: tuple[Kind, ...], divided: str, 
     read = [(row, reading) for row in _rows(plain, divided).tolist() for reading in readings(plain[row].as_py(), in_groups)]
     texts = pa.array([reading.text for _, reading in read], pa.string())
     found: dict[int, list[Entity]] = {}
-    # whether digits that go over a line end are a card is looked at later: until then they take no place from others
-    for kinds in [tuple(kind for kind in chosen if (kind == "card") is is_card) for is_card in (True, False)] if read else []:
+    # whether digits that go over a line end are a card is looked at later: until then they must take no place from others, nor others theirs
+    apart = [tuple(kind for kind in chosen if (kind == "card") is is_card) for is_card in (True, False)]
+    for kinds in [*apart, *([chosen] if all(apart) else [])] if read else []:
         for place, entities in (_in_lines(texts, kinds) if kinds else {}).items():
             row, reading = read[place]
             found.setdefault(row, []).extend(reading.in_whole_text(entities))
@@ -163,7 +177,7 @@ def _found(texts: pa.Array, kinds: Sequence[Kind]) -> dict[int, list[Entity]]:
         by_chance = [entity for entity in entities if entity.kind in _BY_CHANCE]
         addresses = [entity for entity in entities if entity.kind == "email" and _SIGNS.search(text, entity.begin, entity.end)]
         reaching = [*(_reaching_out(text, _WRITTEN_IN_DIGITS, kinds, by_chance) if by_chance else ())]
-        reaching += _reaching_out(text, (*_BY_CHANCE, "iban", "phone"), kinds, addresses) if addresses else ()
+        reaching += _reaching_out(text, (*_BY_CHANCE, "iban", *_WRITTEN_IN_DIGITS), kinds, addresses) if addresses else ()
         if reaching:
             found[row] = layered(text, [entities, *reaching])
     return found

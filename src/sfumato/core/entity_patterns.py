@@ -43,6 +43,10 @@ _PAIR = 2
 # of the numbers that begin with 2 those of cards begin with 22 to 27, and years do not
 _ISSUER = "(?:[3-6][0-9]|2[2-7])"
 _CARD = rf"{_ISSUER}[0-9]{{2}}"
+_ISSUED = re.compile(r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})|3[47][0-9]{13}|3[0689][0-9]{12}|(?:2[2-7]|3[0-9])[0-9]{14}|[56][0-9]{12,18}")
+_CARD_WORDS = (
+    "card|cards|visa|master ?card|amex|american express|maestro|diners|discover|jcb|pan|cc|kreditkarte|karte|kartennummer|carte|tarjeta|carta"
+)
 _FEWEST_OF_A_PHONE = 7
 
 
@@ -69,14 +73,23 @@ def _card_ends(text: str, begin: int) -> Iterator[int]:
         lengths.append(len(group[0]))
         if sum(lengths) > _MOST_OF_A_CARD:
             return
-        if sum(lengths) >= _FEWEST_OF_A_CARD and (is_card_grouped(lengths) or _is_in_pairs(text, groups[: len(lengths)])):
+        if sum(lengths) >= _FEWEST_OF_A_CARD and (is_card_grouped(lengths) or _has_one_sign(text, groups[: len(lengths)])):
             yield group.end()
 
 
-def _is_in_pairs(text: str, groups: Sequence[re.Match[str]]) -> bool:
-    """Return whether digits stand two by two with one sign between them all, which is no space: measurements stand so too."""
+def _has_one_sign(text: str, groups: Sequence[re.Match[str]]) -> bool:
+    """Return whether groups have one sign between them all, and three digits or more; two by two only where it is no space, as in measurements."""
     signs = {text[group.end()] for group in groups[:-1]}
-    return all(len(group[0]) == _PAIR for group in groups) and len(signs) == 1 and signs != {" "}
+    lengths = [len(group[0]) for group in groups]
+    in_pairs = set(lengths) == {_PAIR} and signs != {" "}
+    return len(signs) == 1 and (in_pairs or min(lengths[:-1]) > _PAIR)
+
+
+def _is_card(texts: pa.Array) -> NDArray[np.bool_]:
+    """Return whether digits have a right sum, and are as many as those of their issuer."""
+    lengths = np.array([_ISSUED.fullmatch(text) is not None for text in texts.to_pylist()], bool)
+    right: NDArray[np.bool_] = luhn(texts) & lengths
+    return right
 
 
 def _is_account(texts: pa.Array) -> NDArray[np.bool_]:
@@ -151,7 +164,7 @@ _BEHIND_AREA = r"[0-9]{3}[ .-]{0,2}[0-9]{4}"
 # another number, or a time, behind a telephone number
 _NO_MORE = (
     r"\)?[ /,;-]{1,3}(?:\+|00[1-9](?:[ ()/.-]{0,3}[0-9]){6}|\(0\) ?[1-9]"
-    rf"|\(0[1-9]|\([0-9]{{3}}\)[ ./-]{{0,2}}{_BEHIND_AREA}|[2-9][0-9]{{2}}[.-]{_BEHIND_AREA})|"
+    rf"|\(0[1-9]|(?:1[ .-]?)?\([0-9]{{3}}\)[ ./-]{{0,2}}{_BEHIND_AREA}|(?:1[ .-])?[2-9][0-9]{{2}}[.-]{_BEHIND_AREA})|"
     r"\)?[ /-]{1,3}0[1-9](?:[0-9]{1,4}[ /-]{1,3}[0-9](?:[ /-]?[0-9]){3}|(?:[ .][0-9]{2}){4}\b)"
     r"| {1,3}[0-2]?[0-9](?::[0-5][0-9]|\.[0-5][0-9] ?Uhr)\b"
 )
@@ -212,13 +225,15 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         ),
     ),
     "card": tuple(
-        Form(r"[0-9](?:[ ./_-]{0,2}[0-9]){12}", re.compile(pattern), luhn, _NO_DIGITS, ends)
+        Form(r"[0-9](?:[ ./_-]{0,2}[0-9]){12}", re.compile(pattern), _is_card, _NO_DIGITS, ends)
         for pattern, ends in (
             (rf"(?<![0-9]){_CARD}([ ./_-]{{0,2}})[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?:\1[0-9]{{1,3}})?(?![0-9])", None),
             (rf"(?<![0-9]){_CARD}([ ./_-]{{0,2}})[0-9]{{4}}\1[0-9]{{4}}\1[0-9]{{4}}(?![0-9])", None),
             (r"(?<![0-9])3[47][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{5}(?![0-9])", None),
             (r"(?<![0-9])3[0689][0-9]{2}([ ./_-]{0,2})[0-9]{6}\1[0-9]{4}(?![0-9])", None),
-            (rf"(?<![0-9+]){_ISSUER}(?=[0-9]{{2}}|[./_-][0-9])", _card_ends),
+            (rf"(?<![0-9+]){_ISSUER}(?=[0-9]|[./_-][0-9])", _card_ends),
+            # whatever its groups, behind a word that says what it is
+            (rf"(?<![{WORD}])(?i:{_CARD_WORDS}){_BEHIND}(?P<entity>[2-6](?:[ ./_-]{{0,2}}[0-9]){{12,18}})(?![0-9])", None),
         )
     ),
     "uuid": (Form(rf"{_HEX}{{8}}-{_HEX}{{4}}-", re.compile(rf"(?<![{WORD}]){_HEX}{{8}}-(?:{_HEX}{{4}}-){{3}}{_HEX}{{12}}(?![{WORD}])")),),
@@ -288,7 +303,7 @@ FORMS: dict[Kind, tuple[Form, ...]] = {
         Form(
             r"(?:\+ ?[1-9]|\(\+[1-9]|(?:^|[^0-9A-Za-z])00? ?[1-9]|\(0)(?:[ ()/.-]{0,3}[0-9]){5}",
             re.compile(
-                rf"[+(0](?<![{WORD}+].)(?<![0-9]:.)(?:(?<![0-9][.,].)|(?<=[0-9]{{4}},.))"
+                rf"[+(0](?<![{WORD}+].)(?<![0-9]:.)(?:(?<![0-9][.,].)|(?<=[0-9]{{4}},.)|(?<=\+))"
                 # an area code stands in brackets before it, and belongs to it
                 r"(?!(?:(?<=\([0-9]{3}\)0)|(?<=\([0-9]{3}\)[ ./-]0))[0-9]{2}[ .-]{0,2}[0-9]{4}(?!\w|-[0-9]))"
                 r"(?:(?<=\+) ?[1-9]|(?<=\()(?:\+[1-9]|0[1-9]|00 ?[1-9]|0\) ?[1-9])|(?<=0)(?:[1-9]|0 ?[1-9]))(?:[ ()/.-]{0,3}[0-9]){5}"

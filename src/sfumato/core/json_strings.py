@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")', re.DOTALL)
-_SPACES = re.compile(r"[ \t\r\n]*")
 _BACKSLASH = ord("\\")
 _BEGINS = ("{", "[", '"')
 # lines within strings are no JSON, and there are such files
-_DECODER = json.JSONDecoder(strict=False)
+_DECODER = json.JSONDecoder(strict=False, parse_int=str)
+_MARK = "\ufeff"
 
 
 def may_have_escapes(texts: pa.Array) -> bool:
@@ -29,7 +29,7 @@ def pieces_of(text: str) -> list[str] | None:
     >>> pieces_of('{"a":"x\\ny"}'), pieces_of('{"a":"x"}'), pieces_of('see C:\\new')
     (['{', 'a', ':', 'x\ny', '}'], None, None)
     """
-    if "\\" not in text or text.lstrip()[:1] not in _BEGINS or not _are_documents(text):
+    if "\\" not in text or text.lstrip(f" \t\r\n{_MARK}")[:1] not in _BEGINS or not _begins_with_document(text):
         return None
     return [_read(piece) if place % 2 else piece for place, piece in enumerate(_STRING.split(text))]
 
@@ -48,24 +48,21 @@ def put_together(text: str, made: Sequence[str]) -> str:
     return "".join(written)
 
 
-def _are_documents(text: str) -> bool:
-    """Return whether a text is one document, or several that follow each other."""
-    place = _end_of_spaces(text, 0)
+def _begins_with_document(text: str) -> bool:
+    """Return whether a text begins with a document; others may follow, the last of them cut off."""
+    begin = len(text) - len(text.lstrip(f" \t\r\n{_MARK}"))
     try:
-        while place < len(text):
-            _, place = _DECODER.raw_decode(text, place)
-            place = _end_of_spaces(text, place)
+        _DECODER.raw_decode(text, begin)
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def _end_of_spaces(text: str, place: int) -> int:
-    match = _SPACES.match(text, place)
-    return match.end() if match is not None else place
-
-
 def _read(string: str) -> str:
     """Return a string as it reads; half of a character, which some programs leave, as the sign for one that is not known."""
-    value: str = _DECODER.decode(string)
+    try:
+        value: str = _DECODER.decode(string)
+    except ValueError:
+        # of what follows a document
+        return string
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -181,7 +181,11 @@ class Redact(Operation):
         plain = self._replaced_in(plain, self._layers(plain, [names.filter(pa.array(others)) for names in people]), secret)
         whole = pa.array(shown, pa.string())
         # expressions of the policy may go over several strings, and what stands between them
-        return pc.replace_with_mask(self._replaced_in(whole, (self._of_patterns(whole), set()), secret), pa.array(others), plain)
+        wide = [
+            {row: [each for each in found if '"' in shown[row][each.begin : each.end]] for row, found in layer.items()}
+            for layer in self._of_patterns(whole)
+        ]
+        return pc.replace_with_mask(self._replaced_in(whole, (wide, set()), secret), pa.array(others), plain)
 
     def _replaced_in(self, texts: pa.Array, found: tuple[Sequence[Mapping[int, Sequence[Entity]]], set[int]], secret: bytes) -> pa.Array:
         layers, unreadable = found

@@ -88,6 +88,14 @@ def card(chance: random.Random) -> str:
         ("_SSN 123 45 6789_", "_SSN <US_SSN>_"),
         ("_passport C01X00T47_", "_passport <PASSPORT>_"),
         (r"msg=called\n+49 421 123456\tby", r"msg=called\n<PHONE>\tby"),
+        (r"called 0421\r\n123456", r"called <PHONE>"),
+        (r"acct\nl91abna0417164300", r"acct\<IBAN>"),
+        (r"CORP\nina@example.org", r"CORP\<EMAIL>"),
+        ("+49 421 839787 1-253-841-7384", "<PHONE> <PHONE>"),
+        ("2420653209740 70", "<NATIONAL_ID>"),
+        ("17,+49 421 123456", "17,<PHONE>"),
+        ("00:1A:2B:3C:4D:5E/ada@example.org", "<MAC>:<EMAIL>"),
+        ("2020-03-12 14:05|ada@example.org", "<DATE> <DATE>:<EMAIL>"),
     ],
 )
 def test_what_stands_beside_it_hides_nothing(text: str, expected: str) -> None:
@@ -111,6 +119,8 @@ def test_what_stands_beside_it_hides_nothing(text: str, expected: str) -> None:
         ("in 2019 1 63 06 71\n999 719 49\nroom 7", "in 2019 <NATIONAL_ID>\nroom 7"),
         ("in 2019 273-45-\n1110", "in 2019 <US_SSN>"),
         ("in 2019 189.24.\n102.45", "in 2019 <IP>"),
+        ("0421\t761115\n\n4111 1111 1111 1111", "<PHONE>\n\n<CARD>"),
+        ("6259 3649\n7364 7362 81,+351 924 066 591", "<CARD>,<PHONE>"),
     ],
 )
 def test_lines_before_and_behind_hide_nothing_that_goes_over_a_line_end(text: str, expected: str) -> None:
@@ -158,6 +168,9 @@ def test_a_card_behind_another_number_goes_whole(before: str) -> None:
         ('{"a":"x\\n0421 123456"}\n{"a":"y\\n0421 999999"}', '{"a":"x\\n<PHONE>"}\n{"a":"y\\n<PHONE>"}'),
         (r'"called\n+49 421 123456"', r'"called\n<PHONE>"'),
         ('{"a":"raw\nline\\n0421 123456"}', '{"a":"raw\\nline\\n<PHONE>"}'),
+        ('\ufeff{"a":"x\\n0421 123456"}', '\ufeff{"a":"x\\n<PHONE>"}'),
+        ('{"a":"x\\n0421 123456"}\n{"b":', '{"a":"x\\n<PHONE>"}\n{"b":'),
+        ('{"n":' + "1" * 5000 + ',"a":"ada\\u0040example.org"}', '{"n":' + "1" * 5000 + ',"a":"<EMAIL>"}'),
         (r'{"a":"ok \ud83d cut","b":"x\n0421 123456"}', r'{"a":"ok \ud83d cut","b":"x\n<PHONE>"}'),
     ],
 )
@@ -177,6 +190,35 @@ def test_an_expression_of_the_policy_may_go_over_what_a_document_is_made_of() ->
     patterns = {"mrn": '"mrn": ?"?[0-9]{6}'}
     assert redacted('{"mrn":"123456","t":"a"}', patterns=patterns) == '{<MRN>","t":"a"}'
     assert redacted(r'{"mrn":"123456","t":"a\nb"}', patterns=patterns) == r'{<MRN>","t":"a\nb"}'
+
+
+def test_expressions_of_the_policy_are_not_looked_for_in_tags() -> None:
+    patterns = {"case": "C-[0-9]{6}", "caps": "[A-Z]{4,}"}
+    assert redacted(r'{"a":"x\n C-123456 ada@example.org"}', patterns=patterns) == r'{"a":"x\n <CASE> <EMAIL>"}'
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "4222 222 222 222",
+        "4222-222-222-222",
+        "411111 111111 1111",
+        "4111 11111111 1111",
+        "37828 22463 10005",
+        "378 282 246 310 005",
+        "3782 822463 10005",
+        "4111.1111.1111.1111",
+        "6011111111111117",
+    ],
+)
+def test_a_card_is_found_in_other_groups_too(number: str) -> None:
+    assert redacted(f"paid {number} today") == "paid <CARD> today"
+
+
+@pytest.mark.parametrize("number", ["41 11 11 11 11 11 11 11", "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "4111 1111 1111 11 11"])
+@pytest.mark.parametrize("words", ["card", "Visa no.", "Kreditkarte:"])
+def test_a_card_behind_its_name_is_found_in_any_groups(words: str, number: str) -> None:
+    assert redacted(f"{words} {number} today") == f"{words} <CARD> today"
 
 
 def test_many_strings_of_long_documents_are_read() -> None:
