@@ -119,6 +119,22 @@ def test_keys_of_other_tables_are_seen_with_rights_to_these_tables_alone(keeper:
         assert sum(gone.rows for batch in outcome.batches for gone in batch.along) == 2
 
 
+def test_the_right_to_count_what_goes_along_is_named_by_the_plan_too(keeper: Keeper) -> None:
+    keeper.granted(*retaining_rights(keeper))
+    bills = f"{keeper.ward}.bills"
+    key = f"FOREIGN KEY (visit) REFERENCES {keeper.ward}.visits (id) ON DELETE CASCADE"
+    ask(keeper.url, f"CREATE TABLE {bills} (id integer PRIMARY KEY, visit integer, {key})")
+    # MySQL and MariaDB show no keys of tables to which somebody has no right at all
+    keeper.granted(f"INSERT ON {bills}")
+    for look in (lambda policy: retain(policy, NOW), plan):
+        with pytest.raises(SfumatoError) as caught:
+            look(keeper.policy(retention={**RETENTION, "cascade": "accept"}))
+        assert caught.value.code == "database-rights"
+        assert f"no SELECT on {bills}" in str(caught.value)
+        assert f"GRANT SELECT ON {bills}" in str(caught.value.hint)
+    assert ask(keeper.url, f"SELECT COUNT(*) FROM {keeper.ward}.visits") == [(ROWS,)]
+
+
 def test_younger_rows_of_the_table_itself_stay_with_rights_to_it_alone(keeper: Keeper) -> None:
     keeper.granted(*retaining_rights(keeper))
     visits = f"{keeper.ward}.visits"
