@@ -201,6 +201,25 @@ def test_a_row_that_may_not_lose_what_it_refers_to_is_told_and_is_in_no_log(
 
 
 @CHUNKS
+@pytest.mark.parametrize("rule", ["RESTRICT", "NO ACTION"])
+@pytest.mark.parametrize("parents", ["id", "id - 1"])
+def test_rows_that_refer_to_others_of_their_batch_or_to_themselves_go_where_the_server_lets_them(
+    url: str, chunk: int, parents: str, rule: str
+) -> None:
+    made(url, OWN.format(rule))
+    ask(url, f"UPDATE v SET parent = {parents} WHERE id BETWEEN 2 AND 10")
+    if url.startswith("postgresql:"):
+        (batch,) = retain(given(url, chunk), NOW).batches
+        assert (batch.deleted, batch.missing, list(batch.along)) == (30, 0, [])
+        assert (counted(url, "v"), counted(url, "archive")) == (0, 30)
+        return
+    # there each row is looked at by itself, while the others are still there
+    with pytest.raises(UnreachableError, match="by its own foreign key") as caught:
+        retain(given(url, chunk), NOW)
+    assert (caught.value.code, counted(url, "v")) == ("retention-referenced", 30)
+
+
+@CHUNKS
 @pytest.mark.parametrize("parents", ["id - 1", "id + 1", "id / 2"])
 def test_rows_that_go_with_others_of_their_batch_count_as_deleted(url: str, chunk: int, parents: str) -> None:
     made(url, OWN.format("CASCADE"))

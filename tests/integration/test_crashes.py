@@ -167,7 +167,9 @@ def test_a_full_disk_is_one_clear_error_and_leaves_nothing(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_leaves_nothing_behind(number: int, tmp_path: Path, write_policy: Callable[..., Path]) -> None:
     policy = write_policy(POLICY, rows(400_000))
-    process = subprocess.Popen([sys.executable, "-m", "sfumato", "run", str(policy)], stderr=subprocess.PIPE, text=True)
+    # should a library end the process by a fault of its own, this tells where
+    command = [sys.executable, "-X", "faulthandler", "-m", "sfumato", "run", str(policy)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     work = Path(os.environ["SFUMATO_HOME"]) / "work"
     deadline = time.monotonic() + 60
     while not (work.exists() and any(work.iterdir())) and time.monotonic() < deadline:
@@ -175,7 +177,7 @@ def test_an_interrupt_leaves_nothing_behind(number: int, tmp_path: Path, write_p
     time.sleep(0.1)
     process.send_signal(number)
     _, message = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, message
     assert message.replace(COMPILING, "") == "interrupted; a release is published whole or not at all\n"
     assert not (tmp_path / "out").exists() or list((tmp_path / "out").iterdir()) == []
     assert list(work.iterdir()) == []

@@ -117,11 +117,15 @@ class GoingAlong:
         """Whether rows of the table itself go along with others of it, which may be rows that are to be deleted later."""
         return any(own.on_delete == "deleted" for own in self._own)
 
-    def refuse_own(self, keys: TableName, key: Sequence[str], at_once: bool) -> None:
-        """Refuse rows to which others of the same table refer that stay, or that go later; ``at_once`` says that one statement deletes all."""
+    @property
+    def at_once(self) -> bool:
+        """Whether one statement deletes all: rows that may take others of them along, or nobody could count them, and rows that refer to others."""
+        return any(own.on_delete in ("deleted", "held") for own in self._own)
+
+    def refuse_own(self, keys: TableName, key: Sequence[str]) -> None:
+        """Refuse rows to which others of the same table refer that stay; or that go too, where the server looks at each row by itself."""
         for own in self._own:
-            held = own.on_delete == "held" and at_once
-            if own.on_delete != "emptied" and self._referring(own, keys, key, staying=own.on_delete == "deleted" or held):
+            if own.on_delete != "emptied" and self._referring(own, keys, key, staying=own.on_delete != "refused"):
                 raise self._referred()
 
     def refuse_own_taken(self, keys: TableName, key: Sequence[str]) -> None:

@@ -81,7 +81,8 @@ _READABLE = """
 SELECT attname::text FROM pg_attribute
 WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped AND has_column_privilege(attrelid, attnum, 'SELECT')
 """
-_ON_DELETE: Mapping[str, OnDelete] = {"a": "held", "r": "refused", "c": "deleted", "n": "emptied", "d": "emptied"}
+# RESTRICT too looks when the statement has come to its end, though never later
+_ON_DELETE: Mapping[str, OnDelete] = {"a": "held", "r": "held", "c": "deleted", "n": "emptied", "d": "emptied"}
 _ACTING = """
 SELECT 'trigger', tgname FROM pg_trigger
 WHERE tgrelid = %(table)s AND NOT tgisinternal AND tgenabled IN ('O', 'A') AND (tgtype::integer & %(bit)s) <> 0

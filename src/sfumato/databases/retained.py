@@ -45,9 +45,7 @@ class Deleted:
 class Retained:
     """A table from which old rows are taken."""
 
-    def __init__(
-        self, connection: Connection, table: TableName, time: str, key: Sequence[str] | None, archive: str, cascade: bool = False, chunk: int = 1
-    ) -> None:
+    def __init__(self, connection: Connection, table: TableName, time: str, key: Sequence[str] | None, archive: str, cascade: bool = False) -> None:
         self._connection, self._table, self._archive = connection, table, archive
         columns = {column.name: column for column in connection.columns(table)}
         self._time = _known(columns, time, table)
@@ -62,7 +60,7 @@ class Retained:
             raise UnreachableError(
                 words, code="retention-key", hint="give it one, or say retention: {key: [...]} with columns that tell its rows apart"
             )
-        self._along, self._chunk, self._accepted = GoingAlong(connection, table, cascade), chunk, cascade
+        self._along, self._accepted = GoingAlong(connection, table, cascade), cascade
         for other in self._along.deleting:
             self._refuse_undeleted(other)
         self._key = [_known(columns, name, table) for name in names]
@@ -128,7 +126,7 @@ class Retained:
             self.forget(keys)
             raise self._not_apart("rows of {table} have no key, and could not be deleted by it")
         try:
-            self._along.refuse_own(keys, self._names, self._at_once(int(self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)}"))))
+            self._along.refuse_own(keys, self._names)
         except BaseException:
             self.forget(keys)
             raise
@@ -148,10 +146,6 @@ class Retained:
         """What acts by itself when rows are deleted."""
         along = [f"{name} of {table}" for table in self._along.deleting for name in self._connection.acting(table, "DELETE")]
         return [*self._connection.retaining.acting(self._table, self._along.reached), *along]
-
-    def _at_once(self, rows: int) -> bool:
-        """Return whether so many rows are deleted by one statement: those that may take others of them along are, or nobody could count them."""
-        return rows <= self._chunk or self._along.takes_own
 
     def _not_apart(self, words: str) -> DataError:
         return DataError(
@@ -208,15 +202,15 @@ class Retained:
             self._connection.do(f"DELETE FROM {listed} WHERE {number} IN ({', '.join(map(str, unread[start:end].tolist()))})")
         if len(unread):
             # those that are back already may refer to others of the batch, and would go with them
-            self._along.refuse_own(keys, self._names, self._at_once(len(read)))
+            self._along.refuse_own(keys, self._names)
         return len(unread)
 
     def delete(self, keys: TableName, many: int) -> Deleted:
-        """Delete the rows whose keys are written down, so many in a transaction; all in one where some may take others along."""
+        """Delete the rows whose keys are written down, so many in a transaction; all in one where some refer to others."""
         number, listed = self._number(keys), self._connection.quoted(keys)
         deleted, last = Deleted(), int(self._one(f"SELECT COALESCE(MAX({number}), 0) FROM {listed}"))
         first = int(self._one(f"SELECT COALESCE(MIN({number}), 1) FROM {listed}"))
-        for start, end in chunks(first, last + 1, max(many, last) if self._along.takes_own else many):
+        for start, end in chunks(first, last + 1, max(many, last) if self._along.at_once else many):
             chosen = f"k.{number} >= {start} AND k.{number} < {end}"
             with self._connection.transaction():
                 deleted += self._delete_chosen(self._connection, keys, chosen)

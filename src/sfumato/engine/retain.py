@@ -110,7 +110,7 @@ def retain(policy: AnyPolicy, now: datetime | None = None, progress: Progress | 
 def _retained(connection: Connection, plan: Plan, retention: Retention) -> Retained:
     source: Any = plan.source
     way = way_of(source, plan.sink)
-    retained = Retained(connection, source.table_name, retention.column, retention.key, way, retention.cascade == "accept", retention.chunk)
+    retained = Retained(connection, source.table_name, retention.column, retention.key, way, retention.cascade == "accept")
     # the server deletes along whoever deletes, but lets only those count who may read
     needs = [Need("SELECT", table) for table in retained.tables_along]
     refuse_missing(source.address.shown, source.address.kind, connection.missing_rights(needs))
