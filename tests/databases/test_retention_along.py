@@ -36,6 +36,60 @@ def test_keys_to_columns_that_would_be_emptied_are_refused(url: str) -> None:
     assert counted(url, "v") == 20
 
 
+THREADS = """
+CREATE TABLE c (id int PRIMARY KEY, visit int, answers int, also int,
+    FOREIGN KEY (visit) REFERENCES v (id) ON DELETE CASCADE,
+    FOREIGN KEY (answers) REFERENCES c (id) ON DELETE CASCADE, FOREIGN KEY (also) REFERENCES c (id) ON DELETE {})
+"""
+
+
+@pytest.mark.parametrize("also", ["CASCADE", "SET NULL"])
+def test_threads_of_answers_go_along_whole_and_are_counted(url: str, also: str) -> None:
+    ask(url, f"CREATE TABLE v (id int PRIMARY KEY, seen {kind_of_time(url)}, age int)", rows("v", 1, 20), THREADS.format(also))
+    ask(url, "CREATE TABLE likes (id int PRIMARY KEY, c int, FOREIGN KEY (c) REFERENCES c (id) ON DELETE CASCADE)")
+    # a thread below visit 1, one that nothing takes along, and comments that refer to both by their other key
+    ask(url, "INSERT INTO c VALUES (1, 1, NULL, NULL), (2, NULL, 1, NULL), (3, NULL, 2, NULL), (4, NULL, 3, 1), (5, 2, NULL, NULL)")
+    ask(url, "INSERT INTO c VALUES (10, NULL, NULL, NULL), (11, NULL, 10, NULL), (12, NULL, 11, 4), (13, NULL, 12, 5), (14, NULL, NULL, 10)")
+    ask(url, "INSERT INTO likes SELECT id, id FROM c")
+    if url.startswith("mysql:"):
+        # the server itself follows so many keys no further
+        with pytest.raises(UnreachableError, match="follows foreign keys to so many tables or rows only"):
+            retain(policy(url, cascade="accept"), NOW)
+        assert (counted(url, "v"), counted(url, "c")) == (20, 10)
+        return
+    (batch,) = retain(policy(url, cascade="accept"), NOW).batches
+    gone = {(each.table.name, each.becomes): each.rows for each in batch.along}
+    if also == "CASCADE":
+        # 12 goes with 4, and 13 with 12
+        assert gone == {("c", "deleted"): 7, ("likes", "deleted"): 7}
+        left = [10, 11, 14]
+    else:
+        assert gone == {("c", "deleted"): 5, ("c", "emptied"): 2, ("likes", "deleted"): 5}
+        left = [10, 11, 12, 13, 14]
+    assert batch.notes == []
+    assert ask(url, "SELECT id FROM c ORDER BY 1") == [(number,) for number in left] == ask(url, "SELECT c FROM likes ORDER BY 1")
+
+
+def test_a_thread_that_is_too_long_for_the_server_stays(url: str) -> None:
+    ask(url, f"CREATE TABLE v (id int PRIMARY KEY, seen {kind_of_time(url)}, age int)", rows("v", 1, 20), THREADS.format("CASCADE"))
+    ask(url, "INSERT INTO c VALUES (1, 1, NULL, NULL)", *(f"INSERT INTO c VALUES ({number}, NULL, {number - 1}, NULL)" for number in range(2, 41)))
+    if url.startswith("postgresql:"):
+        (batch,) = retain(policy(url, cascade="accept"), NOW).batches
+        assert ([gone.rows for gone in batch.along], counted(url, "c")) == ([40], 0)
+        return
+    with pytest.raises(UnreachableError) as caught:
+        retain(policy(url, cascade="accept"), NOW)
+    assert (caught.value.code, counted(url, "v"), counted(url, "c")) == ("retention-cascade", 20, 40)
+
+
+def test_a_thread_that_goes_round_is_counted_once(url: str) -> None:
+    ask(url, f"CREATE TABLE v (id int PRIMARY KEY, seen {kind_of_time(url)}, age int)", rows("v", 1, 20), THREADS.format("CASCADE"))
+    ask(url, "INSERT INTO c VALUES (1, 1, NULL, NULL), (2, NULL, 1, NULL), (3, NULL, 2, 3)", "UPDATE c SET answers = 3 WHERE id = 1")
+    (batch,) = retain(policy(url, cascade="accept"), NOW).batches
+    assert [(gone.table.name, gone.rows) for gone in batch.along] == [("c", 3)]
+    assert counted(url, "c") == 0
+
+
 def test_triggers_of_tables_whose_rows_go_along_are_named(url: str) -> None:
     made(url, "CASCADE")
     if url.startswith("postgresql"):

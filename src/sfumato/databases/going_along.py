@@ -47,6 +47,7 @@ class GoingAlong:
         self._held = [each.table for each in self.reached]
         self._chains: list[Chain] = []
         self._own: list[Referring] = []
+        self._threads: dict[TableName, list[Referring]] = {}
         refusing: list[TableName] = []
         for chain in self._found(self._held, ()):
             if len(chain) == 1 and chain[0].table in self._held:
@@ -71,6 +72,11 @@ class GoingAlong:
     def _found(self, tables: Sequence[TableName], before: Chain) -> Iterator[Chain]:
         for key in self._connection.referring(tables):
             chain = (*before, key)
+            if before and key.table == key.to == before[-1].table and key.on_delete == "deleted":
+                # answers to a comment, and answers to these: as many keys as a thread is long
+                known = self._threads.setdefault(key.table, [])
+                known += [key] if key not in known else []
+                continue
             yield chain
             if key.on_delete != "deleted" or (not before and key.table in self._held):
                 continue
@@ -147,39 +153,58 @@ class GoingAlong:
                 chains = [chain for chain in self._chains if chain[-1].table == table and chain[-1].on_delete == becomes]
                 if chains:
                     self._refuse_hidden(table)
-                    reached = " OR ".join(self._reached(chain, keys, key, chosen) for chain in chains)
-                    rows = self._ask(f"SELECT COUNT(*) FROM {self._rows_of(table, chains[0][-1].spares_heirs)} g WHERE {reached}")
-                    found.append(Gone(table, int(rows), becomes))
+                    found.append(Gone(table, self._counted(chains, keys, key, chosen), becomes))
         for own in self._own:
             if own.on_delete == "emptied":
                 found.append(Gone(own.table, self._referring(own, keys, key, staying=True, chosen=chosen), "emptied"))
         return [gone for gone in found if gone.rows]
+
+    def _counted(self, chains: Sequence[Chain], keys: TableName, key: Sequence[str], chosen: str) -> int:
+        last, named = chains[0][-1], list[str]()
+        reached = " OR ".join(self._reached(chain, keys, key, chosen, named) for chain in chains)
+        if last.on_delete == "emptied":
+            # what is deleted as well is none that is changed
+            deleting = [chain for chain in self._chains if chain[-1].table == last.table and chain[-1].on_delete == "deleted"]
+            reached = " AND NOT ".join(f"({each})" for each in (reached, *(self._reached(chain, keys, key, chosen, named) for chain in deleting)))
+        before = f"WITH RECURSIVE {', '.join(named)} " if named else ""
+        return int(self._ask(f"{before}SELECT COUNT(*) FROM {self._rows_of(last.table, last.spares_heirs)} g WHERE {reached}"))
 
     def _refuse_hidden(self, table: TableName) -> None:
         if self._connection.hides_rows(table):
             words = f"row-level security hides rows of {table} from the user, and foreign keys delete or change them all the same"
             raise UnreachableError(words, code="retention-cascade", hint="a user that row-level security lets see everything (BYPASSRLS)")
 
-    def _reached(self, chain: Chain, keys: TableName, key: Sequence[str], chosen: str) -> str:
-        """Return the condition that a row ``g`` is reached by a chain from a row whose key is written down, and chosen."""
-        quoted, condition = self._connection.quoted, ""
-        names = [*(f"t{place}" for place in range(len(chain) - 1)), "g"]
-        for place, link in enumerate(chain):
-            to = "s" if place == 0 else names[place - 1]
-            joined = self._joined(link, names[place], to)
-            if place == 0:
-                tables = f"{self._rows_of(link.to, link.to_itself)} s JOIN {quoted(keys)} k ON {same_key(self._connection, key)}"
-                condition = f"EXISTS (SELECT 1 FROM {tables} WHERE {joined} AND {chosen})"
-            else:
-                condition = f"EXISTS (SELECT 1 FROM {self._rows_of(link.to, link.to_itself)} {to} WHERE {joined} AND {condition})"
-        return condition
+    def _reached(self, chain: Chain, keys: TableName, key: Sequence[str], chosen: str, named: list[str], row: str = "g") -> str:
+        """Return the condition that a row is reached by a chain from a row whose key is written down, and chosen.
+
+        Queries that it takes from are put to those that are ``named`` before the whole.
+        """
+        *before, link = chain
+
+        def directly(row: str) -> str:
+            to = f"t{len(before)}" if before else "s"
+            tables, joined = f"{self._rows_of(link.to, link.to_itself)} {to}", self._joined(link, row, to)
+            if before:
+                return f"EXISTS (SELECT 1 FROM {tables} WHERE {joined} AND {self._reached(tuple(before), keys, key, chosen, named, to)})"
+            tables += f" JOIN {self._connection.quoted(keys)} k ON {same_key(self._connection, key)}"
+            return f"EXISTS (SELECT 1 FROM {tables} WHERE {joined} AND {chosen})"
+
+        threads = self._threads.get(link.table, []) if link.on_delete == "deleted" else []
+        if not threads:
+            return directly(row)
+        columns = ", ".join(f"c.{self._connection.quoted_name(name)}" for name in dict.fromkeys(name for own in threads for name in own.referred))
+        rows = f"{self._rows_of(link.table, link.spares_heirs)} c"
+        begun, name = f"SELECT {columns} FROM {rows} WHERE {directly('c')}", f"thread{len(named)}"
+        answers = " OR ".join(self._joined(own, "c", "r") for own in threads)
+        named.append(f"{name} AS ({begun} UNION SELECT {columns} FROM {rows} JOIN {name} r ON {answers})")
+        return " OR ".join((f"({directly(row)}", *(f"EXISTS (SELECT 1 FROM {name} r WHERE {self._joined(own, row, 'r')})" for own in threads))) + ")"
 
     def _referring(self, own: Referring, keys: TableName, key: Sequence[str], staying: bool, chosen: str = _ALL) -> int:
         """Count rows of the table itself that refer to rows whose keys are written down; ``staying`` only those whose keys are not."""
         if own.on_delete in _BECOMES:
             self._refuse_hidden(own.table)
         quoted = self._connection.quoted
-        condition = self._reached((own,), keys, key, chosen)
+        condition = self._reached((own,), keys, key, chosen, [])
         if staying:
             condition += f" AND NOT EXISTS (SELECT 1 FROM {quoted(keys)} o WHERE {same_key(self._connection, key, 'g', 'o')})"
         return int(self._ask(f"SELECT COUNT(*) FROM {self._rows_of(own.table, own.spares_heirs)} g WHERE {condition}"))

@@ -9,7 +9,21 @@ from functools import cache
 from typing import Any
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import ALTERED, CHANGED, FULL, GONE, LOCKED, NO_DATABASE, NO_RIGHT, REFUSED, VALUE, Failure, named_in, of_code
+from sfumato.databases.failures import (
+    ALTERED,
+    CHANGED,
+    FULL,
+    GONE,
+    LOCKED,
+    NO_DATABASE,
+    NO_RIGHT,
+    REFUSED,
+    TOO_FAR,
+    VALUE,
+    Failure,
+    named_in,
+    of_code,
+)
 from sfumato.databases.mysql_types import quoted_name
 from sfumato.errors import UnreachableError
 
@@ -55,6 +69,8 @@ _FAILURES = {
 }
 # what goes wrong with a file has one code, and the system's own behind it
 _OF_A_FILE, _NO_ROOM = ("3", "1026", "1030"), re.compile(r"\b(28|122)\b")
+# an engine's errors have one code too; of this one it says in words that foreign keys are followed 15 rows deep
+_OF_AN_ENGINE, _DEEP = "1296", re.compile(r"\b193\b")
 # not among the beginnings above: codes of the client begin with it too
 _DISK_FULL = "20"
 
@@ -67,7 +83,8 @@ def mysql_errors(server: str, statement: str = "", meaning: Mapping[str, Failure
     except (driver().Error, OSError) as error:
         code = str(error.args[0]) if error.args and isinstance(error.args[0], int) else None
         full = code == _DISK_FULL or (code in _OF_A_FILE and _NO_ROOM.search(str(error)))
-        failure = FULL if full else of_code(code, {**_FAILURES, **(meaning or {})})
+        deep = code == _OF_AN_ENGINE and _DEEP.search(str(error))
+        failure = FULL if full else TOO_FAR if deep else of_code(code, {**_FAILURES, **(meaning or {})})
         detail = f"error {code}{_denied(code, str(error.args[-1]), statement) if failure is NO_RIGHT else ''}"
         raise failure.error(server, detail if code else "") from None
 
