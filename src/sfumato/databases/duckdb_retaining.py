@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 
 from sfumato.databases.duckdb_types import quoted_name
 from sfumato.databases.keyed_rows import one_row, one_value
+from sfumato.databases.list_marks import mark_of, marked
 from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
 from sfumato.databases.table import TableColumn, TableName
 
 if TYPE_CHECKING:
     from sfumato.databases.duckdb_connection import DuckdbConnection
+
+_MARKED = """
+SELECT schema_name, table_name, comment FROM duckdb_tables() WHERE database_name = current_database() AND starts_with(table_name, 'retained_')
+"""
 
 
 class DuckdbRetaining:
@@ -58,6 +63,20 @@ class DuckdbRetaining:
         """Return nothing: a file has no owners within."""
         del beginning, table
         return []
+
+    def mark(self, keys: TableName, reached: Sequence[Reached]) -> None:
+        """Write the name of the one table into its comment."""
+        self._connection.do(f"COMMENT ON TABLE {self._connection.quoted(keys)} IS '{mark_of(reached[0].table)}'")
+
+    def lists_of(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
+        """Look at all lists of the file."""
+        return [keys.name for keys, named in self.named_by_lists(table).items() if named == reached[0].table]
+
+    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
+        """Look at all lists of the file."""
+        del table
+        found = {TableName(name, schema): marked(comment or "") for schema, name, comment in self._connection.rows(_MARKED, [])}
+        return {keys: named for keys, named in found.items() if named is not None}
 
     def columns_now(self, table: TableName) -> list[TableColumn]:
         """Ask the one session."""

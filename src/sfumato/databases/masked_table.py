@@ -339,7 +339,9 @@ class Draft:
                 f"{drafts.table} cannot hold what would be published in {', '.join(change.changed)}: a text too long, a check or a type stands "
                 "against it; nothing has been changed"
             )
-            raise DataError(words, code="in-place-misfit", hint="look at the lengths, checks and types of its columns, or publish a copy") from None
+            raise DataError(
+                words, code="in-place-misfit", hint="look at the lengths, types, checks and unique indexes of its columns, or publish a copy"
+            ) from None
         for table in (drafts.keys, drafts.rows):
             self._how.settle(table)
 

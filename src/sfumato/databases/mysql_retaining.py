@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sfumato.databases.keyed_rows import one_row, one_value
+from sfumato.databases.list_marks import mark_of, marked
 from sfumato.databases.mysql_beneath import table_beneath
 from sfumato.databases.mysql_digest import row_digest
 from sfumato.databases.mysql_engines import engine_without_transactions
@@ -30,6 +31,10 @@ _UNIQUE = "SELECT index_name, column_name FROM information_schema.statistics WHE
 _OF_OTHERS = """
 SELECT table_name FROM information_schema.tables
 WHERE LEFT(table_schema, %s) = %s AND table_schema <> %s AND LEFT(table_name, %s) = %s
+"""
+
+_MARKED = """
+SELECT table_schema, table_name, table_comment FROM information_schema.tables WHERE LEFT(table_schema, %s) = %s AND LEFT(table_name, 9) = 'retained_'
 """
 
 _BY_OTHER_RULES = """
@@ -91,6 +96,27 @@ class MysqlRetaining:
         del table
         values = [len(STAGING), STAGING, self._connection.staging, len(beginning), beginning]
         return [text_of(name) for (name,) in self._connection.facts(_OF_OTHERS, values)]
+
+    def mark(self, keys: TableName, reached: Sequence[Reached]) -> None:
+        """Write the name of the one table into its comment."""
+        self._connection.do(f"ALTER TABLE {quoted(keys)} COMMENT = '{mark_of(reached[0].table)}'")
+
+    def lists_of(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
+        """Look at all lists that the user may see."""
+        del table
+        return [keys.name for keys, named in self._marked().items() if named == reached[0].table]
+
+    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
+        """Look at those in the user's own database for what is staged."""
+        del table
+        return {keys: named for keys, named in self._marked().items() if keys.schema == self._connection.staging}
+
+    def _marked(self) -> dict[TableName, TableName]:
+        rows = (
+            (text_of(schema), text_of(name), text_of(comment)) for schema, name, comment in self._connection.facts(_MARKED, [len(STAGING), STAGING])
+        )
+        found = {TableName(name, schema): marked(comment) for schema, name, comment in rows}
+        return {keys: named for keys, named in found.items() if named is not None}
 
     def columns_now(self, table: TableName) -> list[TableColumn]:
         """Ask the one session."""

@@ -40,6 +40,14 @@ SELECT tablename::text FROM pg_tables
 WHERE schemaname = %(schema)s AND starts_with(tablename::text, %(beginning)s::text) AND tableowner <> current_user
 """
 
+# numbers outlive that a table is renamed, or moved to another schema, beside which the list is then not
+_MARKED = """
+SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND starts_with(c.relname::text, 'retained_')
+    AND (n.nspname = %(schema)s OR c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user))
+    AND string_to_array(obj_description(c.oid, 'pg_class'), ' ') && %(numbers)s::text[]
+"""
+
 
 class PostgresqlRetaining:
     """How PostgreSQL retains."""
@@ -85,6 +93,23 @@ class PostgresqlRetaining:
         """Ask for what others own in the schema of the table."""
         values = {"schema": self._connection.placed(table).schema, "beginning": beginning}
         return [name for (name,) in self._connection.facts(_OF_OTHERS, values)]
+
+    def mark(self, keys: TableName, reached: Sequence[Reached]) -> None:
+        """Write their numbers into its comment."""
+        self._connection.do(f"COMMENT ON TABLE {quoted(keys)} IS '{' '.join(self._numbers(reached))}'")
+
+    def lists_of(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
+        """Ask for those in the schema of the table, and for this user's own in all others."""
+        values = {"schema": self._connection.placed(table).schema, "numbers": self._numbers(reached)}
+        return [name for (name,) in self._connection.facts(_MARKED, values)]
+
+    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
+        """Return nothing: marks are numbers."""
+        del table
+        return {}
+
+    def _numbers(self, reached: Sequence[Reached]) -> list[str]:
+        return [str(self._connection.number_of(each.table)) for each in reached]
 
     def columns_now(self, table: TableName) -> list[TableColumn]:
         """Ask the session that works what it would ask another."""

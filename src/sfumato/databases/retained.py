@@ -23,7 +23,7 @@ from sfumato.databases.going_along import GoingAlong, Gone, together
 from sfumato.databases.keyed_rows import NUMBER, chunks, free_name, one_value, same_key
 from sfumato.databases.private_names import is_list_of_keys
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import DataError, UnreachableError, suggestion
+from sfumato.errors import DataError, SfumatoError, UnreachableError, suggestion
 
 _AT_ONCE = 1000
 """How many numbers a statement names."""
@@ -111,6 +111,7 @@ class Retained:
         query = f"SELECT ROW_NUMBER() OVER () AS {number}, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
         self._connection.retaining.create_from(keys, query)
         self._connection.keep_private(keys)
+        self._connection.retaining.mark(keys, self._along.reached)
         self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} ({number})")
         self._connection.commit()
         twice = f"SELECT COUNT(*) FROM (SELECT 1 FROM {self._connection.quoted(keys)} s GROUP BY {names} HAVING COUNT(*) > 1) d"
@@ -165,21 +166,51 @@ class Retained:
         """Remove the lists that runs which died have left, of batches that never came to be; refuse where there are lists for another archive."""
         kept = {self.keys_of(batch).name for batch in batches}
         lists = [table for table in self._connection.beginning_with(self._beginning, self._table) if is_list_of_keys(table.name)]
-        others = [table.name for table in lists if not table.name.startswith(f"{self._beginning}{_told(self._archive)}")]
+        others = [*(table.name for table in lists if not self._is_of_this_way(table.name)), *self._by_other_names()]
         others += filter(is_list_of_keys, self._connection.retaining.of_others(self._beginning, self._table))
         if others:
             words = (
-                f"a run that archives rows of {self._table} elsewhere, by another address or as another user has not ended: "
+                f"a run that archives rows of {self._table} elsewhere, by another address or name or as another user has not ended: "
                 "they may be archived already"
             )
             hint = (
-                "run retain as that user, with the source and the sink that it had; or drop its list, a table retained_... among what runs keep for "
-                "themselves, if none of the rows whose keys it holds is archived"
+                "run retain as that user, with the source and the sink that it had, and the table under the name that it had; or drop its list, a "
+                "table retained_... among what runs keep for themselves, if none of the rows whose keys it holds is archived"
             )
             raise DataError(words, code="retention-elsewhere", hint=hint)
         for table in lists:
             if table.name not in kept:
                 self.forget(table)
+
+    def _by_other_names(self) -> list[str]:
+        """Return the lists of keys that are of rows of this table, whatever it was called, or by way of what, when they were written down."""
+        retaining = self._connection.retaining
+        found = set(retaining.lists_of(self._table, self._along.reached))
+        by_name = {keys.name: (keys, named) for keys, named in retaining.named_by_lists(self._table).items() if keys.name not in found}
+        others = [name for name in (*found, *by_name) if is_list_of_keys(name) and not self._is_of_this_way(name)]
+        return [name for name in others if name in found or self._were_of_another(*by_name[name])]
+
+    def _is_of_this_way(self, name: str) -> bool:
+        return name.startswith(f"{self._beginning}{_told(self._archive)}")
+
+    def _were_of_another(self, keys: TableName, named: TableName) -> bool:
+        """Return whether a list that names another table is of rows of this one: that has none of them, or is gone."""
+        try:
+            return bool(self._listed_in(self._table, keys)) and (self._connection.identity(named) is None or not self._listed_in(named, keys))
+        except SfumatoError as error:
+            if error.code not in ("table-missing", "database-changed"):
+                raise
+            # it belongs to a run that has come to its end
+            return False
+
+    def _listed_in(self, table: TableName, keys: TableName) -> int:
+        """Count the keys of a list that a table has; none where they are of other columns."""
+        known = [{column.name for column in self._connection.columns(each)} for each in (table, keys)]
+        if not all(names >= set(self._kept) for names in known):
+            return 0
+        same = same_key(self._connection, self._kept)
+        query = f"SELECT 1 FROM {self._connection.quoted(self._connection.placed(table))} s WHERE {same}"
+        return int(self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)} k WHERE EXISTS ({query})"))
 
     def has(self, keys: TableName) -> bool:
         """Return whether keys are written down there, by this user where the server says by whom."""

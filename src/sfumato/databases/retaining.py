@@ -54,6 +54,18 @@ class Retaining(Protocol):
         """Return the names, beginning so, of what other users keep for themselves about a table, as far as this one may see it."""
         ...
 
+    def mark(self, keys: TableName, reached: Sequence[Reached]) -> None:
+        """Note at a list of keys which tables its rows are of."""
+        ...
+
+    def lists_of(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
+        """Return the names of lists, as far as this user may see them, whose marks say that their rows are of one of the tables that are reached."""
+        ...
+
+    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
+        """Return the lists of this user whose marks are names, which tables may lose and others get, with the table that each names."""
+        ...
+
     def columns_now(self, table: TableName) -> list[TableColumn]:
         """Return the columns of a table as the session that works sees it, which may have just made it."""
         ...
