@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.servers import ask, component
+from tests.servers import ask, component, staging
 
 NOW = datetime.datetime(2026, 6, 15, tzinfo=datetime.UTC)
 OLD, FRESH = "'2026-01-05'", "'2026-06-14'"
@@ -28,6 +28,10 @@ def _empty(url: str) -> None:
     query = "SELECT IF(table_type = 'VIEW', 'VIEW', 'TABLE'), table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
     found = ask(url, query)
     ask(url, "SET foreign_key_checks = 0", *(f"DROP {kind} `{name}`" for kind, name in found))
+    # the lists of batches that were left open are of tables that come again
+    of_these = f"table_schema = '{staging(url)}' AND table_comment LIKE CONCAT(LOWER(HEX(DATABASE())), '.%')"
+    lists = ask(url, f"SELECT table_name FROM information_schema.tables WHERE {of_these}")
+    ask(url, *(f"DROP TABLE `{staging(url)}`.`{name}`" for (name,) in lists))
 
 
 def policy(url: str, table: str = "v", **retention: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -13,7 +14,8 @@ from sfumato.databases.address import parsed
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.key_servers import PolicyKey
 from sfumato.databases.postgresql import PostgresqlConnection
-from sfumato.errors import PolicyError
+from sfumato.errors import PolicyError, SfumatoError
+from tests.servers import component, made
 
 
 def test_an_address_has_the_port_of_its_kind_and_names_without_their_escapes() -> None:
@@ -21,6 +23,21 @@ def test_an_address_has_the_port_of_its_kind_and_names_without_their_escapes() -
     assert (found.kind, found.host, found.port, found.user, found.database) == ("mysql", "db.example.org", 3306, "r@d", "ward seven")
     assert found.options == {"unix_socket": "/run/m.sock"}
     assert found.shown == "the database ward seven on /run/m.sock"
+
+
+@pytest.mark.parametrize(("given", "mode"), [("", "verify-full"), ("&sslmode=verify-ca", "verify-ca"), ("&sslmode=require", "require")])
+def test_an_authority_is_one_that_the_server_is_held_to(given: str, mode: str) -> None:
+    assert parsed(f"postgresql://host/db?sslrootcert=ca.pem{given}").options == {"sslrootcert": "ca.pem", "sslmode": mode}
+
+
+def test_a_server_without_a_certificate_is_refused_where_an_authority_is_named(postgresql_url: str, tmp_path: Path) -> None:
+    authority = tmp_path / "authority.pem"
+    authority.write_text("")
+    given = component(postgresql_url, "nothing")
+    given["url"] += f"?sslrootcert={authority}"
+    with pytest.raises(SfumatoError) as caught:
+        made("sources", {"sql": given}).describe()
+    assert caught.value.code == "database-unreachable"
 
 
 @pytest.mark.parametrize(
@@ -35,6 +52,8 @@ def test_an_address_has_the_port_of_its_kind_and_names_without_their_escapes() -
         ("postgresql://host/db?host=canary", "has options that say where to go, host, which its own parts say"),
         ("postgresql://host/db?hostaddr=canary&port=1", "has options that say where to go, hostaddr, port, which"),
         ("postgresql://host/db?service=canary", "has options that say where to go, service, which"),
+        ("postgresql://host/db?sslrootcert=canary.pem&sslmode=prefer", "a way by which no certificate is looked at"),
+        ("postgresql://host/db?sslmode=disable&sslrootcert=canary.pem", "a way by which no certificate is looked at"),
         ("mysql://host/db?host=canary", "has options that say where to go, host, which"),
         ("mysql://host/db#canary", "has options that are not known: a fragment"),
     ],

@@ -25,6 +25,7 @@ _OPTIONS: dict[Kind, tuple[str, ...]] = {
 _ELSEWHERE = frozenset(
     {"host", "hostaddr", "port", "dbname", "database", "db", "user", "service", "servicefile", "passfile", "options", "read_default_file"}
 )
+_UNVERIFIED = ("disable", "allow", "prefer")
 _FILE: Final = "duckdb"
 _FILE_HINT = "write it as in duckdb:///hospital.duckdb, or with four slashes for a path that begins at the root"
 _HINT = "write it as in postgresql://reader@host:5432/hospital"
@@ -94,6 +95,9 @@ def parsed(url: str) -> Address:
     unknown = sorted(set(options) - set(_OPTIONS[kind]))
     if unknown or parts.fragment:
         raise ValueError(f"has options that are not known: {', '.join(unknown) or 'a fragment'}; known: {', '.join(_OPTIONS[kind])}")
+    if "sslrootcert" in options and options.setdefault("sslmode", "verify-full") in _UNVERIFIED:
+        # the library would go on without a word, and look at no certificate
+        raise ValueError("names an authority (sslrootcert) and a way by which no certificate is looked at; sslmode=verify-full, or leave sslmode out")
     return Address(kind, parts.hostname or "localhost", port or _PORTS[kind], unquote(parts.username or ""), database, options)
 
 

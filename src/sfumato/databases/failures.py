@@ -74,6 +74,9 @@ TOO_FAR = Failure(
 )
 FULL = Failure("has no room left on its disk", code="database-full", hint="make room there, and run again")
 LOCKED = Failure("did not get a lock in time", code="database-locked", hint="run again when nobody else works on the table")
+DEADLOCK = Failure(
+    "has ended what this run was doing, because it and somebody else waited for each other", code=LOCKED.code, hint="run again: it goes on from there"
+)
 VALUE = Failure(
     "cannot hold a value that would be written",
     code="database-value",

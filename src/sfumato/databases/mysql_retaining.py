@@ -107,9 +107,9 @@ class MysqlRetaining:
         return [keys.name for keys, named in self._marked().items() if named == reached[0].table]
 
     def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
-        """Look at those in the user's own database for what is staged."""
-        del table
-        return {keys: named for keys, named in self._marked().items() if keys.schema == self._connection.staging}
+        """Look at those in the user's own database for what is staged, of tables of the same database: others may have the same keys by chance."""
+        schema, staging = self._connection.placed(table).schema, self._connection.staging
+        return {keys: named for keys, named in self._marked().items() if (keys.schema, named.schema) == (staging, schema)}
 
     def _marked(self) -> dict[TableName, TableName]:
         rows = (

@@ -12,6 +12,7 @@ from sfumato.databases.address import Address
 from sfumato.databases.failures import (
     ALTERED,
     CHANGED,
+    DEADLOCK,
     FULL,
     GONE,
     LOCKED,
@@ -55,7 +56,7 @@ _FAILURES = {
     "1146": CHANGED,
     "1412": ALTERED,
     "1205": LOCKED,
-    "1213": LOCKED,
+    "1213": DEADLOCK,
     "1264": VALUE,
     "1265": VALUE,
     "1366": VALUE,

@@ -47,7 +47,7 @@ FROM pg_constraint c JOIN pg_class t ON t.oid = c.confrelid JOIN pg_namespace n 
 WHERE c.contype = 'f' AND c.conrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid)
 ORDER BY c.conname
 """
-# nor is one told of a part where it is told of the whole
+# nor is one told of a part where it is told of the whole; one that is not enforced, or whose triggers are switched off, does nothing
 _REFERRING = """
 SELECT n.nspname, t.relname, c.confrelid,
     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place)
@@ -62,6 +62,12 @@ SELECT n.nspname, t.relname, c.confrelid,
 FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace JOIN pg_class o ON o.oid = c.confrelid
 WHERE c.contype = 'f' AND c.confrelid = ANY(%(tables)s::oid[])
     AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.confrelid = ANY(%(tables)s::oid[]))
+    AND EXISTS (
+        WITH RECURSIVE parts AS (SELECT c.oid, c.confrelid
+            UNION ALL SELECT p.oid, p.confrelid FROM parts JOIN pg_constraint p ON p.conparentid = parts.oid)
+        SELECT FROM parts JOIN pg_trigger g ON g.tgconstraint = parts.oid AND g.tgrelid = parts.confrelid AND (g.tgtype::integer & 8) <> 0
+        WHERE g.tgenabled IN ('A', CASE current_setting('session_replication_role') WHEN 'replica' THEN 'R' ELSE 'O' END)
+    )
 ORDER BY n.nspname, t.relname, c.conname, c.confrelid
 """
 _UNSTEADY = """
