@@ -21,7 +21,8 @@ _LEGEND_WIDTH = 6.4
 class Chart:
     """What a chart shows: series by name over one axis, as lines or one upon the other; a gap stands where a value is not a number.
 
-    ``labels`` are what stands along the axis and where, ``along`` what it counts. Lines and words are in the colour of the page that it stands on.
+    ``labels`` are what stands along the axis and where, ``along`` what it counts, ``span`` where it begins and ends, so that charts above each other
+    have the same places. Lines and words are in the colour of the page that it stands on.
     """
 
     title: str
@@ -32,6 +33,7 @@ class Chart:
     labels: Mapping[float, str] = field(default_factory=dict)
     most: float | None = None
     along: str = ""
+    span: tuple[float, float] | None = None
 
     def svg(self) -> str:
         """Return the chart."""
@@ -39,7 +41,7 @@ class Chart:
         drawn = _stacked(series) if self.stacked else series
         largest = max((value for values in drawn.values() for value in values if math.isfinite(value)), default=1.0)
         top = self.most if self.most is not None else _rounded_up(largest)
-        place = _Place(axis, top, _TOP_WITH_NAMES if len(drawn) > 1 else _TOP)
+        place = _Place(axis, top, _TOP_WITH_NAMES if len(drawn) > 1 else _TOP, self.span)
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(self.title)}" '
             'font-family="sans-serif" font-size="11" fill="currentColor">',
@@ -90,10 +92,10 @@ class Chart:
 class _Place:
     """Where values stand on the page."""
 
-    def __init__(self, axis: Sequence[float], top: float, margin: int) -> None:
-        self.top, self._height = top, HEIGHT - margin - _BOTTOM
-        self._axis, self._first = axis, axis[0] if axis else 0.0
-        self._span = (axis[-1] - self._first if axis else 0.0) or 1.0
+    def __init__(self, axis: Sequence[float], top: float, margin: int, span: tuple[float, float] | None) -> None:
+        self.top, self._height, self._axis = top, HEIGHT - margin - _BOTTOM, axis
+        self._first, last = span or ((axis[0], axis[-1]) if axis else (0.0, 0.0))
+        self._span = last - self._first or 1.0
 
     def x(self, value: float) -> float:
         return _LEFT + (value - self._first) / self._span * (WIDTH - _LEFT - _RIGHT)

@@ -142,9 +142,20 @@ class _Axis:
     def per(self) -> str:
         return _STEPS[self.step] if self.is_time else f"{self.step:,.0f} records"
 
+    @property
+    def edges(self) -> list[float]:
+        """Where bars of the volume begin and end: the first before all points, the last behind them."""
+        return [self.step * place for place in range(math.floor(self.begin / self.step), math.ceil(self.values[-1] / self.step) + 1)]
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """From where to where all charts go."""
+        edges = self.edges
+        return min(edges[0], self.values[0]), edges[-1]
+
     def labels(self) -> dict[float, str]:
         """Return what stands along the axis: days, or hours of a day, at round times."""
-        first, last = self.values[0], self.values[-1]
+        first, last = self.span
         if not self.is_time:
             step = _round((last - first) / _MOST_LABELS) or 1.0
             return {step * place: f"{step * place:,.0f}" for place in range(math.ceil(first / step), math.floor(last / step) + 1)}
@@ -154,7 +165,7 @@ class _Axis:
         return {place: f"{datetime.fromtimestamp(place, UTC):{form}}" for place in places or [first]}
 
     def chart(self, title: str, series: Mapping[str, Sequence[float]], most: float | None = None) -> Chart:
-        return Chart(title, self.values, series, labels=self.labels(), most=most, along=self.along)
+        return Chart(title, self.values, series, labels=self.labels(), most=most, along=self.along, span=self.span)
 
 
 def _view(points: Sequence[Point]) -> list[str]:
@@ -186,10 +197,7 @@ def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:
     levels = sorted({int(key.rpartition(".")[2]) for point in points for key in point if key.startswith("by_level.")})
     names = {level_name(level): f"by_level.{level}" for level in levels} or {"released": "accounts.released", "aggregated": "accounts.aggregated"}
     names |= {name: f"accounts.{name}" for name in ("suppressed", "late", "dead")}
-    step = axis.step
-    first = math.floor(axis.begin / step)
-    edges = [step * place for place in range(first, math.ceil(axis.values[-1] / step) + 1)]
-    series = {}
+    edges, series = axis.edges, {}
     for name, key in names.items():
         totals = [_number(point.get(key, 0)) for point in points]
         reached = [_reached(edge, axis.values, totals, axis.begin) for edge in edges]
@@ -199,7 +207,7 @@ def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:
     # a bar for each stretch: it begins where the one before ends
     corners = [edge for one, other in pairwise(edges) for edge in (one, other)]
     title = f"records in {axis.per}, by what became of them"
-    return Chart(title, corners, series, stacked=True, labels=axis.labels(), along=axis.along)
+    return Chart(title, corners, series, stacked=True, labels=axis.labels(), along=axis.along, span=axis.span)
 
 
 def _reached(edge: float, axis: Sequence[float], totals: Sequence[float], begin: float) -> float:

@@ -39,7 +39,14 @@ def test_time_runs_along_all_charts_where_the_stream_has_one() -> None:
 def test_records_run_along_where_no_column_says_a_time() -> None:
     charts = charts_of(points(20, time=False))
     assert {chart.along for chart in charts} == {"records that have come"}
-    assert list(charts[1].labels.values())[:2] == ["5,000", "10,000"]
+    assert list(charts[1].labels.values())[:3] == ["0", "5,000", "10,000"]
+
+
+@pytest.mark.parametrize("time", [True, False])
+def test_the_same_time_stands_at_the_same_place_of_all_charts(time: bool) -> None:
+    drawn = [re.findall(r'<text x="([\d.]+)" y="230" [^>]*>([^<]+)</text>', chart.svg()) for chart in charts_of(points(30, time)[9:])]
+    assert len(drawn[0]) > 2
+    assert all(each == drawn[0] for each in drawn)
 
 
 @pytest.mark.parametrize("time", [True, False])
