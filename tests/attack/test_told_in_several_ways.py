@@ -14,6 +14,8 @@ import pytest
 import sfumato
 from sfumato.errors import PolicyError, PromiseError
 
+pytestmark = pytest.mark.slow
+
 OTHER: dict[str, Any] = {"role": "other"}
 PID = {"role": "other", "accept": "singling_out"}
 SUM, AVERAGE, MAX, MODE = ({"aggregate": {"function": function, "k": 3}} for function in ("sum", "average", "max", "mode"))

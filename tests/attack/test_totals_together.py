@@ -10,6 +10,8 @@ import pytest
 import sfumato
 from sfumato.errors import PromiseError
 
+pytestmark = pytest.mark.slow
+
 PAY = {"role": "other", "accept": "singling_out"}
 K = [{"k_anonymity": {"k": 3}}]
 WOMEN = {"column": "sex", "equals": "f"}

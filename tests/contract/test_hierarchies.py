@@ -21,6 +21,8 @@ from sfumato.core.publication import Publication
 from sfumato.errors import DataError
 from sfumato.registry import find, names
 
+pytestmark = pytest.mark.slow
+
 TEXT = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
     st.sampled_from(

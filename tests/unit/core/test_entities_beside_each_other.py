@@ -13,6 +13,8 @@ from sfumato.core.checksums import luhn
 from sfumato.core.mask import MaskContext
 from sfumato.masking.redact import Redact
 
+pytestmark = pytest.mark.slow
+
 
 def redacted(text: str, **settings: Any) -> str:
     return all_redacted([text], **settings)[0]

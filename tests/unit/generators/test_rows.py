@@ -12,6 +12,8 @@ import pytest
 from sfumato.generators._rows import CHUNK, choose
 from sfumato.registry import find, names
 
+pytestmark = pytest.mark.slow
+
 GENERATORS = pytest.mark.parametrize("generator", [find("generators", name)() for name in names("generators")], ids=names("generators"))
 
 
