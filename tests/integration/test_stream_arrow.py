@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import sfumato
 from sfumato.core.followed_files import Stretch
 from sfumato.engine.stream.arrow_stretches import ArrowStretches
 from sfumato.engine.stream.check import check_stream
@@ -183,3 +184,49 @@ def test_half_a_message_at_the_end_of_a_pipe_is_set_aside(policy: Path, tmp_path
         ended = run_stream(policy, Running(once=True), pipe=pipe)
     assert {name: number for name, number in ended.views[""].accounts.items() if number} == {"released": 10, "dead": 1}
     assert ended.views[""].set_aside == {"arrow-damaged": 1}
+
+
+PEOPLE: dict[str, Any] = {"pid": [f"p{number}" for number in range(12)], "age": list(range(12)), "illness": ["flu", "gout"] * 6}
+FAR = pa.concat_arrays([pa.array(range(11), pa.timestamp("us")), pa.array([-(2**62)], pa.int64()).cast(pa.timestamp("us"))])
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "dead"),
+    [
+        ("illness", pa.array([b"canary\xff"] * 5 + [b"flu"] * 7), 5),
+        ("age", pa.array([(1, 2, number) for number in range(12)], pa.month_day_nano_interval()), 12),
+        ("age", FAR, 12),
+    ],
+)
+def test_a_column_that_is_of_another_type_later_is_set_aside_where_it_has_to(tmp_path: Path, column: str, values: pa.Array, dead: int) -> None:
+    columns = {"pid": {"role": "identifier"}, "age": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
+    told = {"source": {"arrow": {"path": "in"}}, "subject": "pid", "columns": columns, "promises": [{"k_anonymity": {"k": 3}}]}
+    (tmp_path / "policy.yaml").write_text(json.dumps(told | {"window": {"count": 6}, "stream": {"state": "state"}, "sink": "release.jsonl"}))
+    (tmp_path / "in").mkdir()
+    for name, table in (("1", pa.table(PEOPLE)), ("2", pa.table(PEOPLE | {column: values}))):
+        with pa.ipc.new_stream(tmp_path / "in" / f"{name}.arrow", table.schema) as writer:
+            writer.write_table(table)
+    accounts = run_stream(tmp_path / "policy.yaml", Running(once=True)).views[""].accounts
+    assert (sum(accounts.values()), accounts["dead"]) == (24, dead)
+    assert check_stream(tmp_path / "policy.yaml").holds
+
+
+def test_a_time_beyond_all_years_alone_is_set_aside(tmp_path: Path) -> None:
+    columns = {"pid": {"role": "identifier"}, "age": {"role": "quasi_identifier"}, "illness": {"role": "sensitive"}}
+    told = {"source": "events.arrow", "subject": "pid", "columns": columns, "promises": [{"k_anonymity": {"k": 3}}]}
+    (tmp_path / "policy.yaml").write_text(json.dumps(told | {"window": {"count": 6}, "stream": {"state": "state"}, "sink": "release.jsonl"}))
+    table = pa.table(PEOPLE | {"age": FAR})
+    with pa.ipc.new_stream(tmp_path / "events.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert run_stream(tmp_path / "policy.yaml", Running(once=True)).views[""].accounts["dead"] == 1
+    (letter,) = map(json.loads, (tmp_path / "state" / "dead_letters.jsonl").read_text().splitlines())
+    assert (letter["record"], letter["column"], letter["content"]["pid"]) == (11, "age", "p11")
+
+
+def test_damaged_arrow_that_is_pushed_is_refused() -> None:
+    offsets, content = pa.py_buffer(bytes([0, 0, 0, 0, 2, 0, 0, 0])), pa.py_buffer(b"\xff\xfe")
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, offsets, content])
+    policy = {"columns": {"name": {"role": "other", "accept": "singling_out"}}}
+    with pytest.raises(SfumatoError) as refused:
+        sfumato.stream(policy).push(pa.record_batch({"name": broken}))
+    assert refused.value.code == "data-kind"

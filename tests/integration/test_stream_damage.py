@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -14,8 +15,9 @@ import pytest
 
 import sfumato
 from sfumato.engine.stream.growing import GrowingFile
+from sfumato.engine.stream.released_rows import ReleasedRows
 from sfumato.engine.stream.running import Running, run_stream
-from sfumato.errors import SfumatoError
+from sfumato.errors import SfumatoError, UnreachableError
 from tests.stream_policy import POLICY
 
 PRIVATE = ("links/taken.jsonl", "links/release.references.jsonl", "dead_letters.jsonl")
@@ -55,6 +57,48 @@ def test_a_damaged_state_is_told_as_such(path: Path, statement: str) -> None:
     with pytest.raises(SfumatoError) as refused:
         sfumato.check_stream(path)
     assert refused.value.code == "stream-state-damaged"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE view SET accounts = ''",
+        "UPDATE segment SET told = ''",
+        """UPDATE segment SET told = '{"file": 1}'""",
+        "UPDATE about SET value = '{' WHERE name LIKE 'told %'",
+        "UPDATE about SET value = '[1' WHERE name = 'position'",
+        "UPDATE about SET value = 'many' WHERE name = 'records'",
+        "UPDATE measured SET told = '{'",
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_damaged_value_of_a_state_is_told_whoever_reads_it(path: Path, statement: str, command: str) -> None:
+    change(path, statement)
+    with (path.parent / "events.jsonl").open("a") as file:
+        file.write('{"pid": 99, "age": 33, "illness": "flu"}\n')
+    with pytest.raises(SfumatoError) as refused:
+        run_stream(path, Running(once=True)) if command == "run" else sfumato.check_stream(path)
+    assert refused.value.code == "stream-state-damaged"
+
+
+def test_rows_that_may_not_be_read_break_no_promise(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*given: Any) -> None:
+        raise UnreachableError("release.jsonl may not be read", code="file-permission", hint="")
+
+    monkeypatch.setattr(ReleasedRows, "_read", closed)
+    with pytest.raises(SfumatoError) as refused:
+        sfumato.check_stream(path)
+    assert refused.value.code == "file-permission"
+
+
+def test_a_named_pipe_as_source_is_refused_with_what_helps(path: Path) -> None:
+    pipe = path.parent / "pipe.jsonl"
+    os.mkfifo(pipe)
+    path.write_text(json.dumps(POLICY | {"source": "pipe.jsonl", "stream": {"state": "other"}, "sink": "other.jsonl"}))
+    with pytest.raises(SfumatoError) as refused:
+        run_stream(path, Running(once=True))
+    assert (refused.value.code, refused.value.message) == ("file-not-regular", f"{pipe} is a pipe or a device")
+    assert refused.value.hint == f"source: {{standard_input: {{format: json_lines}}}}, and sfumato stream run policy.yaml < {pipe}"
 
 
 def test_a_state_of_another_version_is_not_checked(path: Path) -> None:

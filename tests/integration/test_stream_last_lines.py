@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.engine.stream import progress, running
+from sfumato.engine.stream.check import check_stream
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import PolicyError
 from tests.stream_policy import POLICY
@@ -84,6 +85,46 @@ def test_a_pipe_that_is_closed_has_ended_and_its_last_line_counts(tmp_path: Path
     threading.Timer(1.0, lambda: os.close(writer)).start()
     with io.FileIO(reader) as pipe:
         assert once(path, pipe=pipe) == (30, 1)
+
+
+def arrow_of(people: list[dict[str, Any]]) -> bytes:
+    written, batch = io.BytesIO(), pa.RecordBatch.from_pylist(people)
+    with pa.ipc.new_stream(written, batch.schema) as writer:
+        writer.write_batch(batch)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("form", "content", "cut", "whole", "dead"),
+    [
+        ("delimited", CSV.encode(), 3, 0, 1),
+        ("delimited", CSV.encode(), len(CSV) - 5, 0, 0),
+        ("json_lines", JSON.encode(), 3, 0, 1),
+        # a record says itself where it ends
+        ("json_lines", JSON.encode(), 1, 1, 0),
+        ("json_lines", JSON.encode(), len(JSON) - 5, 0, 1),
+        ("arrow", arrow_of(PEOPLE), 40, 0, 1),
+        ("arrow", arrow_of(PEOPLE), len(arrow_of(PEOPLE)) - 40, 0, 0),
+    ],
+)
+def test_half_a_record_of_a_pipe_that_was_cut_off_is_set_aside(tmp_path: Path, form: str, content: bytes, cut: int, whole: int, dead: int) -> None:
+    path = policy(tmp_path, {"standard_input": {"format": form}})
+    reader, writer = os.pipe()
+    os.write(writer, content[:-cut])
+    stop = threading.Event()
+    threading.Timer(2.0, stop.set).start()
+    with io.FileIO(reader) as pipe:
+        before = run_stream(path, Running(), stop, pipe=pipe).views[""].accounts
+        os.close(writer)
+        assert before["dead"] == 0
+    reader, writer = os.pipe()
+    os.write(writer, content)
+    os.close(writer)
+    with io.FileIO(reader) as pipe:
+        assert once(path, pipe=pipe) == (sum(before.values()) + whole + dead + 30, dead)
+    found = check_stream(path)
+    assert found.holds
+    assert found.records == sum(before.values()) + whole + dead + 30
 
 
 @pytest.mark.parametrize("form", ["json_lines", "delimited", "arrow"])

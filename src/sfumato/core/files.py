@@ -42,6 +42,21 @@ def state_of(path: str | Path) -> str:
     return f"{status.st_dev}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}"
 
 
+def status_of(path: str | Path) -> os.stat_result | None:
+    """Return the status of what is at a path, None where nothing is; what the system does not let us see is an error, and not absent."""
+    with file_errors(path):
+        try:
+            return Path(path).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def is_regular(path: str | Path) -> bool:
+    """Return whether a file is at a path, and no folder, pipe or device."""
+    status = status_of(path)
+    return status is not None and stat.S_ISREG(status.st_mode)
+
+
 def refuse_pipes(path: str | Path) -> os.stat_result:
     """Return the status of a file; refuse what would be waited for without end."""
     with file_errors(path):

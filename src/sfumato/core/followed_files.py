@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sfumato.core.files import file_errors
+from sfumato.core.files import file_errors, status_of
 from sfumato.core.unfinished import Unfinished
 from sfumato.errors import DataError
 
@@ -371,11 +371,8 @@ def _is_on_its_disk(begun: Begun) -> bool:
 
 def _status(path: Path) -> os.stat_result | None:
     """Return the status of a file, None where there is none by now."""
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status if stat.S_ISREG(status.st_mode) else None
+    status = status_of(path)
+    return status if status is not None and stat.S_ISREG(status.st_mode) else None
 
 
 def _beside(path: Path, wanted: set[str]) -> dict[str, Path]:

@@ -40,6 +40,10 @@ class ArrowStretches:
         """Return how many bytes at the end of a file are whole messages: half of one is never read."""
         return self.whole(block, False)
 
+    def is_before_records(self, stretch: Stretch) -> bool:
+        """Return whether a stretch is in the schema."""
+        return not self._head(stretch)
+
     def decode(self, stretch: Stretch) -> Decoded:
         """Return the rows of a stretch; half a message, with which a pipe has ended, is a record that cannot be read."""
         content = stretch.content

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.files import file_errors
+from sfumato.core.files import file_errors, is_regular
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream.check_events import EventCheck
 from sfumato.engine.stream.check_rows import RowCheck
@@ -167,7 +167,7 @@ class _View:
     @property
     def _is_known(self) -> bool:
         """Whether it is still written down which bytes of the source were which records."""
-        return self.kept.length(TAKEN) > 0 and (self.kept.folder / TAKEN).is_file()
+        return self.kept.length(TAKEN) > 0 and is_regular(self.kept.folder / TAKEN)
 
     def _gone(self, error: SfumatoError) -> None:
         if error.code not in ("stream-source-gone", "file-unreadable", "file-missing"):
@@ -182,7 +182,7 @@ class _View:
     def _links(self) -> NDArray[np.int64] | None:
         name = f"links/{self.name or 'release'}.rows"
         path, length = self.kept.folder / name, self.kept.length(name)
-        if length and (not path.is_file() or path.stat().st_size < length or not self._references.is_file()):
+        if length and (not is_regular(path) or path.stat().st_size < length or not is_regular(self._references)):
             self.findings.cannot("rows against records: the links have been deleted")
             return None
         if length != self.rows * _LINK:
@@ -236,7 +236,7 @@ class _View:
         """Hold the manifest against what was committed, and the files against both."""
         segments = self.kept.segments(self.name)
         listed = []
-        if released.manifest.is_file():
+        if is_regular(released.manifest):
             with file_errors(released.manifest):
                 listed = released.manifest.read_bytes().splitlines()
         known = [_listed(line) for line in listed[: len(segments)]]
@@ -245,7 +245,7 @@ class _View:
             self.findings.breaks("manifest", "a segment is not listed as it was released", f"segment {wrong[0]}")
         if self.finished and len(listed) != len(segments):
             self.findings.breaks("manifest", "not as many segments are listed as were released", "its end", len(listed), len(segments))
-        if self.finished and segments and released.path.is_file() and released.path.stat().st_size != segments[-1].finish:
+        if self.finished and segments and is_regular(released.path) and released.path.stat().st_size != segments[-1].finish:
             size = released.path.stat().st_size
             self.findings.breaks("manifest", "the file is not as long as the segments that are listed", "its end", size, segments[-1].finish)
 
@@ -255,6 +255,9 @@ class _View:
             try:
                 rows = released.rows(segment)
             except (NotAsWrittenError, UnreachableError) as error:
+                if isinstance(error, UnreachableError) and error.code not in ("file-missing", "file-unreadable"):
+                    # nothing is said of rows that we may not see
+                    raise
                 words = str(error) if isinstance(error, NotAsWrittenError) else "cannot be read"
                 self.findings.breaks("manifest", f"a segment {words}", f"segment {number}")
                 raise NotAsWrittenError(words) from None

@@ -47,11 +47,29 @@ class Unfit:
     def letters(self, numbers: NDArray[np.int64], rows: pa.RecordBatch | None = None) -> list[DeadLetter]:
         """Return the rows that do not fit, whose numbers these are, and what is known of them."""
         places = np.flatnonzero(~self.fits).tolist()
-        contents = [None] * len(places) if rows is None or not places else rows.take(pa.array(places)).to_pylist()
+        contents = [None] * len(places) if rows is None or not places else contents_of(rows.take(pa.array(places)))
         reasons = (self._reasons[self._reason[place]] for place in places)
         return [
             DeadLetter(int(numbers[place]), code, column, content) for place, (code, column), content in zip(places, reasons, contents, strict=True)
         ]
+
+
+def contents_of(rows: pa.RecordBatch) -> list[dict[str, Any]]:
+    """Return rows as they are written down; a value that Python has no form of, such as a day of the year -10,000, as Arrow writes it.
+
+    >>> contents_of(pa.record_batch({"at": pa.array([-(2**62)], pa.int64()).cast(pa.timestamp("us"))}))
+    [{'at': '<value out of range: -4611686018427387904>'}]
+    """
+    columns = [_values(column) for column in rows.columns]
+    return [dict(zip(rows.schema.names, values, strict=True)) for values in zip(*columns, strict=True)] if columns else [{}] * rows.num_rows
+
+
+def _values(column: pa.Array) -> list[Any]:
+    try:
+        found: list[Any] = column.to_pylist()
+    except (pa.ArrowException, ValueError, OverflowError):
+        found = column.cast(pa.string()).to_pylist()
+    return found
 
 
 def counted(letters: Sequence[DeadLetter]) -> dict[str, int]:

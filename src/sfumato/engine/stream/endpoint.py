@@ -44,6 +44,13 @@ def served(address: str | None, progress: StreamProgress) -> Iterator[int | None
         server.server_close()
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of who goes away in the middle of a request: standard error is for the stream."""
+
+
 def _server(host: str, port: int, progress: StreamProgress) -> ThreadingHTTPServer:
     class Handler(BaseHTTPRequestHandler):
         # somebody who connects and says nothing does not keep a thread for ever
@@ -75,9 +82,8 @@ def _server(host: str, port: int, progress: StreamProgress) -> ThreadingHTTPServ
             """Say nothing: standard error is for the stream."""
 
     try:
-        server = ThreadingHTTPServer((host, port), Handler)
+        server = _Server((host, port), Handler)
     except (OSError, OverflowError):
         hint = "another port with --metrics, or leave it out"
         raise UnreachableError(f"metrics cannot be served at {host}:{port}", code="stream-address", hint=hint) from None
-    server.daemon_threads = True
     return server

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sfumato.core.files import status_of
 from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.run_journal import Segment
 from sfumato.errors import DataError, UnreachableError
@@ -31,6 +32,8 @@ class GrowingFile:
         with written_errors(path):
             if private:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                # one that was there before may be open to others
+                path.parent.chmod(0o700)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE if private else _SHARED)
             if not private:
                 self._lock()
@@ -96,7 +99,7 @@ class ForgottenFile:
 
 def log_of(path: Path, length: int) -> GrowingFile | ForgottenFile:
     """Return a private file that may be deleted: the stream goes on without it."""
-    return ForgottenFile(length) if length and not path.exists() else GrowingFile(path, length, private=True)
+    return ForgottenFile(length) if length and status_of(path) is None else GrowingFile(path, length, private=True)
 
 
 def shortened(path: Path) -> DataError:

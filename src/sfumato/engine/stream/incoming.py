@@ -59,6 +59,11 @@ def take(data: Any, policy: Policy, schema: pa.Schema | None = None) -> Taken:
         return _of_mappings(data, policy, schema)
     if not isinstance(data, pa.Table):
         data = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else as_table(data)
+    try:
+        # before anything is made of it: what is damaged may point anywhere, and text be none
+        data.validate(full=True)
+    except pa.ArrowInvalid:
+        raise UsageError("the Arrow data that came is damaged", code="data-kind", hint="its validate(full=True) says what is wrong") from None
     refuse_same_names(data.column_names, "what came", "rename them: a policy speaks of columns by name")
     columns = {name: _plain(column.combine_chunks()) for name, column in zip(data.column_names, data.columns, strict=True)}
     return Taken(columns, data.num_rows)
@@ -144,13 +149,33 @@ def _as_documents(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.boo
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return values in a type, null where they are not of it: whole where that goes, else by way of their distinct texts."""
     if pa.types.is_string(kind):
-        return canonical.as_text(values)
+        return _texts(values)
     try:
+        if {_is_number(values.type), _is_number(kind)} == {pa.types.is_temporal(values.type), pa.types.is_temporal(kind)} == {True, False}:
+            # Arrow would take a time for the number that it is kept as
+            raise TypeError
         return pc.cast(values, kind)
     except _Failure:
-        coded = canonical.as_text(values).dictionary_encode()
+        coded = _texts(values).dictionary_encode()
         made = [_one(text, kind) for text in coded.dictionary.to_pylist()]
         return pa.array(made, kind).take(coded.indices)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    """Return values as text, null where they have none; halves are looked at apart until the culprits are alone."""
+    try:
+        return canonical.as_text(values)
+    except pa.ArrowNotImplementedError:
+        return pa.nulls(len(values), pa.string())
+    except _Failure:
+        if len(values) == 1:
+            return pa.nulls(1, pa.string())
+    middle = len(values) // 2
+    return pa.concat_arrays([_texts(values[:middle]), _texts(values[middle:])])
 
 
 def _one(text: str, kind: pa.DataType) -> Any:

@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.files import file_errors
+from sfumato.core.files import file_errors, is_regular
 from sfumato.core.stream import Accounts
 from sfumato.engine.stream.private_files import damaged, mapping_of
 from sfumato.engine.stream.progress import as_numbers
 from sfumato.engine.stream.run_journal import Segment, is_running, last_measured, refuse_other_secret, refuse_other_version
-from sfumato.engine.stream.state_errors import state_error
+from sfumato.engine.stream.state_errors import sound, state_error
 from sfumato.errors import UnreachableError, UsageError
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.load import Loaded
@@ -24,7 +24,7 @@ STATE, STATUS = "state.sqlite", "status.json"
 
 def existing(folder: Path, name: str) -> Path:
     """Return a file of a state; refuse where the stream has none."""
-    if not (folder / name).is_file():
+    if not is_regular(folder / name):
         raise _unknown(folder)
     return folder / name
 
@@ -38,7 +38,7 @@ def told_status(folder: Path) -> dict[str, Any]:
 
     Where what it said is gone, it is what the state says.
     """
-    told = _last_words(folder) if (folder / STATUS).is_file() else None
+    told = _last_words(folder) if is_regular(folder / STATUS) else None
     kept = KeptState(folder)
     if told is None:
         return _status_of(kept)
@@ -110,7 +110,8 @@ class KeptState:
     @property
     def records(self) -> int:
         """How many records have been read."""
-        return int(self._about.get("records", 0))
+        with sound(self.folder):
+            return int(self._about.get("records", 0))
 
     @property
     def position(self) -> dict[str, Any]:
@@ -120,7 +121,8 @@ class KeptState:
     def told(self, name: str) -> Any:
         """Return what was once written down for good under a name; None where nothing was."""
         text = self._about.get(f"told {name}")
-        return None if text is None else json.loads(text)
+        with sound(self.folder):
+            return None if text is None else json.loads(text)
 
     def tell(self, name: str, value: Any) -> None:
         """Nothing is written here: what a reader settles for itself it need not remember."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.core.decoded import Decoded
-from sfumato.engine.stream.dead_letters import DeadLetter, counted
+from sfumato.engine.stream.dead_letters import DeadLetter, contents_of, counted
 from sfumato.engine.stream.growing import GrowingFile
 from sfumato.engine.stream.run_journal import Journal
 
@@ -50,7 +50,7 @@ class Letters:
             content = letter.content
             if decoded is not None and letter.number >= first:
                 place = int(np.searchsorted(decoded.places, letter.number - first))
-                content = decoded.rows.slice(place, 1).to_pylist()[0]
+                (content,) = contents_of(decoded.rows.slice(place, 1))
             lines.append({"record": letter.number, "view": view, "code": letter.code, "column": letter.column, "content": content})
         self._unfit.setdefault(view, Counter()).update(counted(dead))
         self._write(lines)

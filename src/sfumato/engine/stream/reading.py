@@ -6,6 +6,7 @@ What the columns are is settled by the first records and written down, so that a
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import time
 from codecs import BOM_UTF8
@@ -16,9 +17,10 @@ from typing import IO, Any, Protocol
 
 from sfumato.core import delimited_stream, json_stream
 from sfumato.core.column_types import refuse_same_names
-from sfumato.core.decoded import Decoded
+from sfumato.core.decoded import Decoded, Poison
 from sfumato.core.delimited_stream import Dialect
 from sfumato.core.file_set import files_now, is_several
+from sfumato.core.files import status_of
 from sfumato.core.followed_files import FollowedFiles, Stretch, whole_lines
 from sfumato.core.formats import is_of
 from sfumato.core.json_blocks import shape_of
@@ -28,7 +30,7 @@ from sfumato.engine.stream.arrow_stretches import ArrowStretches
 from sfumato.engine.stream.kept_state import KeptState
 from sfumato.engine.stream.named_fields import FIRST, NamedFields
 from sfumato.engine.stream.run_journal import Journal
-from sfumato.engine.stream.spool import Spool, SpoolAgain
+from sfumato.engine.stream.spool import Spool, SpoolAgain, is_cut
 from sfumato.errors import Mistake, PolicyError, UnreachableError
 from sfumato.policy.model import Policy
 from sfumato.policy.resolve import Resolved
@@ -114,7 +116,7 @@ class Reading:
                 raise UnreachableError(
                     "standard input is closed", code="input-closed", hint="give it records: tail -f log | sfumato stream run policy.yaml"
                 )
-            self._spool = Spool(journal.folder / "spool", given, self._records.whole, journal.position)
+            self._spool = Spool(journal.folder / "spool", given, self._records.whole, journal.position, self._records.whole_at_end)
         records = self._records
         self._stretches = self._spool or FollowedFiles(self._files, records.whole, journal.secret, journal.position, records.whole_at_end)
 
@@ -154,7 +156,7 @@ class Reading:
     @property
     def awaited(self) -> str | None:
         """What is waited for, where there is no file yet and never was one: a path, a folder or a pattern."""
-        return None if self.is_pipe or self.position or any(path.exists() for path in self._files()) else str(self._settings.path)
+        return None if self.is_pipe or self.position or any(status_of(path) is not None for path in self._files()) else str(self._settings.path)
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -181,9 +183,16 @@ class Reading:
         return Stretch(place, start, self._stretches.again(place, start, end))
 
     def decode(self, stretch: Stretch) -> Decoded:
-        """Return the records of a stretch."""
-        decoded: Decoded = self._records.decode(stretch)
-        return decoded
+        """Return the records of a stretch; half of one, with which a pipe was cut off, is one that cannot be read."""
+        decoded: Decoded
+        if not is_cut(stretch):
+            decoded = self._records.decode(stretch)
+            return decoded
+        # nothing of it, but with the columns of the others; half of what stands before all records is none
+        decoded = self._records.decode(replace(stretch, content=b""))
+        if self._records.is_before_records(stretch):
+            return decoded
+        return replace(decoded, records=1, poison=[Poison(0, "record-cut", 0, len(stretch.content))])
 
     def wait(self, seconds: float) -> None:
         """Wait for something to come."""
@@ -214,7 +223,11 @@ class Reading:
     def _files(self) -> Iterable[Path]:
         path = self._settings.path
         if not is_several(path):
-            return [Path(path)] if Path(path).exists() or not self._journal.position else []
+            status = status_of(path)
+            if status is not None and not stat.S_ISREG(status.st_mode):
+                hint = f"source: {{standard_input: {{format: {self._format}}}}}, and sfumato stream run policy.yaml < {path}"
+                raise UnreachableError(f"{path} is a pipe or a device", code="file-not-regular", hint=hint)
+            return [Path(path)] if status is not None or not self._journal.position else []
         found = [Path(file) for file in files_now(path, lambda name: is_of(name, self._format))]
         # what the stream keeps for itself, or has released, is no source, wherever it lies
         own = [Path(os.path.realpath(place)) for place in self._own]
@@ -266,6 +279,9 @@ class _JsonRecords:
             return lines
         return len(block)
 
+    def is_before_records(self, stretch: Stretch) -> bool:  # noqa: ARG002 - nothing stands before them
+        return False
+
     def decode(self, stretch: Stretch) -> Decoded:
         self.fields.look(stretch.content.removeprefix(BOM_UTF8) if stretch.start == 0 else stretch.content)
         kinds = self._first_kinds(stretch.content) if self._kinds is None else self._kinds
@@ -310,6 +326,10 @@ class _DelimitedRecords:
     def whole_at_end(self, block: bytes, is_quiet: bool) -> int:
         """Count a last line without its end only where nobody has written for a while: half a value looks like a whole one."""
         return delimited_stream.whole_records(block, is_quiet, self._dialect)
+
+    def is_before_records(self, stretch: Stretch) -> bool:
+        """Return whether a stretch is in the header."""
+        return bool(self._settings.header) and stretch.start == 0
 
     def decode(self, stretch: Stretch) -> Decoded:
         names, beginning, skipped = self._header(stretch), stretch.start == 0, self._line_end(stretch)

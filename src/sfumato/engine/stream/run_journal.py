@@ -21,9 +21,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
+from sfumato.core.files import is_regular
 from sfumato.core.stream import Accounts
 from sfumato.engine.stream.private_files import damaged, mark_of, written_errors
-from sfumato.engine.stream.state_errors import state_error
+from sfumato.engine.stream.state_errors import sound, state_error
 from sfumato.errors import SfumatoError, UnreachableError
 
 VERSION = 1
@@ -128,7 +129,8 @@ class Journal:
     @property
     def records(self) -> int:
         """How many records have been read: the number of the next one."""
-        return int(self._about("records") or 0)
+        with sound(self.folder):
+            return int(self._about("records") or 0)
 
     @property
     def has_begun(self) -> bool:
@@ -139,13 +141,15 @@ class Journal:
     def position(self) -> dict[str, Any]:
         """What was read of each file, also of what is planned and not yet committed."""
         planned = self.planned
-        return dict(json.loads(self._about("position") or "{}") if planned is None else planned.position)
+        with sound(self.folder):
+            return dict(json.loads(self._about("position") or "{}") if planned is None else planned.position)
 
     @property
     def planned(self) -> Planned | None:
         """What a process that died had begun to release: the next one has to take it in the same pieces."""
         told = self.told("planned")
-        return None if told is None else Planned([Piece(**piece) for piece in told["pieces"]], told["flush"], told["position"])
+        with sound(self.folder):
+            return None if told is None else Planned([Piece(**piece) for piece in told["pieces"]], told["flush"], told["position"])
 
     def plan(self, planned: Planned) -> None:
         """Write down, for the next commit, how its records are cut into pieces."""
@@ -154,7 +158,8 @@ class Journal:
     def told(self, name: str) -> Any:
         """Return what was once written down for good under a name, such as the columns of the stream; None where nothing was."""
         text = self._about(f"told {name}")
-        return None if text is None else json.loads(text)
+        with sound(self.folder):
+            return None if text is None else json.loads(text)
 
     def tell(self, name: str, value: Any) -> None:
         """Write something down for good."""
@@ -164,7 +169,8 @@ class Journal:
     def accounts(self, view: str) -> Accounts:
         """Return what became of the records of a view."""
         rows = self._rows("SELECT accounts FROM view WHERE name = ?", view)
-        return Accounts(**json.loads(rows[0][0])) if rows else Accounts()
+        with sound(self.folder):
+            return Accounts(**json.loads(rows[0][0])) if rows else Accounts()
 
     def snapshot(self, view: str) -> bytes | None:
         """Return the state of a view when it was last kept."""
@@ -177,7 +183,9 @@ class Journal:
 
     def segments(self, view: str) -> list[Segment]:
         """Return what the release of a view consists of."""
-        return [Segment(**json.loads(told)) for (told,) in self._rows("SELECT told FROM segment WHERE view = ? ORDER BY number", view)]
+        rows = self._rows("SELECT told FROM segment WHERE view = ? ORDER BY number", view)
+        with sound(self.folder):
+            return [Segment(**json.loads(told)) for (told,) in rows]
 
     def length(self, path: str) -> int:
         """Return how much of a file belongs to what was written down."""
@@ -186,11 +194,13 @@ class Journal:
 
     def measured(self, view: str) -> list[dict[str, Any]]:
         """Return what was measured of a view over time."""
-        return [{"records": records, **json.loads(told)} for records, told in self._rows("SELECT records, told FROM measured WHERE view = ?", view)]
+        rows = self._rows("SELECT records, told FROM measured WHERE view = ?", view)
+        with sound(self.folder):
+            return [{"records": records, **json.loads(told)} for records, told in rows]
 
     def last_measured(self) -> dict[str, dict[str, Any]]:
         """Return what was last measured of each view."""
-        with self._errors():
+        with self._errors(), sound(self.folder):
             return last_measured(self._database)
 
     def commit(self, done: Commit) -> None:
@@ -307,7 +317,7 @@ def refuse_other_secret(mark: str | None, secret: bytes, folder: Path) -> None:
 
 def is_running(folder: Path) -> bool:
     """Return whether a process works with the state in a folder: its lock says so, whatever has become of the number of the process."""
-    if not (folder / "lock").is_file():
+    if not is_regular(folder / "lock"):
         return False
     with written_errors(folder / "lock", "read"), (folder / "lock").open("rb") as lock:
         return not _has(lock, fcntl.LOCK_SH)

@@ -2,7 +2,9 @@
 
 Whatever was synced here survives; what had been read from the pipe and not yet been synced is lost with the process: at most one block of 256 KiB.
 The files together are one line of bytes, and are named after where on it they begin. Each pipe begins a place of its own, so that half a record
-that an earlier one ended with does not run into the next. Of a stream that was refused before it took anything nothing stays: it will be sent again.
+that an earlier one ended with does not run into the next. Of a pipe that its writer has closed the last record counts though nothing ends it; of one
+that was cut off, because the process died or was stopped, it does not: half a value looks like a whole one. It has a place of its own.
+Of a stream that was refused before it took anything nothing stays: it will be sent again.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import IO, Any
 
-from sfumato.core.files import file_errors
-from sfumato.core.followed_files import BLOCK, LARGEST_RECORD, Records, Stretch, too_large
+from sfumato.core.files import file_errors, is_regular
+from sfumato.core.followed_files import BLOCK, LARGEST_RECORD, LastRecords, Records, Stretch, too_large
 from sfumato.core.unfinished import Unfinished
 from sfumato.engine.stream.private_files import written_errors
 from sfumato.errors import DataError
@@ -23,17 +25,24 @@ from sfumato.errors import DataError
 READ = 1 << 18
 FILE = 64 << 20
 MOST_AHEAD = 256 << 20
-_PIPE = "pipe-"
+_PIPE, _CLOSED = "pipe-", "closed-"
+_CUT = "~"
+"""What the place of half a record ends with."""
 
 
 class Spool:
     """Copies a pipe into files, in a thread of its own, and waits where it is too far ahead of who reads them."""
 
-    def __init__(self, folder: Path, pipe: IO[bytes], records: Records, position: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, folder: Path, pipe: IO[bytes], records: Records, position: Mapping[str, Any] | None = None, last: LastRecords | None = None
+    ) -> None:
         self._folder, self._pipe, self._records = folder, pipe, records
+        self._last: LastRecords = last or (lambda block, _: records(block, False))
         with written_errors(folder, "made"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if self._refused.exists():
+            # one that was there before may be open to others
+            folder.chmod(0o700)
+        if is_regular(self._refused):
             self._remove()
         written = self._written()
         # where pipes begin, of which something may be unread: also one that a crash has ended before anything of it was committed
@@ -64,7 +73,7 @@ class Spool:
         """Yield what there is to read now; where nothing will follow, ``ended``, an unfinished last record counts as one."""
         while (found := self._next(ended)) is not None:
             with self._changed:
-                self._read = int(found.place) + found.end
+                self._read = _begin_of(found.place) + found.end
                 self._changed.notify()
             yield found
         if self._failed is not None:
@@ -72,7 +81,7 @@ class Spool:
 
     def again(self, place: str, start: int, end: int) -> bytes:
         """Return bytes that were read before."""
-        content = self._bytes(int(place) + start, end - start)
+        content = self._bytes(_begin_of(place) + start, end - start)
         if len(content) < end - start:
             raise DataError(
                 "what came by the pipe is no longer in the stream's state, which needs it to go on",
@@ -87,13 +96,14 @@ class Spool:
 
     def forget(self, place: str, start: int) -> None:
         """Remove files that lie before a place, which nobody will read again."""
-        begins = self._begins()
+        begins, first = self._begins(), _begin_of(place)
         for begin, following in pairwise(begins):
-            if following <= int(place) + start:
+            if following <= first + start:
                 self._file(begin).unlink(missing_ok=True)
-        for begin in self._marked():
-            if begin < int(place):
-                self._mark(begin).unlink(missing_ok=True)
+        for mark in (_PIPE, _CLOSED):
+            for begin in self._marked(mark):
+                if begin < first:
+                    self._mark(begin, mark).unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Keep nothing of what has come."""
@@ -130,11 +140,14 @@ class Spool:
         begin = max(begin for begin in self._pipes if begin <= self._read)
         following = min((other for other in self._pipes if other > begin), default=None)
         limit, over = (following, True) if following is not None else (self._end, ended)
+        is_cut = following is not None and not is_regular(self._mark(begin, _CLOSED))
         size = BLOCK
         while True:
             content = self._bytes(self._read, min(size, limit - self._read))
             is_last = over and self._read + len(content) == limit
-            whole = self._records(content, is_last)
+            whole = self._last(content, False) if is_last and is_cut else self._records(content, is_last)
+            if is_last and is_cut and content and not whole:
+                return Stretch(f"{begin}{_CUT}", self._read - begin, content)
             if whole or len(content) < size:
                 break
             # of a pipe that has ended what is left is a record, however long; of this one its end may never come
@@ -164,6 +177,8 @@ class Spool:
                 while self._end - begin < FILE:
                     content = os.read(self._pipe.fileno(), READ)
                     if not content:
+                        if not self._stopped:
+                            self._mark(self._pipes[-1], _CLOSED).touch(mode=0o600)
                         return False
                     left = memoryview(content)
                     while left:
@@ -216,12 +231,12 @@ class Spool:
         begins = self._begins()
         return begins[-1] + self._file(begins[-1]).stat().st_size if begins else 0
 
-    def _marked(self) -> list[int]:
-        return [int(path.name.removeprefix(_PIPE)) for path in self._folder.glob(f"{_PIPE}*")]
+    def _marked(self, mark: str = _PIPE) -> list[int]:
+        return [int(path.name.removeprefix(mark)) for path in self._folder.glob(f"{mark}*")]
 
-    def _mark(self, begin: int) -> Path:
-        """Return the empty file that says that a pipe begins there."""
-        return self._folder / f"{_PIPE}{begin:020}"
+    def _mark(self, begin: int, mark: str = _PIPE) -> Path:
+        """Return the empty file that says that a pipe begins there, or that the one that does was closed by its writer."""
+        return self._folder / f"{mark}{begin:020}"
 
     def _file(self, begin: int) -> Path:
         return self._folder / f"{begin:020}"
@@ -232,3 +247,12 @@ class SpoolAgain(Spool):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+
+
+def is_cut(stretch: Stretch) -> bool:
+    """Return whether a stretch is half a record, with which a pipe was cut off."""
+    return stretch.place.endswith(_CUT)
+
+
+def _begin_of(place: str) -> int:
+    return int(place.removesuffix(_CUT))

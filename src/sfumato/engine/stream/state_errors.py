@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.errors import UnreachableError
@@ -32,6 +34,15 @@ def state_error(folder: Path, error: Exception, doing: str = "read or written") 
         code="stream-state-damaged",
         hint="put back a copy of it; a damaged state cannot be mended: name another state and another sink, and begin anew",
     )
+
+
+@contextmanager
+def sound(folder: Path) -> Iterator[None]:
+    """Refuse what stands in a state and is not what was written there: whoever reads it finds no form for it."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError) as error:
+        raise state_error(folder, error, "read") from None
 
 
 def _is_full(folder: Path) -> bool:

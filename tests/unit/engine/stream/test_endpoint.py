@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import struct
+import time
 import urllib.error
 import urllib.request
 from types import SimpleNamespace
@@ -137,3 +139,15 @@ def test_a_port_that_is_taken_is_refused() -> None:
 
 def test_the_line_for_a_terminal_names_views_and_measures() -> None:
     assert progress().line().endswith('re"s: held 2, z 20, p_kanon 0.75')
+
+
+def test_who_goes_away_in_the_middle_of_a_request_is_not_told(capfd: pytest.CaptureFixture[str]) -> None:
+    with served("0", progress()) as port:
+        for _ in range(5):
+            with socket.create_connection(("127.0.0.1", port or 0)) as client:
+                client.sendall(b"GET /metr")
+                # closed at once, with a reset
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert asked(port, "/health")[0] == 200
+        time.sleep(0.3)
+    assert capfd.readouterr().err == ""

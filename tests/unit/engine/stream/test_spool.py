@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.core.followed_files import whole_lines
 from sfumato.engine.stream import spool
-from sfumato.engine.stream.spool import Spool
+from sfumato.engine.stream.spool import Spool, is_cut
 from sfumato.errors import DataError
 
 
@@ -152,3 +152,30 @@ def test_files_and_their_folder_are_private(tmp_path: Path) -> None:
     spooled(tmp_path / "spool", b"1\n")
     assert {file.stat().st_mode & 0o777 for file in (tmp_path / "spool").iterdir()} == {0o600}
     assert (tmp_path / "spool").stat().st_mode & 0o777 == 0o700
+
+
+def cut_off(folder: Path, content: bytes) -> Spool:
+    """Return a spool whose pipe has brought something and was not closed when the process ended."""
+    pipe = Pipe()
+    made = Spool(folder, pipe.out, whole_lines)
+    pipe.into.write(content)
+    until(lambda: made.position["read"] + sum(path.stat().st_size for path in folder.iterdir()) >= len(content))
+    return made
+
+
+@pytest.mark.parametrize(("content", "cut"), [(b"1\n2\n3", b"3"), (b"1\n2\n", b""), (b"1", b"1")])
+def test_half_a_record_with_which_a_pipe_was_cut_off_stands_by_itself(tmp_path: Path, content: bytes, cut: bytes) -> None:
+    cut_off(tmp_path, content)
+    made = spooled(tmp_path, b"4\n5")
+    found = list(made.stretches(ended=True))
+    assert [stretch.content for stretch in found if is_cut(stretch)] == ([cut] if cut else [])
+    assert b"".join(stretch.content for stretch in found) == content + b"4\n5"
+    assert [made.again(stretch.place, stretch.start, stretch.end) for stretch in found] == [stretch.content for stretch in found]
+    for stretch in found:
+        made.forget(stretch.place, stretch.end)
+
+
+def test_the_last_record_of_a_pipe_that_was_closed_counts_in_the_next_run_too(tmp_path: Path) -> None:
+    spooled(tmp_path, b"1\n2")
+    found = list(spooled(tmp_path, b"3\n").stretches(ended=True))
+    assert [(stretch.content, is_cut(stretch)) for stretch in found] == [(b"1\n2", False), (b"3\n", False)]
