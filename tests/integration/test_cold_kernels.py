@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from sfumato.core.kernels import cache_folder
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 POLICY = {
@@ -55,6 +58,22 @@ def test_the_helper_compiles_the_kernel_that_a_run_needs(name: str, tmp_path: Pa
     subprocess.run([sys.executable, "-m", "sfumato.engine.warm", name], check=True, env=environment)
 
     assert len(list(tmp_path.rglob(f"*.{name}-*.nbc"))) == 1
+
+
+@pytest.mark.slow
+def test_processes_of_runs_that_were_killed_do_not_all_compile_the_same(tmp_path: Path) -> None:
+    name, environment = "partition_by_size", {**os.environ, "SFUMATO_KERNELS": str(tmp_path)}
+    folder = tmp_path / cache_folder().name
+    folder.mkdir()
+    with (folder / f"{name}.lock").open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waiting = subprocess.Popen([sys.executable, "-m", "sfumato.engine.warm", name], env=environment)
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(8)
+        # somebody else has made it meanwhile
+        (folder / f"kernel.{name}-1.nbi").touch()
+    assert waiting.wait(60) == 0
+    assert list(folder.rglob("*.nbc")) == []
 
 
 @pytest.mark.slow

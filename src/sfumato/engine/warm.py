@@ -6,16 +6,18 @@ streams are compiled by a session that takes a few records.
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.core.frequencies import Frequencies
-from sfumato.core.kernels import compiled_elsewhere, is_compiled
+from sfumato.core.kernels import cache_folder, compiled_elsewhere, is_compiled
 from sfumato.core.problem import Problem
 from sfumato.core.quiet import Quiet
 from sfumato.core.relaxed_search import deals_out
@@ -124,9 +126,27 @@ def compile_stream(kernel: str) -> None:
     session.flush()
 
 
+@contextmanager
+def alone(kernel: str) -> Iterator[None]:
+    """Let one process at a time compile a kernel: that of a run that was killed goes on, and whoever comes later finds what it has made."""
+    try:
+        cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = (cache_folder() / f"{kernel}.lock").open("ab")
+    except OSError:
+        # nothing can be kept there, so that there is nothing to wait for
+        yield
+        return
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        if name in _STREAMED.values():
-            compile_stream(name)
-        else:
-            compile_search(name)
+        with alone(name):
+            if is_compiled(name):
+                continue
+            if name in _STREAMED.values():
+                compile_stream(name)
+            else:
+                compile_search(name)
