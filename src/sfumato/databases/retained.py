@@ -111,7 +111,7 @@ class Retained:
         query = f"SELECT ROW_NUMBER() OVER () AS {number}, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
         self._connection.retaining.create_from(keys, query)
         self._connection.keep_private(keys)
-        self._connection.retaining.mark(keys, self._along.reached)
+        self._connection.retaining.mark(keys, self._connection.retaining.reached(self._table))
         self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} ({number})")
         self._connection.commit()
         twice = f"SELECT COUNT(*) FROM (SELECT 1 FROM {self._connection.quoted(keys)} s GROUP BY {names} HAVING COUNT(*) > 1) d"
@@ -127,6 +127,8 @@ class Retained:
             self.forget(keys)
             raise self._not_apart("rows of {table} have no key, and could not be deleted by it")
         try:
+            # a table may have become a part of this one meanwhile
+            self._refuse_elsewhere()
             self._along.refuse_own(keys, self._names)
         except BaseException:
             self.forget(keys)
@@ -164,9 +166,19 @@ class Retained:
 
     def forget_all_but(self, batches: Sequence[str]) -> None:
         """Remove the lists that runs which died have left, of batches that never came to be; refuse where there are lists for another archive."""
+        self._refuse_elsewhere()
         kept = {self.keys_of(batch).name for batch in batches}
-        lists = [table for table in self._connection.beginning_with(self._beginning, self._table) if is_list_of_keys(table.name)]
-        others = [*(table.name for table in lists if not self._is_of_this_way(table.name)), *self._by_other_names()]
+        for table in self._lists():
+            if table.name not in kept:
+                self.forget(table)
+
+    def _lists(self) -> list[TableName]:
+        """Return the lists of this user that begin with the name of this table."""
+        return [table for table in self._connection.beginning_with(self._beginning, self._table) if is_list_of_keys(table.name)]
+
+    def _refuse_elsewhere(self) -> None:
+        """Refuse where there are lists of keys of rows of this table that another run has made, which may have archived them."""
+        others = [*(table.name for table in self._lists() if not self._is_of_this_way(table.name)), *self._by_other_names()]
         others += filter(is_list_of_keys, self._connection.retaining.of_others(self._beginning, self._table))
         if others:
             words = (
@@ -178,14 +190,11 @@ class Retained:
                 "table retained_... among what runs keep for themselves, if none of the rows whose keys it holds is archived"
             )
             raise DataError(words, code="retention-elsewhere", hint=hint)
-        for table in lists:
-            if table.name not in kept:
-                self.forget(table)
 
     def _by_other_names(self) -> list[str]:
         """Return the lists of keys that are of rows of this table, whatever it was called, or by way of what, when they were written down."""
         retaining = self._connection.retaining
-        found = set(retaining.lists_of(self._table, self._along.reached))
+        found = set(retaining.lists_of(self._table, retaining.reached(self._table)))
         by_name = {keys.name: (keys, named) for keys, named in retaining.named_by_lists(self._table).items() if keys.name not in found}
         others = [name for name in (*found, *by_name) if is_list_of_keys(name) and not self._is_of_this_way(name)]
         return [name for name in others if name in found or self._were_of_another(*by_name[name])]
