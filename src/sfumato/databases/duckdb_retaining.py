@@ -70,11 +70,15 @@ class DuckdbRetaining:
 
     def lists_of(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
         """Look at all lists of the file."""
-        return [keys.name for keys, named in self.named_by_lists(table).items() if named == reached[0].table]
+        del table
+        return [keys.name for keys, named in self._marked().items() if named == reached[0].table]
 
-    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
+    def marked_lists(self, table: TableName) -> dict[TableName, list[TableName]]:
         """Look at all lists of the file."""
         del table
+        return {keys: [named] if self._connection.identity(named) is not None else [] for keys, named in self._marked().items()}
+
+    def _marked(self) -> dict[TableName, TableName]:
         found = {TableName(name, schema): marked(comment or "") for schema, name, comment in self._connection.rows(_MARKED, [])}
         return {keys: named for keys, named in found.items() if named is not None}
 

@@ -106,10 +106,15 @@ class MysqlRetaining:
         del table
         return [keys.name for keys, named in self._marked().items() if named == reached[0].table]
 
-    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
-        """Look at those in the user's own database for what is staged, of tables of the same database: others may have the same keys by chance."""
+    def marked_lists(self, table: TableName) -> dict[TableName, list[TableName]]:
+        """Look at those in the user's own database for what is staged, of tables that are gone, and of tables of the same database.
+
+        Tables of other databases that are still there may have the same keys by chance.
+        """
         schema, staging = self._connection.placed(table).schema, self._connection.staging
-        return {keys: named for keys, named in self._marked().items() if (keys.schema, named.schema) == (staging, schema)}
+        own = {keys: named for keys, named in self._marked().items() if keys.schema == staging}
+        there = {keys: [named] if self._connection.identity(named) is not None else [] for keys, named in own.items()}
+        return {keys: tables for keys, tables in there.items() if not tables or own[keys].schema == schema}
 
     def _marked(self) -> dict[TableName, TableName]:
         rows = (

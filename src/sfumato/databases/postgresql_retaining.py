@@ -47,6 +47,13 @@ WHERE c.relkind = 'r' AND starts_with(c.relname::text, 'retained_')
     AND (n.nspname = %(schema)s OR c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user))
     AND string_to_array(obj_description(c.oid, 'pg_class'), ' ') && %(numbers)s::text[]
 """
+_OWN_LISTS = """
+SELECT n.nspname::text, c.relname::text, m.nspname::text, t.relname::text
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN (pg_class t JOIN pg_namespace m ON m.oid = t.relnamespace) ON t.oid::text = ANY(string_to_array(obj_description(c.oid, 'pg_class'), ' '))
+WHERE c.relkind = 'r' AND starts_with(c.relname::text, 'retained_') AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
+    AND obj_description(c.oid, 'pg_class') IS NOT NULL
+"""
 
 
 class PostgresqlRetaining:
@@ -103,10 +110,14 @@ class PostgresqlRetaining:
         values = {"schema": self._connection.placed(table).schema, "numbers": self._numbers(reached)}
         return [name for (name,) in self._connection.facts(_MARKED, values)]
 
-    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
-        """Return nothing: marks are numbers."""
+    def marked_lists(self, table: TableName) -> dict[TableName, list[TableName]]:
+        """Look at the user's own in all schemas: who copies a table makes one of another number."""
         del table
-        return {}
+        found: dict[TableName, list[TableName]] = {}
+        for schema, name, of_schema, of_name in self._connection.facts(_OWN_LISTS, []):
+            tables = found.setdefault(TableName(name, schema), [])
+            tables += [TableName(of_name, of_schema)] if of_name is not None else []
+        return found
 
     def _numbers(self, reached: Sequence[Reached]) -> list[str]:
         return [str(self._connection.number_of(each.table)) for each in reached]

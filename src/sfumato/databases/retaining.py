@@ -62,8 +62,11 @@ class Retaining(Protocol):
         """Return the names of lists, as far as this user may see them, whose marks say that their rows are of one of the tables that are reached."""
         ...
 
-    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
-        """Return the lists of this user whose marks are names, which tables may lose and others get, with the table that each names."""
+    def marked_lists(self, table: TableName) -> dict[TableName, list[TableName]]:
+        """Return the lists of this user, and for each those tables of which its mark says that its rows are of them, as far as they are still there.
+
+        Rows of a table that has gone may be in this one, and those of a table that is there too where a name is all that is known of it.
+        """
         ...
 
     def columns_now(self, table: TableName) -> list[TableColumn]:
