@@ -15,7 +15,7 @@ import pyarrow as pa
 from sfumato.databases.connection import Connection
 from sfumato.databases.keyed_rows import one_value
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import UnreachableError, UsageError
+from sfumato.errors import DataError, UnreachableError, UsageError, number_of
 
 BATCH = "sfumato_batch"
 """The column of an archive that says in which batch a row came."""
@@ -83,6 +83,25 @@ class Archive:
         query = f"SELECT batch, rows_out FROM {self._quoted(self._ledger)} WHERE {self._here()}"
         columns = [TableColumn("batch", "text", pa.string()), TableColumn("rows_out", "bigint", pa.int64())]
         return {row["batch"]: row["rows_out"] for batch in self._connection.select(query, columns) for row in batch.to_pylist()}
+
+    def refuse_lost(self, batch: str) -> None:
+        """Refuse a batch of which the archive has fewer rows than were appended: those in the source may be all that is left of them."""
+        appended = self.rows_written()[batch]
+        if self._rows_there(batch) < appended:
+            words = f"batch {batch} has {number_of(appended, 'row')} as the ledger says, and the archive {self.table} has not all of them any more"
+            hint = (
+                "bring them back into the archive; or delete the rows of the batch there, and its line in sfumato_ledger: what is still in the "
+                "source is then archived anew"
+            )
+            raise DataError(f"{words}; nothing has been deleted", code="archive-lost", hint=hint)
+
+    def _rows_there(self, batch: str) -> int:
+        known = self._connection.columns(self.table) if self._connection.identity(self.table) is not None else []
+        if BATCH not in [column.name for column in known]:
+            return 0
+        rows = int(one_value(self._connection, f"SELECT COUNT(*) FROM {self._quoted(self.table)} t WHERE t.{BATCH} = '{batch}'"))
+        self._connection.commit()
+        return rows
 
     def prepare(self, names: Sequence[str], staged: TableName) -> None:
         """Make what is not there yet, like a staged table; refuse an archive of other columns or types."""
