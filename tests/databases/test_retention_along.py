@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
 
+from sfumato.databases import mysql_session
 from sfumato.engine.plan_view import plan
 from sfumato.engine.retain import retain
 from sfumato.errors import UnreachableError
@@ -101,6 +103,19 @@ def test_a_thread_that_is_too_long_for_the_server_stays(url: str) -> None:
     with pytest.raises(UnreachableError) as caught:
         retain(policy(url, cascade="accept"), NOW)
     assert (caught.value.code, counted(url, "v"), counted(url, "c")) == ("retention-cascade", 20, 40)
+
+
+def test_threads_are_counted_whole_whatever_a_server_says_of_long_queries(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = mysql_session.connections()
+    with emptied(mariadb_url) as url:
+        ask(url, "CREATE TABLE v (id int PRIMARY KEY, seen datetime, age int)", rows("v", 1, 20), THREADS.format("CASCADE"))
+        ask(
+            url, "INSERT INTO c VALUES (1, 1, NULL, NULL)", *(f"INSERT INTO c VALUES ({number}, NULL, {number - 1}, NULL)" for number in range(2, 10))
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr(mysql_session, "connections", lambda: partial(plain, init_command="SET max_recursive_iterations = 3"))
+            (batch,) = retain(policy(url, cascade="accept"), NOW).batches
+        assert ([gone.rows for gone in batch.along], counted(url, "c")) == ([9], 0)
 
 
 def test_a_thread_that_goes_round_is_counted_once(url: str) -> None:
