@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -11,10 +14,11 @@ from sfumato.databases.retained import Retained
 from sfumato.engine import retain as engine
 from sfumato.engine.retain import retain
 from sfumato.errors import SfumatoError
+from tests.attack.test_retention_against_others import LEDGER
 from tests.databases.retained_rows import NOW, emptied, kind_of_time, policy, rows
 from tests.databases.test_retention import counted
 from tests.databases.test_retention_other_names import ROWS, archived_in_part, made
-from tests.servers import ask, component
+from tests.servers import ask, component, connect
 
 pytestmark = pytest.mark.slow
 
@@ -98,6 +102,32 @@ def test_a_table_and_a_partition_of_it_are_not_retained_at_once(in_parts: str, o
 def test_a_table_and_its_heir_are_not_retained_at_once(with_heir: str, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ask(with_heir, "DROP VIEW IF EXISTS x", "CREATE VIEW x AS SELECT * FROM v")
     held_once(with_heir, order[0].replace("v", "x"), order[1].replace("v", "x"), monkeypatch)
+
+
+@pytest.mark.parametrize("url", POSTGRESQL, indirect=True)
+def test_who_comes_second_to_make_a_ledger_says_so(url: str) -> None:
+    made(url)
+    with closing(connect(url)) as other:
+        other.autocommit = False
+        other.execute(LEDGER)
+        ending = threading.Thread(target=commit_when_awaited, args=(url, other))
+        ending.start()
+        with pytest.raises(SfumatoError) as caught:
+            retain(policy(url), NOW)
+        ending.join()
+
+    assert caught.value.code == "database-locked"
+    assert "another run has made public.sfumato_ledger at the same moment; of this batch nothing has been archived" in str(caught.value)
+    assert [batch.deleted for batch in retain(policy(url), NOW).batches] == [ROWS]
+    assert counted(url, "archive") == ROWS
+
+
+def commit_when_awaited(url: str, session: Any) -> None:
+    """Commit as soon as somebody waits for a session."""
+    deadline = time.monotonic() + 60
+    while not counted(url, f"pg_stat_activity WHERE {session.info.backend_pid} = ANY(pg_blocking_pids(pid))") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    session.commit()
 
 
 @pytest.mark.parametrize("url", POSTGRESQL, indirect=True)

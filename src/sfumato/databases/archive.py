@@ -15,7 +15,7 @@ import pyarrow as pa
 from sfumato.databases.connection import Connection
 from sfumato.databases.keyed_rows import one_value
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import DataError, UnreachableError, UsageError, number_of
+from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, number_of
 
 BATCH = "sfumato_batch"
 """The column of an archive that says in which batch a row came."""
@@ -142,12 +142,22 @@ class Archive:
         known = f"archive {_SHORT}, batch {_SHORT}, source {_SHORT}, state {_SHORT}"
         made = f"{known}, rows_in BIGINT, rows_out BIGINT, written TIMESTAMP, PRIMARY KEY (archive, batch)"
         if not self._has_ledger():
-            self._connection.do(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._ledger)} ({made})")
+            self._create_ledger(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._ledger)} ({made})")
             # who may change it decides which rows are deleted
             self._connection.keep_private(self._ledger)
             # somebody may have made one a moment before
             self._refuse_others_ledger()
         self._connection.retaining.compare_by_bytes(self._ledger)
+
+    def _create_ledger(self, statement: str) -> None:
+        try:
+            self._connection.do(statement)
+        except SfumatoError as error:
+            if error.code != "database-value":
+                raise
+            # PostgreSQL lets two sessions make one table at once, and refuses the second when the first has ended
+            words = f"another run has made {self._ledger} at the same moment; of this batch nothing has been archived and nothing deleted"
+            raise UnreachableError(words, code="database-locked", hint="run again") from None
 
     def _has_ledger(self) -> bool:
         if self._connection.identity(self._ledger) is None:
