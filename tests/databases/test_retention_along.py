@@ -139,6 +139,35 @@ def test_triggers_of_tables_whose_rows_go_along_are_named(url: str) -> None:
     assert sum(gone.rows for gone in batch.along) == 2
 
 
+KEEPING = {
+    "CASCADE": "CREATE TRIGGER keeps BEFORE DELETE ON c FOR EACH ROW EXECUTE FUNCTION kept()",
+    "SET NULL": "CREATE TRIGGER keeps BEFORE UPDATE ON c FOR EACH ROW EXECUTE FUNCTION kept()",
+}
+BECOMES = {"CASCADE": "deleted with them", "SET NULL": "changed with them, in the columns by which they refer to them"}
+
+
+@pytest.mark.parametrize("chunk", [7, 1000])
+@pytest.mark.parametrize("rule", KEEPING)
+def test_rows_that_something_may_keep_are_not_told_to_have_gone(postgresql_url: str, rule: str, chunk: int) -> None:
+    with emptied(postgresql_url) as url:
+        made(url, rule)
+        ask(url, "CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$", KEEPING[rule])
+        (batch,) = retain(policy(url, cascade="accept", chunk=chunk), NOW).batches
+        assert [str(gone) for gone in batch.along] == [f"at most 2 rows of public.c {BECOMES[rule]}"]
+        assert counted(url, "c") == 2
+        assert batch.record is not None
+        assert f"by foreign keys {batch.along[0]}, as counted before the batch was made" in batch.record.notes
+
+
+def test_a_rule_that_keeps_rows_from_going_along_is_no_lock(postgresql_url: str) -> None:
+    with emptied(postgresql_url) as url:
+        made(url, "CASCADE")
+        ask(url, "CREATE RULE keeps AS ON DELETE TO c DO INSTEAD NOTHING")
+        with pytest.raises(UnreachableError) as caught:
+            retain(policy(url, cascade="accept"), NOW)
+        assert (caught.value.code, counted(url, "v"), counted(url, "c")) == ("database-failed", 20, 2)
+
+
 def test_a_table_with_history_whose_rows_would_go_along_is_refused(mariadb_url: str) -> None:
     with emptied(mariadb_url) as url:
         made(url, "CASCADE", " WITH SYSTEM VERSIONING")

@@ -10,7 +10,7 @@ from sfumato.databases.keyed_rows import one_row, one_value
 from sfumato.databases.list_marks import mark_of, marked
 from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import Referring, TableColumn, TableName
 
 if TYPE_CHECKING:
     from sfumato.databases.duckdb_connection import DuckdbConnection
@@ -40,6 +40,11 @@ class DuckdbRetaining:
         """Return its triggers."""
         del reached
         return self._connection.acting(table, "DELETE")
+
+    def may_keep(self, link: Referring) -> bool:
+        """Return that none does: no foreign key deletes or changes rows."""
+        del link
+        return False
 
     def seen_by_others(self, query: str) -> int:
         """Ask the one session: nobody else has the file open."""

@@ -14,7 +14,7 @@ from sfumato.databases.mysql_types import quoted, text_of
 from sfumato.databases.private_names import STAGING
 from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import Referring, TableColumn, TableName
 
 if TYPE_CHECKING:
     from sfumato.databases.mysql import MysqlConnection
@@ -65,6 +65,11 @@ class MysqlRetaining:
         placed = self._connection.placed(table)
         told = {each.table: "" if each.table == placed else f" of {each.table}" for each in reached}
         return [f"{name}{of}" for each, of in told.items() for name in self._connection.acting(each, "DELETE")]
+
+    def may_keep(self, link: Referring) -> bool:
+        """Return that none does: what foreign keys do fires no triggers."""
+        del link
+        return False
 
     def seen_by_others(self, query: str) -> int:
         """Ask a session of its own, whatever others of this server see by default."""

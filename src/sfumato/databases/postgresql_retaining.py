@@ -13,7 +13,7 @@ from sfumato.databases.postgresql_reached import acting, parts, reached
 from sfumato.databases.postgresql_types import column_of, quoted, quoted_name
 from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import Referring, TableColumn, TableName
 
 if TYPE_CHECKING:
     from sfumato.databases.postgresql import PostgresqlConnection
@@ -47,6 +47,12 @@ WHERE c.relkind = 'r' AND starts_with(c.relname::text, 'retained_')
     AND (n.nspname = %(schema)s OR c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user))
     AND string_to_array(obj_description(c.oid, 'pg_class'), ' ') && %(numbers)s::text[]
 """
+_KEEPING = """
+SELECT FROM pg_trigger WHERE tgrelid = ANY(%(tables)s::oid[]) AND NOT tgisinternal AND tgenabled IN ('O', 'A')
+    AND (tgtype::integer & 3) = 3 AND (tgtype::integer & %(bit)s) <> 0
+"""
+# a row that is emptied is updated
+_BITS = {"deleted": 8, "emptied": 16}
 _OWN_LISTS = """
 SELECT n.nspname::text, c.relname::text, m.nspname::text, t.relname::text
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -75,6 +81,11 @@ class PostgresqlRetaining:
     def acting(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
         """Return the triggers that are not disabled, and the rules, those of views beneath a view too."""
         return acting(self._connection, table, reached)
+
+    def may_keep(self, link: Referring) -> bool:
+        """Ask for triggers before each row of the table, or of a partition of it; where a rule does so, the server refuses the deletion itself."""
+        tables = [self._connection.number_of(table) for table in self.parts(link.table)]
+        return bool(self._connection.facts(_KEEPING, {"tables": tables, "bit": _BITS[link.on_delete]}))
 
     def seen_by_others(self, query: str) -> int:
         """Ask the session that asks the catalogue."""

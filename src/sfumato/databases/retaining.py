@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from sfumato.databases.reached import Reached
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import Referring, TableColumn, TableName
 
 PRINTED = (TableColumn("n", "bigint", pa.int64()), TableColumn("print", "text", pa.string()))
 """How a number of rows and the sum of their fingerprints are read."""
@@ -32,6 +32,10 @@ class Retaining(Protocol):
 
     def acting(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
         """Return what acts by itself when rows of a table are deleted that are those of others: triggers and rules."""
+        ...
+
+    def may_keep(self, link: Referring) -> bool:
+        """Return whether a trigger of a table may keep rows of it that a foreign key deletes or changes."""
         ...
 
     def seen_by_others(self, query: str) -> int:
