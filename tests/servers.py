@@ -81,6 +81,13 @@ def staging(url: str) -> str:
     return staging_of(str(urlsplit(url).username))
 
 
+def forget_lists(url: str) -> None:
+    """Remove the lists of keys that runs have left of tables of a database of MySQL or MariaDB, before these go: others may have the same keys."""
+    of_these = f"table_schema = '{staging(url)}' AND table_comment LIKE CONCAT(LOWER(HEX('{urlsplit(url).path[1:]}')), '.%')"
+    lists = ask(url, f"SELECT table_name FROM information_schema.tables WHERE {of_these}")
+    ask(url, *(f"DROP TABLE `{staging(url)}`.`{name}`" for (name,) in lists))
+
+
 def left_over(url: str) -> list[str]:
     """Return what is staged though nobody works on it, and stays: on MariaDB and MySQL tests of other processes stage in the same place."""
     free = "" if url.startswith(("postgresql:", "duckdb:")) else " AND IS_FREE_LOCK(CONCAT('sfumato:', REPLACE(table_name, '_old', '')))"
@@ -249,7 +256,10 @@ def _do_without(missing: UnavailableError) -> NoReturn:
 def _database(server: str, even_if_used: str = "") -> Iterator[str]:
     name = f"test_{secrets.token_hex(6)}"
     ask(server, f"CREATE DATABASE {name}")
+    url = urlsplit(server)._replace(path=f"/{name}").geturl()
     try:
-        yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        yield url
     finally:
+        if not server.startswith("postgresql:"):
+            forget_lists(url)
         ask(server, f"DROP DATABASE {name}{even_if_used}")

@@ -74,6 +74,31 @@ def test_a_batch_of_which_a_row_is_missing_is_undone(visits: Made, url: str, chu
     assert counted(url, "archive") == 40
 
 
+LOST = {
+    "dropped": ["DROP TABLE archive"],
+    "emptied": ["DELETE FROM archive"],
+    "in part": ["DELETE FROM archive WHERE town = 'Ulm'"],
+    "another": ["DROP TABLE archive", "CREATE TABLE archive (age int)", "INSERT INTO archive VALUES (30)"],
+}
+
+
+@pytest.mark.parametrize("attack", LOST)
+def test_rows_that_the_archive_has_lost_are_not_deleted(visits: Made, url: str, attack: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = visits({1: 40})
+    with monkeypatch.context() as patch:
+        patch.setattr(Retained, "delete", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            retain(policy, NOW)
+    ask(url, *LOST[attack])
+    with pytest.raises(DataError) as caught:
+        retain(policy, NOW)
+    assert (caught.value.code, counted(url, "visits")) == ("archive-lost", 40)
+
+    ask(url, "DELETE FROM sfumato_ledger", "DROP TABLE IF EXISTS archive")
+    assert [batch.outcome for batch in retain(policy, NOW).batches] == ["archived"]
+    assert (counted(url, "visits"), counted(url, "archive")) == (0, 40)
+
+
 MALLORY = f"mallory_{secrets.token_hex(4)}"
 LEDGER = (
     "CREATE TABLE sfumato_ledger (archive VARCHAR(190), batch VARCHAR(190), source VARCHAR(190), state VARCHAR(190), rows_in BIGINT, "

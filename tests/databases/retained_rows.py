@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.servers import ask, component, staging
+from tests.servers import ask, component, forget_lists
 
 NOW = datetime.datetime(2026, 6, 15, tzinfo=datetime.UTC)
 OLD, FRESH = "'2026-01-05'", "'2026-06-14'"
@@ -27,11 +27,8 @@ def _empty(url: str) -> None:
         return
     query = "SELECT IF(table_type = 'VIEW', 'VIEW', 'TABLE'), table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
     found = ask(url, query)
+    forget_lists(url)
     ask(url, "SET foreign_key_checks = 0", *(f"DROP {kind} `{name}`" for kind, name in found))
-    # the lists of batches that were left open are of tables that come again
-    of_these = f"table_schema = '{staging(url)}' AND table_comment LIKE CONCAT(LOWER(HEX(DATABASE())), '.%')"
-    lists = ask(url, f"SELECT table_name FROM information_schema.tables WHERE {of_these}")
-    ask(url, *(f"DROP TABLE `{staging(url)}`.`{name}`" for (name,) in lists))
 
 
 def policy(url: str, table: str = "v", **retention: Any) -> dict[str, Any]:

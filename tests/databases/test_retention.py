@@ -22,7 +22,7 @@ from sfumato.engine.drift import drift
 from sfumato.engine.retain import retain, way_of
 from sfumato.errors import DataError, PolicyError, PromiseError, SfumatoError, UnreachableError, UsageError
 from sfumato.sources.sql import Sql
-from tests.servers import ask, component, connect, first_schema
+from tests.servers import ask, component, connect, first_schema, forget_lists
 
 NOW = datetime.datetime(2026, 6, 15, tzinfo=datetime.UTC)
 Made = Callable[..., dict[str, Any]]
@@ -43,6 +43,8 @@ def visits_of(url: str) -> Made:
 
     def made(months: dict[int, int] | None = None, kind: str = "timestamp", **changes: Any) -> dict[str, Any]:
         tables = ("visits", "archive", "sfumato_ledger")
+        if url.startswith(("mariadb:", "mysql:")):
+            forget_lists(url)
         ask(url, *(f"DROP TABLE IF EXISTS {name}" for name in tables))
         ask(url, f"CREATE TABLE visits (id INTEGER PRIMARY KEY, seen {kind} NULL, age INTEGER, town VARCHAR(20), illness VARCHAR(20))")
         number = 0

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
 
+from sfumato.databases import mysql_session
 from sfumato.engine.plan_view import plan
 from sfumato.engine.retain import retain
 from sfumato.errors import UnreachableError
@@ -103,6 +105,19 @@ def test_a_thread_that_is_too_long_for_the_server_stays(url: str) -> None:
     assert (caught.value.code, counted(url, "v"), counted(url, "c")) == ("retention-cascade", 20, 40)
 
 
+def test_threads_are_counted_whole_whatever_a_server_says_of_long_queries(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = mysql_session.connections()
+    with emptied(mariadb_url) as url:
+        ask(url, "CREATE TABLE v (id int PRIMARY KEY, seen datetime, age int)", rows("v", 1, 20), THREADS.format("CASCADE"))
+        ask(
+            url, "INSERT INTO c VALUES (1, 1, NULL, NULL)", *(f"INSERT INTO c VALUES ({number}, NULL, {number - 1}, NULL)" for number in range(2, 10))
+        )
+        with monkeypatch.context() as patch:
+            patch.setattr(mysql_session, "connections", lambda: partial(plain, init_command="SET max_recursive_iterations = 3"))
+            (batch,) = retain(policy(url, cascade="accept"), NOW).batches
+        assert ([gone.rows for gone in batch.along], counted(url, "c")) == ([9], 0)
+
+
 def test_a_thread_that_goes_round_is_counted_once(url: str) -> None:
     ask(url, f"CREATE TABLE v (id int PRIMARY KEY, seen {kind_of_time(url)}, age int)", rows("v", 1, 20), THREADS.format("CASCADE"))
     ask(url, "INSERT INTO c VALUES (1, 1, NULL, NULL), (2, NULL, 1, NULL), (3, NULL, 2, 3)", "UPDATE c SET answers = 3 WHERE id = 1")
@@ -122,6 +137,35 @@ def test_triggers_of_tables_whose_rows_go_along_are_named(url: str) -> None:
     assert "the trigger looks of " in str(plan(given))
     (batch,) = retain(given, NOW).batches
     assert sum(gone.rows for gone in batch.along) == 2
+
+
+KEEPING = {
+    "CASCADE": "CREATE TRIGGER keeps BEFORE DELETE ON c FOR EACH ROW EXECUTE FUNCTION kept()",
+    "SET NULL": "CREATE TRIGGER keeps BEFORE UPDATE ON c FOR EACH ROW EXECUTE FUNCTION kept()",
+}
+BECOMES = {"CASCADE": "deleted with them", "SET NULL": "changed with them, in the columns by which they refer to them"}
+
+
+@pytest.mark.parametrize("chunk", [7, 1000])
+@pytest.mark.parametrize("rule", KEEPING)
+def test_rows_that_something_may_keep_are_not_told_to_have_gone(postgresql_url: str, rule: str, chunk: int) -> None:
+    with emptied(postgresql_url) as url:
+        made(url, rule)
+        ask(url, "CREATE FUNCTION kept() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$", KEEPING[rule])
+        (batch,) = retain(policy(url, cascade="accept", chunk=chunk), NOW).batches
+        assert [str(gone) for gone in batch.along] == [f"at most 2 rows of public.c {BECOMES[rule]}"]
+        assert counted(url, "c") == 2
+        assert batch.record is not None
+        assert f"by foreign keys {batch.along[0]}, as counted before the batch was made" in batch.record.notes
+
+
+def test_a_rule_that_keeps_rows_from_going_along_is_no_lock(postgresql_url: str) -> None:
+    with emptied(postgresql_url) as url:
+        made(url, "CASCADE")
+        ask(url, "CREATE RULE keeps AS ON DELETE TO c DO INSTEAD NOTHING")
+        with pytest.raises(UnreachableError) as caught:
+            retain(policy(url, cascade="accept"), NOW)
+        assert (caught.value.code, counted(url, "v"), counted(url, "c")) == ("database-failed", 20, 2)
 
 
 def test_a_table_with_history_whose_rows_would_go_along_is_refused(mariadb_url: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -21,7 +23,8 @@ ELSEWHERE = "retention-elsewhere"
 def url(request: pytest.FixtureRequest) -> Iterator[str]:
     found = str(request.getfixturevalue(f"{request.param}_url"))
     if found.startswith("duckdb:"):
-        ask(found, *(f"DROP TABLE IF EXISTS {name}" for name in ("v", "w", "archive", "sfumato_ledger")))
+        lists = ask(found, "SELECT table_name FROM duckdb_tables() WHERE starts_with(table_name, 'retained_')")
+        ask(found, *(f"DROP TABLE IF EXISTS {name}" for name in ("v", "w", "archive", "sfumato_ledger", *(name for (name,) in lists))))
         yield found
         return
     with emptied(found) as place:
@@ -29,7 +32,10 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def made(url: str, name: str = "v", more: str = "") -> None:
-    ask(url, f"CREATE TABLE {name} (id int PRIMARY KEY, seen {kind_of_time(url)}, age int){more}", rows(name, 1, ROWS))
+    # tests at the same time have other databases, and lists in the same one
+    seconds = zlib.crc32(url.encode()) % 3600
+    seen = f"'2026-01-05 12:{seconds // 60:02}:{seconds % 60:02}'"
+    ask(url, f"CREATE TABLE {name} (id int PRIMARY KEY, seen {kind_of_time(url)}, age int){more}", rows(name, 1, ROWS, seen=seen))
 
 
 def archived_in_part(url: str, monkeypatch: pytest.MonkeyPatch, table: str = "v") -> None:
@@ -69,6 +75,54 @@ def test_a_table_in_whose_place_another_came_is_known(url: str, monkeypatch: pyt
     ask(url, "ALTER TABLE v RENAME TO w", f"CREATE TABLE v (id int PRIMARY KEY, seen {kind_of_time(url)}, age int)")
     ask(url, rows("v", 100, 130))
     refused(url, "w")
+
+
+COPIED = ["CREATE TABLE w (id {kind} PRIMARY KEY, seen {time}, age int)", "INSERT INTO w SELECT * FROM v"]
+
+
+@pytest.mark.parametrize("kind", ["int", "bigint"])
+@pytest.mark.parametrize("left", ["DROP TABLE v", "DELETE FROM v", "DELETE FROM v WHERE id > 20"])
+def test_rows_that_were_copied_to_another_table_are_known_there(url: str, left: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(url)
+    archived_in_part(url, monkeypatch)
+    ask(url, *(statement.format(kind=kind, time=kind_of_time(url)) for statement in COPIED), left)
+    refused(url, "w")
+    refused(url, "w", key=["id", "age"] if url.startswith("duckdb:") else ["id"])
+    assert counted(url, "w") == ROWS
+
+
+def test_rows_of_a_table_that_is_gone_are_no_others(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made(url)
+    archived_in_part(url, monkeypatch)
+    # of other keys, of other times, and of keys that nobody could compare
+    for kind, row in (
+        ("int", f"1{ROWS + 1}, '2026-01-05 10:00:00'"),
+        ("int", "1, '2026-01-04 10:00:00'"),
+        ("varchar(20)", "'1', '2026-01-05 10:00:00'"),
+    ):
+        ask(url, "DROP TABLE IF EXISTS v", "DROP TABLE IF EXISTS w", f"CREATE TABLE w (id {kind} PRIMARY KEY, seen {kind_of_time(url)}, age int)")
+        ask(url, f"INSERT INTO w VALUES ({row}, 30)")
+        assert [batch.outcome for batch in retain(policy(url, "w"), NOW).batches] == ["waiting"]
+
+
+@pytest.mark.parametrize(
+    "move",
+    [["RENAME TABLE v TO {other}.v"], ["CREATE TABLE {other}.v AS SELECT * FROM v", "ALTER TABLE {other}.v ADD PRIMARY KEY (id)", "DROP TABLE v"]],
+)
+def test_a_table_that_was_moved_to_another_database_is_known(mariadb_url: str, move: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with emptied(mariadb_url) as url:
+        made(url)
+        archived_in_part(url, monkeypatch)
+        other = f"{urlsplit(url).path[1:]}_moved"
+        ask(url, f"CREATE DATABASE {other}", *(statement.format(other=other) for statement in move))
+        given = policy(url)
+        given["source"]["sql"]["schema"] = other
+        try:
+            with pytest.raises(SfumatoError) as caught:
+                retain(given, NOW)
+            assert (caught.value.code, counted(url, "archive"), counted(url, f"{other}.v")) == (ELSEWHERE, ROWS, ROWS)
+        finally:
+            ask(url, f"DROP DATABASE {other}")
 
 
 def test_a_view_of_the_table_is_known(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sfumato.cli.answers import answers
 from sfumato.cli.compiling import compile_if_needed
 from sfumato.cli.progress import Bars
 from sfumato.errors import UsageError, number_of
+
+if TYPE_CHECKING:
+    from sfumato.databases.going_along import Gone
 
 _SAID = {
     "archived": "archived",
@@ -31,7 +35,7 @@ def retain(policy: Path, now: str | None, format: str) -> None:
     if format == "json":
         told = [
             {"batch": batch.name, "outcome": batch.outcome, "rows": batch.rows, "deleted": batch.deleted}
-            | ({"along": [{"table": str(gone.table), "rows": gone.rows, "outcome": gone.becomes} for gone in batch.along]} if batch.along else {})
+            | ({"along": [_gone(gone) for gone in batch.along]} if batch.along else {})
             | ({"missing": batch.missing} if batch.missing else {})
             | ({"record": batch.record.as_mapping()} if batch.record is not None else {})
             for batch in outcome.batches
@@ -49,6 +53,10 @@ def retain(policy: Path, now: str | None, format: str) -> None:
         answers().write("nothing is old enough\n")
     if outcome.without_time:
         answers().write(f"{number_of(outcome.without_time, 'row')} without a time, or with one beyond the calendar, which never grow old\n")
+
+
+def _gone(gone: Gone) -> dict[str, object]:
+    return {"table": str(gone.table), "rows": gone.rows, "outcome": gone.becomes} | ({"at_most": True} if gone.at_most else {})
 
 
 def _instant(text: str | None) -> datetime | None:

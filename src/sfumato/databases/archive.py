@@ -15,7 +15,7 @@ import pyarrow as pa
 from sfumato.databases.connection import Connection
 from sfumato.databases.keyed_rows import one_value
 from sfumato.databases.table import TableColumn, TableName
-from sfumato.errors import UnreachableError, UsageError
+from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError, number_of
 
 BATCH = "sfumato_batch"
 """The column of an archive that says in which batch a row came."""
@@ -84,6 +84,25 @@ class Archive:
         columns = [TableColumn("batch", "text", pa.string()), TableColumn("rows_out", "bigint", pa.int64())]
         return {row["batch"]: row["rows_out"] for batch in self._connection.select(query, columns) for row in batch.to_pylist()}
 
+    def refuse_lost(self, batch: str) -> None:
+        """Refuse a batch of which the archive has fewer rows than were appended: those in the source may be all that is left of them."""
+        appended = self.rows_written()[batch]
+        if self._rows_there(batch) < appended:
+            words = f"batch {batch} has {number_of(appended, 'row')} as the ledger says, and the archive {self.table} has not all of them any more"
+            hint = (
+                "bring them back into the archive; or delete the rows of the batch there, and its line in sfumato_ledger: what is still in the "
+                "source is then archived anew"
+            )
+            raise DataError(f"{words}; nothing has been deleted", code="archive-lost", hint=hint)
+
+    def _rows_there(self, batch: str) -> int:
+        known = self._connection.columns(self.table) if self._connection.identity(self.table) is not None else []
+        if BATCH not in [column.name for column in known]:
+            return 0
+        rows = int(one_value(self._connection, f"SELECT COUNT(*) FROM {self._quoted(self.table)} t WHERE t.{BATCH} = '{batch}'"))
+        self._connection.commit()
+        return rows
+
     def prepare(self, names: Sequence[str], staged: TableName) -> None:
         """Make what is not there yet, like a staged table; refuse an archive of other columns or types."""
         self._make_ledger()
@@ -123,12 +142,22 @@ class Archive:
         known = f"archive {_SHORT}, batch {_SHORT}, source {_SHORT}, state {_SHORT}"
         made = f"{known}, rows_in BIGINT, rows_out BIGINT, written TIMESTAMP, PRIMARY KEY (archive, batch)"
         if not self._has_ledger():
-            self._connection.do(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._ledger)} ({made})")
+            self._create_ledger(f"CREATE TABLE IF NOT EXISTS {self._quoted(self._ledger)} ({made})")
             # who may change it decides which rows are deleted
             self._connection.keep_private(self._ledger)
             # somebody may have made one a moment before
             self._refuse_others_ledger()
         self._connection.retaining.compare_by_bytes(self._ledger)
+
+    def _create_ledger(self, statement: str) -> None:
+        try:
+            self._connection.do(statement)
+        except SfumatoError as error:
+            if error.code != "database-value":
+                raise
+            # PostgreSQL lets two sessions make one table at once, and refuses the second when the first has ended
+            words = f"another run has made {self._ledger} at the same moment; of this batch nothing has been archived and nothing deleted"
+            raise UnreachableError(words, code="database-locked", hint="run again") from None
 
     def _has_ledger(self) -> bool:
         if self._connection.identity(self._ledger) is None:

@@ -10,7 +10,7 @@ from sfumato.databases.keyed_rows import one_row, one_value
 from sfumato.databases.list_marks import mark_of, marked
 from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import Referring, TableColumn, TableName
 
 if TYPE_CHECKING:
     from sfumato.databases.duckdb_connection import DuckdbConnection
@@ -41,6 +41,11 @@ class DuckdbRetaining:
         del reached
         return self._connection.acting(table, "DELETE")
 
+    def may_keep(self, link: Referring) -> bool:
+        """Return that none does: no foreign key deletes or changes rows."""
+        del link
+        return False
+
     def seen_by_others(self, query: str) -> int:
         """Ask the one session: nobody else has the file open."""
         return int(one_value(self._connection, query))
@@ -70,11 +75,15 @@ class DuckdbRetaining:
 
     def lists_of(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
         """Look at all lists of the file."""
-        return [keys.name for keys, named in self.named_by_lists(table).items() if named == reached[0].table]
+        del table
+        return [keys.name for keys, named in self._marked().items() if named == reached[0].table]
 
-    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
+    def marked_lists(self, table: TableName) -> dict[TableName, list[TableName]]:
         """Look at all lists of the file."""
         del table
+        return {keys: [named] if self._connection.identity(named) is not None else [] for keys, named in self._marked().items()}
+
+    def _marked(self) -> dict[TableName, TableName]:
         found = {TableName(name, schema): marked(comment or "") for schema, name, comment in self._connection.rows(_MARKED, [])}
         return {keys: named for keys, named in found.items() if named is not None}
 

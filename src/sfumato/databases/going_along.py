@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -22,16 +22,17 @@ _ALL = "1 = 1"
 
 @dataclass(frozen=True)
 class Gone:
-    """How many rows of a table go along, or lose what they refer by."""
+    """How many rows of a table go along, or lose what they refer by; ``at_most`` so many where a trigger may keep some as they are."""
 
     table: TableName
     rows: int
     becomes: Literal["deleted", "emptied"]
+    at_most: bool = False
 
     def __str__(self) -> str:
         """Return it as a record says it."""
         what = "deleted with them" if self.becomes == "deleted" else "changed with them, in the columns by which they refer to them"
-        return f"{number_of(self.rows, 'row')} of {self.table} {what}"
+        return f"{'at most ' if self.at_most else ''}{number_of(self.rows, 'row')} of {self.table} {what}"
 
 
 class GoingAlong:
@@ -153,10 +154,10 @@ class GoingAlong:
                 chains = [chain for chain in self._chains if chain[-1].table == table and chain[-1].on_delete == becomes]
                 if chains:
                     self._refuse_hidden(table)
-                    found.append(Gone(table, self._counted(chains, keys, key, chosen), becomes))
+                    found.append(Gone(table, self._counted(chains, keys, key, chosen), becomes, self._may_stay(chains)))
         for own in self._own:
             if own.on_delete == "emptied":
-                found.append(Gone(own.table, self._referring(own, keys, key, staying=True, chosen=chosen), "emptied"))
+                found.append(Gone(own.table, self._referring(own, keys, key, staying=True, chosen=chosen), "emptied", self._may_stay([(own,)])))
         return [gone for gone in found if gone.rows]
 
     def _counted(self, chains: Sequence[Chain], keys: TableName, key: Sequence[str], chosen: str) -> int:
@@ -168,6 +169,10 @@ class GoingAlong:
             reached = " AND NOT ".join(f"({each})" for each in (reached, *(self._reached(chain, keys, key, chosen, named) for chain in deleting)))
         before = f"WITH RECURSIVE {', '.join(named)} " if named else ""
         return int(self._ask(f"{before}SELECT COUNT(*) FROM {self._rows_of(last.table, last.spares_heirs)} g WHERE {reached}"))
+
+    def _may_stay(self, chains: Sequence[Chain]) -> bool:
+        """Return whether something on the way may keep rows, with which those stay that refer to them."""
+        return any(self._connection.retaining.may_keep(link) for link in dict.fromkeys(link for chain in chains for link in chain))
 
     def _refuse_hidden(self, table: TableName) -> None:
         if self._connection.hides_rows(table):
@@ -226,10 +231,11 @@ def together(some: Sequence[Gone], others: Sequence[Gone]) -> tuple[Gone, ...]:
     >>> [gone.rows for gone in together([Gone(bills, 2, "deleted")], [Gone(bills, 3, "deleted"), Gone(bills, 1, "emptied")])]
     [5, 1]
     """
-    rows: dict[tuple[TableName, Literal["deleted", "emptied"]], int] = {}
+    found: dict[tuple[TableName, str], Gone] = {}
     for gone in (*some, *others):
-        rows[gone.table, gone.becomes] = rows.get((gone.table, gone.becomes), 0) + gone.rows
-    return tuple(Gone(table, number, becomes) for (table, becomes), number in rows.items())
+        known = found.get((gone.table, gone.becomes), replace(gone, rows=0))
+        found[gone.table, gone.becomes] = replace(gone, rows=known.rows + gone.rows, at_most=known.at_most or gone.at_most)
+    return tuple(found.values())
 
 
 def _listed(tables: Sequence[TableName]) -> str:

@@ -20,6 +20,29 @@ def same_key(connection: Connection, key: Sequence[str], one: str = "s", other: 
     return " AND ".join(f"{one}.{name} = {other}.{name}" for name in names)
 
 
+def are_comparable(one: TableColumn, other: TableColumn) -> bool:
+    """Return whether any server compares the values of two columns, as those of a key that somebody has given a wider type.
+
+    >>> are_comparable(TableColumn("id", "integer", pa.int32()), TableColumn("id", "bigint", pa.int64()))
+    True
+    >>> are_comparable(TableColumn("id", "integer", pa.int32()), TableColumn("id", "text", pa.string()))
+    False
+    """
+    return one.called == other.called or (_sort_of(one) is not None and _sort_of(one) == _sort_of(other))
+
+
+def _sort_of(column: TableColumn) -> str | None:
+    """Return the sort of values in which all types are compared with each other; none where a type is compared with itself only."""
+    kind = column.kind
+    if kind is None:
+        return None
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "time"
+    return "text" if pa.types.is_string(kind) and not column.as_text else None
+
+
 def free_name(name: str, taken: Iterable[str]) -> str:
     """Return the name of a column that stands beside others, which may be anybody's: it gets underscores until none of them has it, in any case.
 

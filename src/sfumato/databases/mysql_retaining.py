@@ -14,7 +14,7 @@ from sfumato.databases.mysql_types import quoted, text_of
 from sfumato.databases.private_names import STAGING
 from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import Referring, TableColumn, TableName
 
 if TYPE_CHECKING:
     from sfumato.databases.mysql import MysqlConnection
@@ -66,6 +66,11 @@ class MysqlRetaining:
         told = {each.table: "" if each.table == placed else f" of {each.table}" for each in reached}
         return [f"{name}{of}" for each, of in told.items() for name in self._connection.acting(each, "DELETE")]
 
+    def may_keep(self, link: Referring) -> bool:
+        """Return that none does: what foreign keys do fires no triggers."""
+        del link
+        return False
+
     def seen_by_others(self, query: str) -> int:
         """Ask a session of its own, whatever others of this server see by default."""
         with self._connection.another() as other:
@@ -106,10 +111,15 @@ class MysqlRetaining:
         del table
         return [keys.name for keys, named in self._marked().items() if named == reached[0].table]
 
-    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
-        """Look at those in the user's own database for what is staged, of tables of the same database: others may have the same keys by chance."""
+    def marked_lists(self, table: TableName) -> dict[TableName, list[TableName]]:
+        """Look at those in the user's own database for what is staged, of tables that are gone, and of tables of the same database.
+
+        Tables of other databases that are still there may have the same keys by chance.
+        """
         schema, staging = self._connection.placed(table).schema, self._connection.staging
-        return {keys: named for keys, named in self._marked().items() if (keys.schema, named.schema) == (staging, schema)}
+        own = {keys: named for keys, named in self._marked().items() if keys.schema == staging}
+        there = {keys: [named] if self._connection.identity(named) is not None else [] for keys, named in own.items()}
+        return {keys: tables for keys, tables in there.items() if not tables or own[keys].schema == schema}
 
     def _marked(self) -> dict[TableName, TableName]:
         rows = (

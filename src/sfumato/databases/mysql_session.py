@@ -30,12 +30,15 @@ from sfumato.errors import UnreachableError
 
 SECONDS = 10
 """How long a session waits, for a server and for tables that others work on."""
-# what a server may have set for all, or a user for themselves: rows would be left out, texts and numbers be read or written in another way, or tables
-# be made that know no transactions. A session waits while other tables are worked on. MySQL takes what MariaDB alone has for a comment
+_DEEPEST = 4294967295
+# what a server may have set for all, or a user for themselves: rows would be left out, also by recursive queries that are ended early without a word,
+# texts and numbers be read or written in another way, or tables be made that know no transactions. A session waits while other tables are worked
+# on. Each of the two servers takes what the other alone has for a comment
 SETTINGS = f"""\
 SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,ANSI_QUOTES', lock_wait_timeout = {SECONDS}, wait_timeout = 86400,
     sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0, default_storage_engine = 'InnoDB',
     foreign_key_checks = 1, unique_checks = 1, div_precision_increment = 4, lc_time_names = 'en_US' /*M!100005 , default_regex_flags = '' */
+    /*M!100202 , max_recursive_iterations = {_DEEPEST} */ /*!80003 , cte_max_recursion_depth = {_DEEPEST} */
 """
 _COMMANDS = "SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|INDEX|CREATE VIEW|SHOW VIEW"
 _DENIED = re.compile(f"({_COMMANDS})[A-Z, ]{{0,60}} command denied(?: to user .* for table .*?([^`'.]+)[`']?$)?")

@@ -13,7 +13,7 @@ from sfumato.databases.postgresql_reached import acting, parts, reached
 from sfumato.databases.postgresql_types import column_of, quoted, quoted_name
 from sfumato.databases.reached import Reached
 from sfumato.databases.retaining import PRINTED
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import Referring, TableColumn, TableName
 
 if TYPE_CHECKING:
     from sfumato.databases.postgresql import PostgresqlConnection
@@ -47,6 +47,19 @@ WHERE c.relkind = 'r' AND starts_with(c.relname::text, 'retained_')
     AND (n.nspname = %(schema)s OR c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user))
     AND string_to_array(obj_description(c.oid, 'pg_class'), ' ') && %(numbers)s::text[]
 """
+_KEEPING = """
+SELECT FROM pg_trigger WHERE tgrelid = ANY(%(tables)s::oid[]) AND NOT tgisinternal AND tgenabled IN ('O', 'A')
+    AND (tgtype::integer & 3) = 3 AND (tgtype::integer & %(bit)s) <> 0
+"""
+# a row that is emptied is updated
+_BITS = {"deleted": 8, "emptied": 16}
+_OWN_LISTS = """
+SELECT n.nspname::text, c.relname::text, m.nspname::text, t.relname::text
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN (pg_class t JOIN pg_namespace m ON m.oid = t.relnamespace) ON t.oid::text = ANY(string_to_array(obj_description(c.oid, 'pg_class'), ' '))
+WHERE c.relkind = 'r' AND starts_with(c.relname::text, 'retained_') AND c.relowner = (SELECT oid FROM pg_roles WHERE rolname = current_user)
+    AND obj_description(c.oid, 'pg_class') IS NOT NULL
+"""
 
 
 class PostgresqlRetaining:
@@ -68,6 +81,11 @@ class PostgresqlRetaining:
     def acting(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
         """Return the triggers that are not disabled, and the rules, those of views beneath a view too."""
         return acting(self._connection, table, reached)
+
+    def may_keep(self, link: Referring) -> bool:
+        """Ask for triggers before each row of the table, or of a partition of it; where a rule does so, the server refuses the deletion itself."""
+        tables = [self._connection.number_of(table) for table in self.parts(link.table)]
+        return bool(self._connection.facts(_KEEPING, {"tables": tables, "bit": _BITS[link.on_delete]}))
 
     def seen_by_others(self, query: str) -> int:
         """Ask the session that asks the catalogue."""
@@ -103,10 +121,14 @@ class PostgresqlRetaining:
         values = {"schema": self._connection.placed(table).schema, "numbers": self._numbers(reached)}
         return [name for (name,) in self._connection.facts(_MARKED, values)]
 
-    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
-        """Return nothing: marks are numbers."""
+    def marked_lists(self, table: TableName) -> dict[TableName, list[TableName]]:
+        """Look at the user's own in all schemas: who copies a table makes one of another number."""
         del table
-        return {}
+        found: dict[TableName, list[TableName]] = {}
+        for schema, name, of_schema, of_name in self._connection.facts(_OWN_LISTS, []):
+            tables = found.setdefault(TableName(name, schema), [])
+            tables += [TableName(of_name, of_schema)] if of_name is not None else []
+        return found
 
     def _numbers(self, reached: Sequence[Reached]) -> list[str]:
         return [str(self._connection.number_of(each.table)) for each in reached]

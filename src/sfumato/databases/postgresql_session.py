@@ -145,6 +145,8 @@ def stated(session: Any) -> Iterator[Any]:
 
 
 _INTERNAL = "XX000"
+# a statement that is told with what went wrong in it may name these words too, as a pattern
+_AT_ONCE = re.compile("tuple concurrently [a-z]")
 
 
 @cache
@@ -181,7 +183,7 @@ def postgresql_errors(server: str, statement: str = "", meaning: Mapping[str, Fa
     except (psycopg.Error, adbc_driver_manager.Error) as error:
         code = error.sqlstate
         # somebody else gives or takes rights, or alters the same table: the server's own words, which quote nothing
-        at_once = code == _INTERNAL and "tuple concurrently" in str(error)
+        at_once = code == _INTERNAL and _AT_ONCE.search(str(error))
         failure = LOCKED if at_once else of_code(code, {**_FAILURES, **(meaning or {})}) if code else _without_code(error)
         detail = f"SQLSTATE {code}{_denied(str(error), statement) if failure is NO_RIGHT else ''}"
         raise failure.error(server, detail if code else "") from None

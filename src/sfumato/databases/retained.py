@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.databases.connection import Connection, KeepsHistory
 from sfumato.databases.going_along import GoingAlong, Gone, together
-from sfumato.databases.keyed_rows import NUMBER, chunks, free_name, one_value, same_key
+from sfumato.databases.keyed_rows import NUMBER, are_comparable, chunks, free_name, one_value, same_key
 from sfumato.databases.private_names import is_list_of_keys
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import DataError, SfumatoError, UnreachableError, suggestion
@@ -111,7 +111,7 @@ class Retained:
         query = f"SELECT ROW_NUMBER() OVER () AS {number}, {kept} FROM {self._quoted()} s WHERE {self._within(first, end)}"
         self._connection.retaining.create_from(keys, query)
         self._connection.keep_private(keys)
-        self._connection.retaining.mark(keys, self._along.reached)
+        self._connection.retaining.mark(keys, self._connection.retaining.reached(self._table))
         self._connection.do(f"CREATE INDEX {self._named(f'{keys.name}_n')} ON {self._connection.quoted(keys)} ({number})")
         self._connection.commit()
         twice = f"SELECT COUNT(*) FROM (SELECT 1 FROM {self._connection.quoted(keys)} s GROUP BY {names} HAVING COUNT(*) > 1) d"
@@ -127,6 +127,8 @@ class Retained:
             self.forget(keys)
             raise self._not_apart("rows of {table} have no key, and could not be deleted by it")
         try:
+            # a table may have become a part of this one meanwhile
+            self._refuse_elsewhere()
             self._along.refuse_own(keys, self._names)
         except BaseException:
             self.forget(keys)
@@ -164,9 +166,19 @@ class Retained:
 
     def forget_all_but(self, batches: Sequence[str]) -> None:
         """Remove the lists that runs which died have left, of batches that never came to be; refuse where there are lists for another archive."""
+        self._refuse_elsewhere()
         kept = {self.keys_of(batch).name for batch in batches}
-        lists = [table for table in self._connection.beginning_with(self._beginning, self._table) if is_list_of_keys(table.name)]
-        others = [*(table.name for table in lists if not self._is_of_this_way(table.name)), *self._by_other_names()]
+        for table in self._lists():
+            if table.name not in kept:
+                self.forget(table)
+
+    def _lists(self) -> list[TableName]:
+        """Return the lists of this user that begin with the name of this table."""
+        return [table for table in self._connection.beginning_with(self._beginning, self._table) if is_list_of_keys(table.name)]
+
+    def _refuse_elsewhere(self) -> None:
+        """Refuse where there are lists of keys of rows of this table that another run has made, which may have archived them."""
+        others = [*(table.name for table in self._lists() if not self._is_of_this_way(table.name)), *self._by_other_names()]
         others += filter(is_list_of_keys, self._connection.retaining.of_others(self._beginning, self._table))
         if others:
             words = (
@@ -178,39 +190,41 @@ class Retained:
                 "table retained_... among what runs keep for themselves, if none of the rows whose keys it holds is archived"
             )
             raise DataError(words, code="retention-elsewhere", hint=hint)
-        for table in lists:
-            if table.name not in kept:
-                self.forget(table)
 
     def _by_other_names(self) -> list[str]:
         """Return the lists of keys that are of rows of this table, whatever it was called, or by way of what, when they were written down."""
         retaining = self._connection.retaining
-        found = set(retaining.lists_of(self._table, self._along.reached))
-        by_name = {keys.name: (keys, named) for keys, named in retaining.named_by_lists(self._table).items() if keys.name not in found}
-        others = [name for name in (*found, *by_name) if is_list_of_keys(name) and not self._is_of_this_way(name)]
-        return [name for name in others if name in found or self._were_of_another(*by_name[name])]
+        found = set(retaining.lists_of(self._table, retaining.reached(self._table)))
+        marked = {keys.name: (keys, tables) for keys, tables in retaining.marked_lists(self._table).items() if keys.name not in found}
+        others = [name for name in (*found, *marked) if is_list_of_keys(name) and not self._is_of_this_way(name)]
+        return [name for name in others if name in found or self._has_come_here(*marked[name])]
 
     def _is_of_this_way(self, name: str) -> bool:
         return name.startswith(f"{self._beginning}{_told(self._archive)}")
 
-    def _were_of_another(self, keys: TableName, named: TableName) -> bool:
-        """Return whether a list that names another table is of rows of this one: that has none of them, or is gone."""
+    def _has_come_here(self, keys: TableName, tables: Sequence[TableName]) -> bool:
+        """Return whether this table has rows of a list, key and time, that are no longer in the tables that they were of: somebody has moved them."""
         try:
-            return bool(self._listed_in(self._table, keys)) and (self._connection.identity(named) is None or not self._listed_in(named, keys))
+            held = [self._held_by(table, keys) for table in (self._table, *tables)]
+            if held[0] is None:
+                return False
+            moved = " AND NOT ".join(condition for condition in held if condition is not None)
+            with self._connection.transaction():
+                return bool(self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)} k WHERE {moved}"))
         except SfumatoError as error:
-            if error.code not in ("table-missing", "database-changed"):
+            if error.code not in ("table-missing", "database-changed", "database-failed"):
                 raise
-            # it belongs to a run that has come to its end
-            return False
+            # a list that is gone belongs to a run that has come to its end; texts under rules that do not go together nobody can tell apart
+            return error.code == "database-failed"
 
-    def _listed_in(self, table: TableName, keys: TableName) -> int:
-        """Count the keys of a list that a table has; none where they are of other columns."""
-        known = [{column.name for column in self._connection.columns(each)} for each in (table, keys)]
-        if not all(names >= set(self._kept) for names in known):
-            return 0
-        same = same_key(self._connection, self._kept)
-        query = f"SELECT 1 FROM {self._connection.quoted(self._connection.placed(table))} s WHERE {same}"
-        return int(self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)} k WHERE EXISTS ({query})"))
+    def _held_by(self, table: TableName, keys: TableName) -> str | None:
+        """Return the condition that a table has a row with a key ``k`` of a list; none where it has not the columns for that."""
+        known = {column.name: column for column in self._connection.columns(table)}
+        listed = self._connection.columns(keys)[1:]
+        if not all(column.name in known and are_comparable(known[column.name], column) for column in listed):
+            return None
+        same = same_key(self._connection, [column.name for column in listed])
+        return f"EXISTS (SELECT 1 FROM {self._connection.quoted(self._connection.placed(table))} s WHERE {same})"
 
     def has(self, keys: TableName) -> bool:
         """Return whether keys are written down there, by this user where the server says by whom."""
@@ -249,8 +263,10 @@ class Retained:
         return deleted
 
     def delete_within(self, keys: TableName, connection: Connection) -> Deleted:
-        """Delete all rows whose keys are written down in the transaction of another session."""
-        return self._delete_chosen(connection, keys, "1 = 1")
+        """Delete all rows whose keys are written down, and these, in the transaction of another session."""
+        deleted = self._delete_chosen(connection, keys, "1 = 1")
+        connection.do(f"DELETE FROM {connection.quoted(keys)}")
+        return deleted
 
     def _delete_chosen(self, connection: Connection, keys: TableName, chosen: str) -> Deleted:
         """Delete rows by chosen keys; fail, so that it is undone, where more rows have these than were written down, or others went along unasked."""

@@ -8,7 +8,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from sfumato.databases.reached import Reached
-from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.table import Referring, TableColumn, TableName
 
 PRINTED = (TableColumn("n", "bigint", pa.int64()), TableColumn("print", "text", pa.string()))
 """How a number of rows and the sum of their fingerprints are read."""
@@ -32,6 +32,10 @@ class Retaining(Protocol):
 
     def acting(self, table: TableName, reached: Sequence[Reached]) -> list[str]:
         """Return what acts by itself when rows of a table are deleted that are those of others: triggers and rules."""
+        ...
+
+    def may_keep(self, link: Referring) -> bool:
+        """Return whether a trigger of a table may keep rows of it that a foreign key deletes or changes."""
         ...
 
     def seen_by_others(self, query: str) -> int:
@@ -62,8 +66,11 @@ class Retaining(Protocol):
         """Return the names of lists, as far as this user may see them, whose marks say that their rows are of one of the tables that are reached."""
         ...
 
-    def named_by_lists(self, table: TableName) -> dict[TableName, TableName]:
-        """Return the lists of this user whose marks are names, which tables may lose and others get, with the table that each names."""
+    def marked_lists(self, table: TableName) -> dict[TableName, list[TableName]]:
+        """Return the lists of this user, and for each those tables of which its mark says that its rows are of them, as far as they are still there.
+
+        Rows of a table that has gone may be in this one, and those of a table that is there too where a name is all that is known of it.
+        """
         ...
 
     def columns_now(self, table: TableName) -> list[TableColumn]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
@@ -98,13 +98,23 @@ def retain(policy: AnyPolicy, now: datetime | None = None, progress: Progress | 
     source: Any = plan.source
     sink: Any = plan.sink
     moment = (now or datetime.now(UTC)).astimezone(UTC).replace(tzinfo=None)
-    with source.connected() as connection, connection.alone(f"retain {connection.identity(source.table_name)}"):
-        connection.claim(f"retain {connection.identity(source.table_name)}")
+    with source.connected() as connection:
         _refuse_without_rights(connection, source, sink)
-        retained = _retained(connection, plan, retention)
-        work = _Work(loaded, plans, plan, retention, retained, connection, sink, progress or Quiet())
-        batches = [*work.finish(), *work.archive(moment - periods.age(retention.older_than))]
-        return Outcome(batches, retained.without_time())
+        with _alone(connection, source.table_name):
+            retained = _retained(connection, plan, retention)
+            work = _Work(loaded, plans, plan, retention, retained, connection, sink, progress or Quiet())
+            batches = [*work.finish(), *work.archive(moment - periods.age(retention.older_than))]
+            return Outcome(batches, retained.without_time())
+
+
+@contextmanager
+def _alone(connection: Connection, table: TableName) -> Iterator[None]:
+    """Hold all tables whose rows are deleted, in one order for all: another run may reach them by way of a view, or as parts of another table."""
+    with ExitStack() as held:
+        for name in sorted({f"retain {connection.identity(each.table)}" for each in connection.retaining.reached(table)}):
+            held.enter_context(connection.alone(name))
+            connection.claim(name)
+        yield
 
 
 def _retained(connection: Connection, plan: Plan, retention: Retention) -> Retained:
@@ -219,6 +229,7 @@ class _Work:
                 elif not self.retained.has(keys):
                     raise _keys_missing(line.batch)
                 else:
+                    archive.refuse_lost(line.batch)
                     deleted = self._delete(line.batch, archive)
                     found.append(Batch(line.batch, "finished", line.rows, deleted.rows, along=deleted.along, missing=deleted.missing))
         return found
