@@ -230,3 +230,13 @@ def test_damaged_arrow_that_is_pushed_is_refused() -> None:
     with pytest.raises(SfumatoError) as refused:
         sfumato.stream(policy).push(pa.record_batch({"name": broken}))
     assert refused.value.code == "data-kind"
+
+
+@pytest.mark.parametrize(("declared", "values"), [("text", ["flu"]), ("integer", [5]), (None, ["flu"]), ("timestamp", ["2020-01-31T12:30:00Z"])])
+def test_a_column_without_a_value_in_the_first_batch_is_of_its_declared_type(declared: str | None, values: list[Any]) -> None:
+    column = {"role": "other"} | ({"type": declared} if declared else {})
+    session = sfumato.stream({"columns": {"pid": {"role": "identifier"}, "seen": column}})
+    released = [*session.push(pa.table({"pid": [1], "seen": pa.nulls(1)}))]
+    released += session.push(pa.table({"pid": [2], "seen": values}))
+    assert [row["seen"] for release in released for row in release.batch.to_pylist()][1:] == values
+    assert session.accounts.dead == 0

@@ -572,3 +572,49 @@ def test_a_true_record_in_the_name_of_nobody_is_found(tmp_path: Path, way: str, 
     rewrite(tmp_path, told)
 
     assert broken(path) == {"values"}
+
+
+def test_numbers_in_lists_are_held_against_the_records_as_they_are_written(tmp_path: Path) -> None:
+    paths = {"$[*].n": "keep", "$[*].v": {"round_number": {"base": 5}}}
+    columns = {"id": {"role": "identifier"}, "tags": {"role": "other", "accept": "singling_out", "mask": {"nested": {"paths": paths}}}}
+    source, sink = {"json_lines": {"path": "in.jsonl", "lists": "text"}}, {"json_lines": {"path": "out.jsonl", "lists": ["tags"]}}
+    (tmp_path / "policy.yaml").write_text(json.dumps({"source": source, "columns": columns, "stream": {"state": "state"}, "sink": sink}))
+    lines = [json.dumps({"id": number, "tags": [{"n": "a", "v": number + 0.5}, {"n": "b", "v": -number}]}) for number in range(30)]
+    (tmp_path / "in.jsonl").write_text("\n".join([*lines, ""]))
+    run_stream(tmp_path / "policy.yaml", Running(once=True))
+    assert sfumato.check_stream(tmp_path / "policy.yaml").holds
+    told = rows_of(tmp_path / "out.jsonl")
+    told[3]["tags"][0]["v"] += 5
+    (tmp_path / "out.jsonl").write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in told))
+    assert not sfumato.check_stream(tmp_path / "policy.yaml").holds
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", ["../../evil", "a/b", "100%", "</i>"])
+def test_a_view_of_any_name_keeps_its_links_to_itself(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "there"
+    folder.mkdir(mode=0o755)
+    policy = POLICY | WAYS["windows"] | {"views": {name: {"sink": "release.jsonl"}}}
+    del policy["sink"]
+    (folder / "policy.yaml").write_text(json.dumps(policy))
+    (folder / "events.jsonl").write_text("".join(map(line, range(200))))
+    run_stream(folder / "policy.yaml", Running(once=True))
+    assert sfumato.check_stream(folder / "policy.yaml").holds
+    assert sorted(path.name for path in folder.iterdir()) == ["events.jsonl", "policy.yaml", "release.jsonl", "release.jsonl.manifest.jsonl", "state"]
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
+@pytest.mark.parametrize(("unit", "times"), [("s", 1), ("ms", 1000), ("us", 1_000_000)])
+def test_times_of_events_may_be_numbers_of_any_unit(tmp_path: Path, unit: str, times: int) -> None:
+    columns = {"who": {"role": "identifier"}, "at": {"role": "identifier", "type": "integer"}, "item": {"role": "other"}}
+    search = {"z_anonymity": {"z": 3, "window": "1m", "time": "at", "unit": unit, "path": "item"}}
+    told = {"source": "in.jsonl", "subject": "who", "columns": columns, "algorithm": search, "stream": {"state": "state"}, "sink": "out.jsonl"}
+    (tmp_path / "policy.yaml").write_text(json.dumps(told))
+    # every twenty seconds somebody else shows the same
+    lines = [json.dumps({"who": number, "at": (1_700_000_000 + 20 * number) * times, "item": "a.b"}) for number in range(12)]
+    (tmp_path / "in.jsonl").write_text("\n".join([*lines, ""]))
+    assert run_stream(tmp_path / "policy.yaml", Running(once=True)).views[""].accounts["released"] == 10
+    assert sfumato.check_stream(tmp_path / "policy.yaml").holds

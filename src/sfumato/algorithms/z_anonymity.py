@@ -84,6 +84,7 @@ class ZAnonymity(Settings):
 
     z: Annotated[int, Field(ge=2, description="how many people must share what is published; with tuning, where it begins")]
     time: Annotated[_Column, Field(description="the column that says when it happened")]
+    unit: Annotated[Literal["s", "ms", "us"], Field(description="what a number in that column counts: seconds, ms or us since 1970")] = "s"
     window: Annotated[Duration, Field(description="how long it counts that somebody has shown an attribute")] = "1h"
     path: Annotated[_Column | None, Field(description="the column of the attribute: a path from the widest category to the attribute")] = None
     separator: Annotated[str, Field(min_length=1, description="what stands between the parts of a path")] = "."

@@ -76,7 +76,7 @@ def status(policy: Path, format: str) -> None:
     why = f" [{told['error']}]" if told.get("error") else ""
     lines = [f"state     {told['state']}{why}{ago}"]
     lines += [f"health    {Health(**told['health']).words()}"] if "health" in told else []
-    rate = f", of late {told['records_per_second']:,.0f} a second" if told["state"] == "running" else ""
+    rate = f", now {told['records_per_second']:,.0f} a second" if told["state"] == "running" else ""
     lines += [f"records   {told['records']:,}{rate}"]
     lines += ["policy    changed since: all of this is of the policy before, and stream run refuses the new one"] if "policy" in told else []
     lines += [

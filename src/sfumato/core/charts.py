@@ -21,8 +21,9 @@ _LEGEND_WIDTH = 6.4
 class Chart:
     """What a chart shows: series by name over one axis, as lines or one upon the other; a gap stands where a value is not a number.
 
-    ``labels`` are what stands along the axis and where, ``along`` what it counts, ``span`` where it begins and ends, so that charts above each other
-    have the same places. Lines and words are in the colour of the page that it stands on.
+    ``is_stepped`` says that a value holds until the next one. ``labels`` are what stands along the axis and where, ``along`` what it counts,
+    ``span`` where it begins and ends, so that charts above each other have the same places. Lines and words are in the colour of the page that it
+    stands on.
     """
 
     title: str
@@ -34,6 +35,7 @@ class Chart:
     most: float | None = None
     along: str = ""
     span: tuple[float, float] | None = None
+    is_stepped: bool = False
 
     def svg(self) -> str:
         """Return the chart."""
@@ -54,7 +56,9 @@ class Chart:
                 parts.append(f'<path d="{place.area(below, values)}" fill="{colour}" fill-opacity="0.85" stroke="none"/>')
                 below = values
             else:
-                parts.append(f'<path d="{place.line(values)}" fill="none" stroke="{colour}" stroke-width="1.8" stroke-linejoin="round"/>')
+                parts.append(
+                    f'<path d="{place.line(values, self.is_stepped)}" fill="none" stroke="{colour}" stroke-width="1.8" stroke-linejoin="round"/>'
+                )
                 parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.4" fill="{colour}"/>' for x, y in place.alone(values)]
         return "".join([*parts, *self._legend(list(drawn)), "</svg>"])
 
@@ -103,10 +107,11 @@ class _Place:
     def y(self, value: float) -> float:
         return HEIGHT - _BOTTOM - min(value, self.top) / self.top * self._height
 
-    def line(self, values: Sequence[float]) -> str:
+    def line(self, values: Sequence[float], is_stepped: bool) -> str:
         found, open_ = [], False
         for at, value in zip(self._axis, values, strict=True):
             if math.isfinite(value):
+                found += [f"H{self.x(at):.1f}"] if open_ and is_stepped else []
                 found.append(f"{'L' if open_ else 'M'}{self.x(at):.1f} {self.y(value):.1f}")
             open_ = math.isfinite(value)
         return "".join(found)

@@ -1,9 +1,9 @@
 """Files that grow: their bytes in whole records, each stretch named so that it can be read again after a crash.
 
 A file is known by what it is, not by its name: a log that was renamed within its folder is read to its end, and the new file of the old name from its
-beginning. While it is followed it is also kept open, and read to its end wherever it was moved. Files are read in the order of their names; one that
-appears later, or grows after a later one was begun, is read all the same. What was read of each is the position, which is written down with what
-became of it. How a file began, and how what was read of it ended, is looked at before more is read: one that was emptied and has grown again is
+beginning. While it is followed it is also kept open, and read to its end wherever it was moved. Files are read in the order of their names, and those
+of a log that is rotated by numbers from the oldest on; one that appears later, or grows after a later one was begun, is read all the same. What was
+read of each is the position, which is written down with what became of it. How a file began, and how what was read of it ended, is looked at before more is read: one that was emptied and has grown again is
 another file, and is read from its beginning. A file that was read to its end and has been gone for a day is forgotten.
 """
 
@@ -114,7 +114,7 @@ class FollowedFiles:
 
         A stretch that was handed out counts as read: what becomes of it is written down together with the position.
         """
-        named = {path: status for path in sorted(self._names()) if (status := _status(path)) is not None}
+        named = {path: status for path in oldest_first(self._names()) if (status := _status(path)) is not None}
         moved, away = self._elsewhere({_file(status) for status in named.values()})
         for known in away:
             yield from self._read(known, self._open[known], ended)
@@ -342,6 +342,22 @@ def too_large(name: str, offset: int) -> DataError:
         code="stream-record-large",
         hint="look at the end of its lines, and at the quote of the source",
     )
+
+
+def oldest_first(paths: Iterable[Path]) -> list[Path]:
+    """Return files in the order of their names; beside a log those with a number behind its name come before it, the largest number first.
+
+    >>> [path.name for path in oldest_first(map(Path, ["app.log", "app.log.1", "app.log.10", "app.log.2", "b.1", "b.2"]))]
+    ['app.log.10', 'app.log.2', 'app.log.1', 'app.log', 'b.1', 'b.2']
+    """
+    found = set(paths)
+
+    def place(path: Path) -> tuple[str, int, str]:
+        log, number = path.with_suffix(""), path.suffix[1:]
+        is_rotated = number.isascii() and number.isdigit() and log in found
+        return (str(log), -int(number) - 1, str(path)) if is_rotated else (str(path), 0, str(path))
+
+    return sorted(found, key=place)
 
 
 def whole_lines(block: bytes, ended: bool) -> int:

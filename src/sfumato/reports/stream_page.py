@@ -93,7 +93,7 @@ def charts_of(points: Sequence[Point]) -> list[Chart]:
         values = [_number(point.get(key)) for point in points]
         known = [value for value in values if math.isfinite(value)]
         if len(known) > 1 and (any(known) or name not in ("silent", "held")):
-            found.append(axis.chart(title, {name: values}, most=1.0 if name in _SHARES else None))
+            found.append(axis.chart(title, {name: values}, most=1.0 if name in _SHARES else None, is_stepped=name == "z"))
     for name, (title, key) in _MEANS.items():
         values = _between([(_number(point.get("rows")), _number(point.get(key))) for point in points])
         if any(math.isfinite(value) and (value or name == "loss") for value in values):
@@ -164,8 +164,8 @@ class _Axis:
         form = "%d %b" if step >= _DAY else "%d %b %H:%M" if last - first > _DAY else "%H:%M" if step >= _MINUTE else "%H:%M:%S"
         return {place: f"{datetime.fromtimestamp(place, UTC):{form}}" for place in places or [first]}
 
-    def chart(self, title: str, series: Mapping[str, Sequence[float]], most: float | None = None) -> Chart:
-        return Chart(title, self.values, series, labels=self.labels(), most=most, along=self.along, span=self.span)
+    def chart(self, title: str, series: Mapping[str, Sequence[float]], most: float | None = None, is_stepped: bool = False) -> Chart:
+        return Chart(title, self.values, series, labels=self.labels(), most=most, along=self.along, span=self.span, is_stepped=is_stepped)
 
 
 def _view(points: Sequence[Point]) -> list[str]:

@@ -22,6 +22,7 @@ from sfumato.engine.stream.check_events import EventCheck
 from sfumato.engine.stream.check_rows import RowCheck
 from sfumato.engine.stream.depended_on import refuse_changed_files
 from sfumato.engine.stream.findings import Findings
+from sfumato.engine.stream.growing import links_of
 from sfumato.engine.stream.kept_state import KeptState, told_status
 from sfumato.engine.stream.letters import NAME as LETTERS
 from sfumato.engine.stream.opted_out import OptedOut
@@ -180,7 +181,7 @@ class _View:
         raise error
 
     def _links(self) -> NDArray[np.int64] | None:
-        name = f"links/{self.name or 'release'}.rows"
+        name = links_of(self.name)[0]
         path, length = self.kept.folder / name, self.kept.length(name)
         if length and (not is_regular(path) or path.stat().st_size < length or not is_regular(self._references)):
             self.findings.cannot("rows against records: the links have been deleted")
@@ -195,11 +196,11 @@ class _View:
 
     @property
     def _references(self) -> Path:
-        return self.kept.folder / f"links/{self.name or 'release'}.references.jsonl"
+        return self.kept.folder / links_of(self.name)[1]
 
     def _releases(self) -> Iterator[dict[str, Any]]:
         """Yield how many rows left together, and what they were tested against."""
-        length = self.kept.length(f"links/{self._references.name}")
+        length = self.kept.length(links_of(self.name)[1])
         for told in private_lines(self._references, length, row=int, rows=int, references=dict):
             if not _are_references(told["references"], way_of_view(self.resolved) == "events"):
                 raise damaged(self._references)

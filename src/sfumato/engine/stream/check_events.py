@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.events import LATE, SUPPRESSED
 from sfumato.core.stream import Accounts
 from sfumato.engine.stream.check_rows import Values
+from sfumato.engine.stream.check_windows import UNITS
 from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.plan import StreamPlan
@@ -87,7 +88,7 @@ class EventCheck:
                 if self._opts_out(columns[plan.opted_out][place] if plan.opted_out is not None else "no"):
                     self._replay.opt_out(person)
                 continue
-            time = microseconds_of(times[place], _SECOND, is_number)
+            time = microseconds_of(times[place], UNITS[self._search.unit], is_number)
             if time is None:
                 self._findings.breaks("accounts", "a record that says no time is no dead letter", f"record {number}")
                 continue

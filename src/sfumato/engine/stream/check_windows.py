@@ -9,7 +9,7 @@ from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.released_rows import Row
 from sfumato.measures.covering import microseconds_of
 
-_UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
+UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
 class WindowTimes:
@@ -28,7 +28,7 @@ class WindowTimes:
         window = self._window
         if window is None or window.publish is None or window.column is None or not rows:
             return
-        times = [microseconds_of(record[window.column], _UNITS[window.unit], self._is_number) for record in records]
+        times = [microseconds_of(record[window.column], UNITS[window.unit], self._is_number) for record in records]
         known = [time for time in times if time is not None]
         for name, is_start in ((window.publish.start, True), (window.publish.end, False)):
             if name is None:

@@ -97,6 +97,16 @@ class ForgottenFile:
         """Nothing was opened."""
 
 
+def links_of(view: str) -> tuple[str, str]:
+    """Return the private files of a view, which say what its rows are made of; whatever it is called, they are in one folder.
+
+    >>> links_of("ward"), links_of("../a")[0]
+    (('links/ward.rows', 'links/ward.references.jsonl'), 'links/..%2Fa.rows')
+    """
+    name = (view or "release").replace("%", "%25").replace("/", "%2F")
+    return f"links/{name}.rows", f"links/{name}.references.jsonl"
+
+
 def log_of(path: Path, length: int) -> GrowingFile | ForgottenFile:
     """Return a private file that may be deleted: the stream goes on without it."""
     return ForgottenFile(length) if length and status_of(path) is None else GrowingFile(path, length, private=True)

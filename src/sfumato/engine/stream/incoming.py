@@ -75,7 +75,7 @@ def schema_of(taken: Taken, policy: Policy) -> pa.Schema:
     Where records name their own columns it has all columns of the policy, and one that nobody has named yet is of the type that the policy says.
     """
     if not taken.loose:
-        return pa.schema([described(pa.field(name, _declared(column.type, policy.columns.get(name)))) for name, column in taken.columns.items()])
+        return pa.schema([described(pa.field(name, _kind_of(column.type, policy.columns.get(name)))) for name, column in taken.columns.items()])
     fields = []
     for name, column in policy.columns.items():
         found = taken.columns.get(name)
@@ -86,6 +86,13 @@ def schema_of(taken: Taken, policy: Policy) -> pa.Schema:
             kind = declared
         fields.append(described(pa.field(name, kind)))
     return pa.schema(fields)
+
+
+def _kind_of(kind: pa.DataType, column: Column | None) -> pa.DataType:
+    """Return the type of a column of Arrow; of one that has nothing in it yet as the policy says it, and any value is text."""
+    if pa.types.is_null(kind) and column is not None:
+        return _DECLARED.get(column.type or "text", pa.string())
+    return _declared(kind, column)
 
 
 def _declared(kind: pa.DataType, column: Column | None) -> pa.DataType:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from sfumato.core.staged_folder import StagedFolder
 from sfumato.core.staging import StagedFile
 from sfumato.core.standard_streams import refuse_closed_output
-from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder, log_of, refuse_older_state, unlisted
+from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder, links_of, log_of, refuse_older_state, unlisted
 from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.engine.stream.run_journal import Journal, Segment
@@ -213,7 +213,7 @@ class Links:
     """
 
     def __init__(self, folder: Path, view: str, journal: Journal) -> None:
-        self._names = [f"links/{name}" for name in (f"{view or 'release'}.rows", f"{view or 'release'}.references.jsonl")]
+        self._names = links_of(view)
         self._rows, self._references = (log_of(folder / name, journal.length(name)) for name in self._names)
 
     def write(self, release: StreamRelease) -> None:

@@ -28,7 +28,7 @@ from sfumato.policy.load import Loaded, load
 from sfumato.policy.resolve import Resolved
 from sfumato.policy.stream_checks import as_stream
 from sfumato.policy.views import resolve_views
-from sfumato.policy.windows import StreamSettings, Window
+from sfumato.policy.windows import StreamSettings, Unit, Window
 from sfumato.registry import find
 
 
@@ -110,6 +110,12 @@ class StreamPlan:
     def time_column(self) -> str | None:
         """The column that says when a record was; None where nobody asks."""
         return self.window.column if self.window is not None else self._event_time
+
+    @property
+    def time_unit(self) -> Unit:
+        """What a number in that column counts."""
+        unit: Unit = self.window.unit if self.window is not None else getattr(self.resolved.algorithm, "unit", "s")
+        return unit
 
     @property
     def _event_time(self) -> str | None:

@@ -80,7 +80,7 @@ class ReleasedRows:
             if not line:
                 continue
             # numbers stay as they are written
-            told = json.loads(line, parse_float=str, parse_int=str, object_pairs_hook=_Object)
+            told = json.loads(line, parse_float=_Number, parse_int=_Number, object_pairs_hook=_Object)
             if not isinstance(told, _Object):
                 raise NotAsWrittenError("has a line that is no object")
             found = list(_fields(told, frozenset(self._names), self._sink.separator))
@@ -95,6 +95,12 @@ class ReleasedRows:
             raise NotAsWrittenError("has other columns than the release")
         columns = [canonical.as_text(column.combine_chunks()).to_pylist() for column in table.columns]
         return [dict(zip(self._names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+class _Number(str):
+    """A number of JSON as it is written."""
+
+    __slots__ = ()
 
 
 class _Object(dict[str, Any]):
@@ -118,11 +124,17 @@ def _fields(told: _Object, names: frozenset[str], separator: str, above: str = "
 def _text(value: Any) -> str | None:
     """Return a value as text.
 
-    >>> _text(None), _text(True), _text("a"), _text(["b"])
-    (None, 'true', 'a', '["b"]')
+    >>> _text(None), _text(True), _text("a"), _text(["b", _Number("1.50")])
+    (None, 'true', 'a', '["b",1.50]')
     """
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if value is None or isinstance(value, str) else _document(value)
+
+
+def _document(value: Any) -> str:
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(_document, value))}]"
+    if isinstance(value, _Object):
+        return "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{_document(inner)}" for name, inner in value.pairs) + "}"
+    return json.dumps(value, ensure_ascii=False)

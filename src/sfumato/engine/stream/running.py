@@ -391,5 +391,6 @@ def _how_it_ended(error: BaseException) -> tuple[str, str | None]:
     """Return what the status says of a stream that an error has ended: who goes away, or interrupts it, is no fault of its own."""
     if isinstance(error, SfumatoError):
         return "failed", error.code
-    is_fault = isinstance(error, Exception) and not isinstance(error, BrokenPipeError)
-    return ("failed", "internal") if is_fault else ("interrupted", None)
+    if isinstance(error, BrokenPipeError):
+        return "stopped", None
+    return ("failed", "internal") if isinstance(error, Exception) else ("interrupted", None)

@@ -49,9 +49,11 @@ class Spool:
         begun = {0, *self._marked(), *(int(begin) for begin in (position or {}).get("pipes", []))}
         self._pipes = [*sorted(begin for begin in begun if begin < written), written]
         with written_errors(folder):
+            # one that brought nothing began at the same place, and may have been closed
+            self._mark(written, _CLOSED).unlink(missing_ok=True)
             self._mark(written).touch(mode=0o600)
         self._read = int((position or {}).get("read", 0))
-        self._end = written
+        self._end = self._looked_at = written
         self._changed = threading.Condition()
         self._stopped = self._closed = False
         self._failed: BaseException | None = None
@@ -66,11 +68,12 @@ class Spool:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more will come."""
-        return self._closed
+        """Whether nothing more will come, because the writer has closed the pipe: where it could not be copied, half a record is none."""
+        return self._closed and self._failed is None
 
     def stretches(self, ended: bool = False) -> Iterator[Stretch]:
         """Yield what there is to read now; where nothing will follow, ``ended``, an unfinished last record counts as one."""
+        self._looked_at = self._end
         while (found := self._next(ended)) is not None:
             with self._changed:
                 self._read = _begin_of(found.place) + found.end
@@ -95,10 +98,10 @@ class Spool:
         return "standard input"
 
     def forget(self, place: str, start: int) -> None:
-        """Remove files that lie before a place, which nobody will read again."""
+        """Remove files that lie before a place, which nobody will read again; the first of its pipe has the header, or the schema."""
         begins, first = self._begins(), _begin_of(place)
         for begin, following in pairwise(begins):
-            if following <= first + start:
+            if following <= first + start and begin != first:
                 self._file(begin).unlink(missing_ok=True)
         for mark in (_PIPE, _CLOSED):
             for begin in self._marked(mark):
@@ -133,7 +136,8 @@ class Spool:
     def wait(self, seconds: float) -> None:
         """Wait until something came, or so long."""
         with self._changed:
-            if self._read == self._end and not self._closed:
+            # half a record is no reason to look again before more of it has come
+            if self._looked_at == self._end and not self._closed:
                 self._changed.wait(seconds)
 
     def _next(self, ended: bool) -> Stretch | None:

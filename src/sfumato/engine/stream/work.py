@@ -148,8 +148,7 @@ class Work:
         if kind is None:
             kind = kind_of_times(values.filter(pa.array(unfit.fits)), self._plan.resolved.policy.columns[name].type, self._plan.resolved)
             self.state = replace(self.state, time_kind=kind)
-        unit = self._plan.window.unit if self._plan.window is not None else "s"
-        times, known = times_of(values, kind, unit)
+        times, known = times_of(values, kind, self._plan.time_unit)
         window = self._plan.window
         if window is not None and window.publish is not None:
             # what no calendar has cannot be published

@@ -13,7 +13,7 @@ import pytest
 from sfumato.core.followed_files import whole_lines
 from sfumato.engine.stream import spool
 from sfumato.engine.stream.spool import Spool, is_cut
-from sfumato.errors import DataError
+from sfumato.errors import DataError, SfumatoError
 
 
 class Pipe:
@@ -122,12 +122,12 @@ def test_pipes_of_which_nothing_was_committed_are_read_each_by_itself(tmp_path: 
 def test_files_that_nobody_will_read_again_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "FILE", 4)
     monkeypatch.setattr(spool, "READ", 2)
-    made = spooled(tmp_path, b"1\n2\n3\n4\n")
+    made = spooled(tmp_path, b"1\n2\n3\n4\n5\n6\n")
     list(made.stretches())
-    made.forget("0", 6)
-    assert made.again("0", 6, 8) == b"4\n"
+    made.forget("0", 10)
+    assert made.again("0", 10, 12) == b"6\n"
     with pytest.raises(DataError) as refused:
-        made.again("0", 0, 2)
+        made.again("0", 4, 6)
     assert refused.value.code == "stream-source-gone"
 
 
@@ -179,3 +179,41 @@ def test_the_last_record_of_a_pipe_that_was_closed_counts_in_the_next_run_too(tm
     spooled(tmp_path, b"1\n2")
     found = list(spooled(tmp_path, b"3\n").stretches(ended=True))
     assert [(stretch.content, is_cut(stretch)) for stretch in found] == [(b"1\n2", False), (b"3\n", False)]
+
+
+def test_a_pipe_that_was_closed_without_a_byte_closes_no_later_one(tmp_path: Path) -> None:
+    spooled(tmp_path, b"")
+    cut_off(tmp_path, b"1\n2")
+    assert [stretch.content for stretch in spooled(tmp_path, b"3\n").stretches(ended=True) if is_cut(stretch)] == [b"2"]
+
+
+def test_the_beginning_of_a_pipe_is_kept_as_long_as_something_of_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "FILE", 4)
+    monkeypatch.setattr(spool, "READ", 4)
+    made = spooled(tmp_path, b"".join(b"%03d\n" % number for number in range(20)))
+    last = list(made.stretches())[-1]
+    made.forget(last.place, last.end)
+    assert made.again("0", 0, 4) == b"000\n"
+    with pytest.raises(DataError):
+        made.again("0", 8, 12)
+
+
+def test_half_a_record_is_waited_for_and_not_looked_at_again_and_again(tmp_path: Path) -> None:
+    made = cut_off(tmp_path, b"1\n2")
+    until(lambda: [stretch.content for stretch in made.stretches()] == [b"1\n"])
+    began = time.monotonic()
+    made.wait(0.4)
+    assert time.monotonic() - began >= 0.4
+
+
+def test_a_pipe_that_could_not_be_copied_has_not_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object) -> None:
+        raise OSError(28, "full")
+
+    monkeypatch.setattr(spool.os, "fsync", full)
+    pipe = Pipe()
+    made = Spool(tmp_path, pipe.out, whole_lines)
+    pipe.into.write(b"1\n2")
+    with pytest.raises(SfumatoError) as caught:
+        until(lambda: list(made.stretches()) == ["never"])
+    assert (caught.value.code, made.closed) == ("disk-full", False)
