@@ -99,6 +99,19 @@ def test_what_a_unique_index_does_not_tell_is_masked(postgresql_url: str, one: s
     assert [row[0] for row in ask(postgresql_url, "SELECT email FROM patients ORDER BY id")] == ["bbb1", "ccc1", "ddd1"]
 
 
+@pytest.mark.parametrize("one", ["(told(patients))", "(email, told(patients))", "(email) WHERE told(patients) > ''"])
+def test_a_unique_index_of_whole_rows_is_refused(postgresql_url: str, one: str) -> None:
+    told = "CREATE FUNCTION told(patients) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT $1.email || $1.id'"
+    policy = masking(postgresql_url, NEW, told, f"CREATE UNIQUE INDEX once ON patients {one}")
+    try:
+        with pytest.raises(PolicyError) as caught:
+            sfumato.run(policy)
+        assert [mistake.code for mistake in caught.value.mistakes] == ["in-place-table"]
+        assert "the unique index once, of which it is not known what is equal in it" in str(caught.value)
+    finally:
+        ask(postgresql_url, "DROP FUNCTION told CASCADE")
+
+
 @pytest.mark.parametrize("url", ["mariadb", "mysql"], indirect=True)
 def test_a_unique_index_of_the_beginnings_of_texts_is_heeded(url: str) -> None:
     one = "CREATE UNIQUE INDEX once ON patients (email(3))"

@@ -430,6 +430,27 @@ def test_missing_values_of_types_of_the_server_are_told_from_others(mariadb_url:
     assert release.table["born"].null_count == 5
 
 
+UNPUBLISHABLE = {
+    "mariadb": ["date '0000-00-00'", "datetime(3) '2020-00-00'"],
+    "postgresql": ["date 'infinity'", "timestamptz '4000-01-01 BC'", "numeric(10,2) 'NaN'"],
+    "duckdb": ["date 'infinity'"],
+}
+
+
+@pytest.mark.parametrize(("server", "given"), [(server, given) for server, cases in UNPUBLISHABLE.items() for given in cases])
+def test_values_that_nobody_could_publish_are_refused_where_no_promise_looks_at_them(request: pytest.FixtureRequest, server: str, given: str) -> None:
+    url = str(request.getfixturevalue(f"{server}_url"))
+    kind, _, value = given.partition(" ")
+    ask(url, "DROP TABLE IF EXISTS odd", "DROP TABLE IF EXISTS shown", f"CREATE TABLE odd (c {kind} NULL, g varchar(9))")
+    several = ", ".join(f"({value if number == 7 else 'NULL'}, 'g{number % 2}')" for number in range(40))
+    ask(url, *(["SET sql_mode = ''"] if server == "mariadb" else []), f"INSERT INTO odd VALUES {several}")
+    columns = {"c": {"role": "sensitive"}, "g": {"role": "quasi_identifier"}}
+    given_policy = {"source": {"sql": component(url, "odd")}, "sink": {"sql": component(url, "shown")}, "columns": columns}
+    with pytest.raises(SfumatoError) as caught:
+        sfumato.run({**given_policy, "promises": [{"k_anonymity": {"k": 5}}]})
+    assert (caught.value.code, "column c holds values that its type" in caught.value.message) == ("database-type", True)
+
+
 def test_rows_of_tables_that_inherit_are_not_taken_for_each_other(postgresql_url: str) -> None:
     stored(postgresql_url, TABLE, "people")
     ask(postgresql_url, "DROP TABLE IF EXISTS kin CASCADE", "CREATE TABLE kin (LIKE people)", "CREATE TABLE kin_too () INHERITS (kin)")

@@ -3,8 +3,9 @@
 A file is known by what it is, not by its name: a log that was renamed within its folder is read to its end, and the new file of the old name from its
 beginning. While it is followed it is also kept open, and read to its end wherever it was moved. Files are read in the order of their names, and those
 of a log that is rotated by numbers from the oldest on; one that appears later, or grows after a later one was begun, is read all the same. What was
-read of each is the position, which is written down with what became of it. How a file began, and how what was read of it ended, is looked at before more is read: one that was emptied and has grown again is
-another file, and is read from its beginning. A file that was read to its end and has been gone for a day is forgotten.
+read of each is the position, which is written down with what became of it. How a file began, and how what was read of it ended, is looked at before
+more is read: one that was emptied and has grown again is another file, and is read from its beginning. A file that was read to its end and has been
+gone for a day is forgotten.
 """
 
 from __future__ import annotations

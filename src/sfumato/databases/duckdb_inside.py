@@ -15,6 +15,7 @@ from sfumato.databases.duckdb_connection import DuckdbConnection, refuse_names
 from sfumato.databases.duckdb_types import bytewise, called, is_text, known_person, quoted_name, readable, selected
 from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, grouped_by, limited, listed
 from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.unpublishable import refuse_unpublishable
 from sfumato.errors import UnreachableError
 
 _SEED, _PLACE = "getvariable('sfumato_seed')", "sfumato_place"
@@ -45,6 +46,7 @@ class DuckdbInside:
         if self._layout.numbered:
             copied = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {self._by_chance('i')}) AS {NUMBER} FROM ({copied}) i"
         self._connection.do(f"CREATE TEMPORARY TABLE {self._private(self._rows)} AS {copied}")
+        refuse_unpublishable(self._connection, "duckdb", self._private(self._rows), self._layout, self._kept)
 
     def _by_chance(self, row: str) -> str:
         """Return what rows are ordered by."""

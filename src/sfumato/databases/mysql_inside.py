@@ -30,6 +30,7 @@ from sfumato.databases.mysql_types import (
     selected,
 )
 from sfumato.databases.table import TableColumn, TableName, numbered
+from sfumato.databases.unpublishable import refuse_unpublishable
 
 _DIGITS = 24
 _ASCII = f"CHAR({_DIGITS}) CHARACTER SET ascii COLLATE ascii_bin NOT NULL"
@@ -107,6 +108,7 @@ class MysqlInside:
             select = f"SELECT i.*, ROW_NUMBER() OVER (PARTITION BY i.{KEY} ORDER BY i.{_PLACE}) AS {NUMBER} FROM ({select}) i"
         made = f"CREATE TABLE {quoted(self._rows)} ({_KEY}, {_PLACE} INT UNSIGNED NOT NULL) {self._connection.unlogged}"
         self._connection.do(f"{made} {select}")
+        refuse_unpublishable(self._connection, "mysql", quoted(self._rows), self._layout, self._kept)
         self._connection.do(f"ALTER TABLE {quoted(self._rows)} COMMENT = '{sealed(self._rows, self._whole(self._rows))}'")
 
     def cells(self, most: int | None = None) -> Iterator[pa.RecordBatch]:

@@ -21,6 +21,7 @@ from sfumato.databases.postgresql_hash import chained
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_types import bytewise, called, known_person, quoted, quoted_name
 from sfumato.databases.table import TableColumn, TableName, numbered
+from sfumato.databases.unpublishable import refuse_unpublishable
 
 _MEMORY, _SORTED = 128 << 20, 32 << 20
 """The bytes for what is joined and grouped, and for what is sorted: smaller runs of rows take a tenth less than large ones."""
@@ -93,6 +94,7 @@ class PostgresqlInside:
         counting = self._connection.meanwhile([*_SET, *counts, kept_private(self._cells)]) if is_seen else None
         try:
             self._copy()
+            refuse_unpublishable(self._connection, "postgresql", quoted(self._rows), self._layout, self._kept)
             is_counted = counting is not None and counting.is_done()
             if not is_counted:
                 self._count(counts)

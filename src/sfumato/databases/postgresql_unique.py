@@ -7,10 +7,11 @@ from typing import NamedTuple
 from sfumato.databases.postgresql_rights import Facts
 from sfumato.databases.unique_index import Part, UniqueIndex
 
-# what the server writes of expressions has the schemas of all names in it, for a session looks among its own alone
+# what the server writes of expressions has the schemas of all names in it, for a session looks among its own alone; number 0 of
+# the columns is all of a row, which another table has not
 _INDEXES = """
 SELECT i.indexrelid, c.relname::text, a.amname = 'btree', pg_get_expr(i.indpred, i.indrelid),
-    coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::boolean, false),
+    coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::boolean, false), concat(i.indexprs, i.indpred) ~ ':varattno 0 ',
     ARRAY(SELECT t.attname::text FROM pg_attribute t WHERE t.attrelid = i.indrelid AND t.attnum > 0 AND (
         t.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1]) OR ((i.indexprs IS NOT NULL OR i.indpred IS NOT NULL) AND EXISTS (
             SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refobjid = i.indrelid
@@ -40,9 +41,9 @@ class UniqueIndexes(NamedTuple):
 def unique_indexes(facts: Facts, table: int) -> UniqueIndexes:
     """Ask the catalogue."""
     known, unclear = [], []
-    for number, name, is_ordered, condition, missing_alike, columns in facts(_INDEXES, [table]):
+    for number, name, is_ordered, condition, missing_alike, of_whole_rows, columns in facts(_INDEXES, [table]):
         parts = facts(_PARTS, [number])
-        if not is_ordered or any(operator is None for _, _, operator, _ in parts):
+        if not is_ordered or of_whole_rows or any(operator is None for _, _, operator, _ in parts):
             unclear.append(name)
             continue
         told = tuple(Part(_expression(value), _same(schema, operator, collation)) for value, schema, operator, collation in parts)

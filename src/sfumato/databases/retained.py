@@ -230,6 +230,20 @@ class Retained:
         """Return whether keys are written down there, by this user where the server says by whom."""
         return keys in self._connection.beginning_with(keys.name, self._table)
 
+    def refuse_altered(self, batch: str) -> None:
+        """Refuse to finish a batch whose rows are not told any more by what was written down of them: they would stay, and be archived once more."""
+        keys, known = self.keys_of(batch), {column.name: column.called for column in self._connection.columns(self._table)}
+        altered = [column.name for column in self._connection.columns(keys)[1:] if known.get(column.name) != column.called]
+        held = self._held_by(self._table, keys)
+        # a wider type has the same values; a narrower one has cut them
+        if held is None or (altered and self._one(f"SELECT COUNT(*) FROM {self._connection.quoted(keys)} k WHERE NOT {held}")):
+            words = (
+                f"batch {batch} is in the archive, and columns of {self._table} by which its rows are to be deleted have been renamed or altered "
+                f"since: {', '.join(altered)}"
+            )
+            hint = "give them back the names and types that they had, run retain, which finishes the batch, and alter them then"
+            raise DataError(words, code="retention-altered", hint=hint)
+
     def read(self, keys: TableName, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Read the numbers that rows have in the list of their keys, and some columns of these rows."""
         selected = ", ".join(self._connection.selected(column, f"s.{self._named(column.name)}") for column in columns)

@@ -229,6 +229,7 @@ class _Work:
                 elif not self.retained.has(keys):
                     raise _keys_missing(line.batch)
                 else:
+                    self.retained.refuse_altered(line.batch)
                     archive.refuse_lost(line.batch)
                     deleted = self._delete(line.batch, archive)
                     found.append(Batch(line.batch, "finished", line.rows, deleted.rows, along=deleted.along, missing=deleted.missing))
