@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
@@ -16,7 +16,8 @@ from zoneinfo import ZoneInfo
 
 Tells = Callable[[str, str], bool | None]
 _ROOT = "*"
-_CLOCKS = ("%Y-%m-%dT%H", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
+_CLOCKS = ("%H", "%H:%M", "%H:%M:%S")
+_EDGE, _KNOWN = 5, 2036
 
 
 def covers_text(published: str | None, original: str | None, tells: Tells | None = None) -> bool | None:
@@ -125,19 +126,19 @@ def stretch_of(time_zone: str) -> Tells:
     @lru_cache(1 << 14)
     def labels(original: str) -> frozenset[str]:
         try:
-            day: date = date.fromisoformat(original)
-            clock: list[str] = []
+            return frozenset(_stretches(datetime.combine(date.fromisoformat(original), time()), 0))
         except ValueError:
             instant = _instant(original)
-            if instant is None:
-                return frozenset()
-            local = datetime.fromtimestamp(instant // 1_000_000, UTC).astimezone(zone)
-            away = local.strftime("%z")
-            offset = "Z" if not int(away) else f"{away[:3]}:{away[3:5]}"
-            day, clock = local.date(), [local.strftime(form) + offset for form in _CLOCKS]
-        year, week, _ = day.isocalendar()
-        further = [f"{day:%Y-%m-%d}", f"{day:%Y-%m}", f"{day:%Y}-Q{(day.month + 2) // 3}", f"{day:%Y}", f"{day.year // 10}0s", f"{year}-W{week:02}"]
-        return frozenset([*clock, *further])
+        if instant is None:
+            return frozenset()
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=instant)
+        # a clock of the zone may show a year that Python has not; the calendar, with its weeks, comes again every 400 years
+        away = 400 if moment.year < _EDGE else -400 if moment.year > 9999 - _EDGE else 0
+        moment = moment.replace(year=moment.year + away)
+        # nobody has said yet when clocks will be changed so far ahead: some go on as today, and some without
+        asked = [moment, *(moment.replace(month=month, day=1) for month in (1, 7))] if moment.year - away > _KNOWN else [moment]
+        offsets = {each.astimezone(zone).utcoffset() or timedelta() for each in asked}
+        return frozenset(label for offset in offsets for label in _stretches(moment.replace(tzinfo=None) + offset, away, offset))
 
     return lambda published, original: published in labels(original)
 
@@ -149,6 +150,27 @@ def node_of(paths: Mapping[Hashable, Sequence[Hashable]]) -> Tells:
     True
     """
     return lambda published, original: published in paths.get(original, ())
+
+
+def _stretches(local: datetime, away: int, offset: timedelta | None = None) -> Iterator[str]:
+    """Yield what the stretches are called in which a clock lies that shows so many years more; with an offset also those of a clock."""
+    of_week, week, _ = local.isocalendar()
+    year = f"{local.year - away:04}"
+    day = f"{year}-{local:%m-%d}"
+    yield from (day, day[:-3], f"{year}-Q{(local.month + 2) // 3}", year, f"{year[:-1]}0s", f"{of_week - away:04}-W{week:02}")
+    if offset is not None:
+        yield from (f"{day}T{local:{form}}{_offset(offset)}" for form in _CLOCKS)
+
+
+def _offset(away: timedelta) -> str:
+    """Return a distance from UTC as ISO 8601 writes it; before there were zones it could have seconds.
+
+    >>> _offset(timedelta(hours=2)), _offset(-timedelta(seconds=17762)), _offset(timedelta())
+    ('+02:00', '-04:56:02', 'Z')
+    """
+    if not away:
+        return "Z"
+    return f"{'-' if away < timedelta() else '+'}{(datetime.min + abs(away)):%H:%M:%S}".removesuffix(":00")
 
 
 def _is_time(text: str) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -103,26 +104,22 @@ class Scale:
             values = pc.if_else(is_missing, pa.scalar(None, values.type), values)
         typed = typed_values(values, self.kind)
         places = canonical.positions(typed)
-        digits = self.digits
-        if pa.types.is_floating(typed.type) and self.kind == "decimal":
-            digits = None
-        elif pa.types.is_decimal(typed.type) and digits is not None:
-            digits = max(digits, typed.type.scale)
+        # what a float does not tell apart could be published as what it is not
+        exact, digits = _exact(typed, places)
         with np.errstate(invalid="ignore"):
-            # what a float does not tell apart could be published as what it is not
-            exact = np.abs(places) * 10.0 ** (digits or 0) < _DIGITS if self.kind == "decimal" and digits is not None else np.abs(places) < _EXACT
-            if self.kind == "decimal" and digits is None:
-                exact = np.isfinite(places)
             known = exact & (places >= self.bounds[0]) & (places <= self.bounds[1])
         unknown = ~known & ~is_missing.to_numpy(zero_copy_only=False)
-        return Placed(np.where(known, places, np.nan), unknown, replace(self, digits=digits), None)
+        kept = None if digits is None or self.digits is None else max(self.digits, digits)
+        return Placed(np.where(known, places, np.nan), unknown, replace(self, digits=kept), None)
 
     def typed(self, places: NDArray[np.float64]) -> pa.Array:
         """Return places on the line as values of the column's type."""
         if self.kind == "decimal" and self.digits is None:
             return pa.array(places, pa.float64())
         if self.kind == "decimal":
-            return canonical.parse(pa.array([f"{place:.{self.digits}f}" for place in places.tolist()], pa.string()), "decimal")
+            # the fewest digits that tell a number are those that it was written with
+            texts = [np.format_float_positional(place, min_digits=self.digits) for place in places.tolist()]
+            return canonical.parse(pa.array([text.rstrip(".") for text in texts], pa.string()), "decimal")
         whole = np.rint(places).astype(np.int64)
         if self.kind == "date":
             return pa.array(whole.astype(np.int32)).cast(pa.date32())
@@ -133,6 +130,28 @@ class Scale:
         distinct = np.unique(places)
         distinct = distinct if len(distinct) else np.zeros(1)
         return Hierarchy(self.name, True, self.kind, self.typed(distinct), (_TOP,)), distinct
+
+
+def _exact(typed: pa.Array, places: NDArray[np.float64]) -> tuple[NDArray[np.bool_], int | None]:
+    """Return which values are the numbers of their places, and with how many decimals those are written; None where they are binary fractions.
+
+    Each value is looked at by itself: what others beside it are must not decide whether it can be published.
+    """
+    if pa.types.is_floating(typed.type):
+        return np.isfinite(places), None
+    with np.errstate(invalid="ignore"):
+        if not pa.types.is_decimal(typed.type):
+            return np.abs(places) < _EXACT, 0
+        exact = np.abs(places) * 10.0**typed.type.scale < _DIGITS
+    for place in np.flatnonzero(~exact & ~np.isnan(places)).tolist():
+        exact[place] = typed[place].as_py() == Decimal(repr(float(places[place])))
+    if (exact | np.isnan(places)).all():
+        return exact, typed.type.scale
+    return exact, max((_decimals(number) for number in typed.filter(pa.array(exact)).to_pylist()), default=0)
+
+
+def _decimals(number: Decimal) -> int:
+    return max(0, -int(number.normalize().as_tuple().exponent))
 
 
 @dataclass(frozen=True, eq=False)
