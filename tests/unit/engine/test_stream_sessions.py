@@ -629,3 +629,13 @@ def test_times_beyond_the_calendar_are_dead_letters_in_every_window(window: dict
     assert {letter.code for letter in pushed.dead} <= {"time-missing", "value-type"}
     session.flush()
     assert (session.accounts.dead, session.accounts.records) == (len(absurd), len(absurd) + 1)
+
+
+def test_rows_that_show_the_mean_of_a_group_are_aggregated() -> None:
+    mask = {"microaggregate": {"k": 3}}
+    columns = {"person": {"role": "identifier"}, "age": {"role": "other", "type": "integer", "mask": mask}}
+    session = sfumato.stream({"subject": "person", "columns": columns, "window": {"count": 6}}, secret=bytes(32))
+
+    session.push([{"person": f"p{number}", "age": 30 + number} for number in range(6)])
+
+    assert (session.accounts.released, session.accounts.aggregated) == (0, 6)

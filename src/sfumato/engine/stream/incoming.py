@@ -175,7 +175,7 @@ def _is_number(kind: pa.DataType) -> bool:
 def _texts(values: pa.Array) -> pa.Array:
     """Return values as text, null where they have none; halves are looked at apart until the culprits are alone."""
     try:
-        return canonical.as_text(values)
+        return _without_exponents(canonical.as_text(values)) if pa.types.is_floating(values.type) else canonical.as_text(values)
     except pa.ArrowNotImplementedError:
         return pa.nulls(len(values), pa.string())
     except _Failure:
@@ -183,6 +183,13 @@ def _texts(values: pa.Array) -> pa.Array:
             return pa.nulls(1, pa.string())
     middle = len(values) // 2
     return pa.concat_arrays([_texts(values[:middle]), _texts(values[middle:])])
+
+
+def _without_exponents(texts: pa.Array) -> pa.Array:
+    """Return numbers as a whole number or a decimal one of the same value is written: a later batch may have them as such, and they are the same."""
+    if not pc.any(pc.match_substring(texts, "e")).as_py():
+        return texts
+    return pa.array([f"{Decimal(text):f}" if text is not None and "e" in text else text for text in texts.to_pylist()], pa.string())
 
 
 def _one(text: str, kind: pa.DataType) -> Any:
@@ -281,7 +288,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, Mapping | Sequence | set):
         return None
     try:
-        found: str | None = canonical.as_text(pa.array([value])).to_pylist()[0]
+        found: str | None = _texts(pa.array([value])).to_pylist()[0]
     except _Failure:
         return None
     return found

@@ -20,16 +20,26 @@ _FIRST, _LAST = -62_135_596_800_000_000 + _DAY, 253_402_300_800_000_000 - _DAY
 _OF_TIMES = ("timestamp", "date", "integer", "decimal")
 
 
-def kind_of_times(values: pa.Array, declared: ValueType | None, resolved: Resolved) -> ValueType:
-    """Return of which type the times of a stream are, by its first records; refuse a column that says none."""
-    kind = declared or canonical.infer(values.drop_null())
+def kind_of_times(values: pa.Array, name: str, resolved: Resolved) -> ValueType | None:
+    """Return of which type the times of a stream are, by its first records, None where these say nothing; refuse a column that says none."""
+    there, declared = values.drop_null(), resolved.policy.columns[name].type
+    if not len(there):
+        return None
+    kind = declared or canonical.infer(there)
     if kind not in _OF_TIMES:
-        window = resolved.policy.window
-        name = window.column if window is not None else None
         words = f"the column {name} is {kind}, which says no time"
         hint = f"columns: {{{name}: {{type: timestamp}}}} where its values are written as in 2020-01-31T12:30:00Z, or formats"
-        raise PolicyError([Mistake("window.column", words, "policy-window-time", hint, resolved.lines.at(("window", "column")))], name=resolved.name)
+        raise _wrong(words, hint, resolved)
+    if kind in ("timestamp", "date") and canonical.infer(there) in ("integer", "decimal"):
+        words = f"the column {name} is said to be of type {kind}, and numbers come, of which nobody says what they count"
+        hint = f"columns: {{{name}: {{type: integer}}}} reads numbers as seconds since 1970, unit: ms or us beside the column's name as those"
+        raise _wrong(words, hint, resolved)
     return kind
+
+
+def _wrong(words: str, hint: str, resolved: Resolved) -> PolicyError:
+    key = ("window", "column") if resolved.policy.window is not None else ("algorithm",)
+    return PolicyError([Mistake(".".join(key), words, "policy-window-time", hint, resolved.lines.at(key))], name=resolved.name)
 
 
 def times_of(values: pa.Array, kind: ValueType, unit: Unit) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -146,9 +146,11 @@ class Work:
         values = columns[name]
         kind = self.state.time_kind
         if kind is None:
-            kind = kind_of_times(values.filter(pa.array(unfit.fits)), self._plan.resolved.policy.columns[name].type, self._plan.resolved)
+            kind = kind_of_times(values.filter(pa.array(unfit.fits)), name, self._plan.resolved)
             self.state = replace(self.state, time_kind=kind)
-        times, known = times_of(values, kind, self._plan.time_unit)
+        # where nobody has said a time yet, there is none that a type could be told by
+        nobody = np.zeros(len(values), np.int64), np.zeros(len(values), bool)
+        times, known = nobody if kind is None else times_of(values, kind, self._plan.time_unit)
         window = self._plan.window
         if window is not None and window.publish is not None:
             # what no calendar has cannot be published
@@ -232,7 +234,8 @@ def number_of_rows(rows: Rows | None) -> int:
 def _aggregates(plan: StreamPlan, name: str) -> bool:
     """Return whether a mask shows what a group of rows has in place of a row's own value."""
     mask = plan.masks[name]
-    return any(step.card.of_groups for step in (*mask.steps, *mask.otherwise))
+    # a mean of those who are alike in value is a group's too
+    return any(step.card.of_groups or getattr(step, "way", None) == "ordering" for step in (*mask.steps, *mask.otherwise))
 
 
 def unfit_records(number: int, first: int, reason: str, column: str | None) -> DataError:
