@@ -104,6 +104,11 @@ def charts_of(points: Sequence[Point]) -> list[Chart]:
     return found
 
 
+_ONE_POINT = (
+    "One point is no chart: look again when more has come. Of a file that is read at once a smaller <code>stream: {batch: ...}</code> gives more."
+)
+
+
 @dataclass(frozen=True)
 class _Axis:
     """What runs along the charts: seconds since 1970, or records."""
@@ -171,7 +176,7 @@ class _Axis:
 def _view(points: Sequence[Point]) -> list[str]:
     last = points[-1]
     became = [(name, int(last.get(f"accounts.{name}", 0))) for name in _BECAME]
-    charts = [chart.svg() for chart in charts_of(points)] if len(points) > 1 else ["<p>One point is no chart: look again when more has come.</p>"]
+    charts = [chart.svg() for chart in charts_of(points)] if len(points) > 1 else [f"<p>{_ONE_POINT}</p>"]
     keys = list(dict.fromkeys(key for point in points for key in point))
     table = html_table([[_shown(key, point.get(key)) for key in keys] for point in points], keys)
     return [html_table(became, ("records", "number")), *_detail(last), *charts, html_folded(f"all numbers, {number_of(len(points), 'point')}", table)]

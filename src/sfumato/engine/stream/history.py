@@ -16,6 +16,8 @@ from sfumato.engine.stream.run_journal import Point
 from sfumato.engine.stream.session import Session
 
 _EVERY = 600 * 1_000_000
+# so that points of a long stream stay few
+_FURTHER = 1.01
 # so many times as long as it takes to measure this process works on other things until the next time
 _SHARE = 4.0
 
@@ -29,10 +31,11 @@ class History:
     _came: list[tuple[int, int]] = field(default_factory=list)
     _began: int | None = None
     _time: dict[str, int] = field(default_factory=dict)
+    _number: dict[str, int] = field(default_factory=dict)
     _again: dict[str, float] = field(default_factory=dict)
 
     def look(self, view: str, session: Session) -> None:
-        """Measure a view, the first time and whenever ten minutes of the stream have gone by.
+        """Measure a view, the first time and whenever ten minutes of the stream have gone by; a hundredth more of it where nobody looks at a time.
 
         A view that looks at no time takes that of the others, which are to be looked at before it.
         """
@@ -42,11 +45,18 @@ class History:
             self._came.append((session.next_number, now))
         else:
             now = max((time for number, time in self._came if number <= session.next_number), default=None)
-        if now is None or now - self._time.get(view, now - _EVERY) < _EVERY or time.process_time() < self._again.get(view, 0.0):
+        if now is not None:
+            is_soon = now - self._time.get(view, now - _EVERY) < _EVERY
+        else:
+            is_soon = bool(self._came) or session.next_number < _FURTHER * self._number.get(view, 0)
+        if is_soon or time.process_time() < self._again.get(view, 0.0):
             return
         began = time.process_time()
         self.points.append(Point(view, session.next_number, told_of(session, now, self._began)))
-        self._time[view], self._again[view] = now, time.process_time() + _SHARE * (time.process_time() - began)
+        self._number[view] = session.next_number
+        self._again[view] = time.process_time() + _SHARE * (time.process_time() - began)
+        if now is not None:
+            self._time[view] = now
 
     def taken(self) -> list[Point]:
         """Return what has been gathered, and begin anew."""

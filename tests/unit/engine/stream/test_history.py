@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,26 @@ def test_a_view_that_looks_at_no_time_has_that_of_the_others(tmp_path: Path) -> 
 def test_people_of_whom_nothing_is_published_are_not_told_where_they_are_fewer_than_z(tmp_path: Path) -> None:
     silent = [point["silent"] for point in ran(tmp_path, 3)["events"]]
     assert all(number is None or number == 0 or number >= 3 for number in silent)
+
+
+def test_a_stream_in_which_nobody_looks_at_a_time_has_points_by_its_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.engine.stream.history._SHARE", 0.0)
+    columns = {"pid": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "integer"}}
+    policy = {
+        "source": "people.jsonl",
+        "subject": "pid",
+        "columns": columns,
+        "promises": [{"k_anonymity": {"k": 2}}],
+        "window": {"count": 100},
+        "stream": {"state": "state", "batch": 50},
+        "sink": "release.csv",
+    }
+    (tmp_path / "people.jsonl").write_text("".join(json.dumps({"pid": number, "age": number % 90}) + "\n" for number in range(10_000)))
+    (tmp_path / "policy.yaml").write_text(json.dumps(policy))
+    run_stream(tmp_path / "policy.yaml", Running(once=True))
+
+    records = sorted({point["records"] for point in measured_over_time(load(tmp_path / "policy.yaml"))[""]})
+
+    # each piece at first, and a hundredth apart then
+    assert records[:3] == [50, 100, 150]
+    assert all(later - earlier >= 100 for earlier, later in pairwise(records[:-1]) if earlier > 5000)
