@@ -34,8 +34,8 @@ class History:
     _number: dict[str, int] = field(default_factory=dict)
     _again: dict[str, float] = field(default_factory=dict)
 
-    def look(self, view: str, session: Session) -> None:
-        """Measure a view, the first time and whenever ten minutes of the stream have gone by; a hundredth more of it where nobody looks at a time.
+    def look(self, view: str, session: Session, is_timed: bool) -> None:
+        """Measure a view, the first time and whenever ten minutes of the stream have gone by; a hundredth more of it where it is not ``is_timed``.
 
         A view that looks at no time takes that of the others, which are to be looked at before it.
         """
@@ -48,7 +48,7 @@ class History:
         if now is not None:
             is_soon = now - self._time.get(view, now - _EVERY) < _EVERY
         else:
-            is_soon = bool(self._came) or session.next_number < _FURTHER * self._number.get(view, 0)
+            is_soon = is_timed or session.next_number < _FURTHER * self._number.get(view, 0)
         if is_soon or time.process_time() < self._again.get(view, 0.0):
             return
         began = time.process_time()

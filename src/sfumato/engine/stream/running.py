@@ -265,10 +265,11 @@ class _Stream:
             raise unfit_records(len(decoded.poison), self._number + first.place, first.code, first.column)
         self._letters.poison(decoded, stretch.content, self._number)
         # the time of the stream is known from the views that look at it, to the others too
-        for name, view in sorted(self._views.items(), key=lambda each: each[1].session.time is None):
+        is_timed = any(view.session.looks_at_times for view in self._views.values())
+        for name, view in sorted(self._views.items(), key=lambda each: not each[1].session.looks_at_times):
             for records in self._batches(decoded):
                 self._write(name, view, view.session.push(*records), decoded)
-                self._history.look(name, view.session)
+                self._history.look(name, view.session, is_timed)
         piece = Piece(self._number, decoded.records, stretch.place, stretch.start, stretch.end)
         self._since.pieces.append(piece)
         self._needed.add(piece.place)

@@ -33,7 +33,7 @@ from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.names import Names
 from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.people import People
-from sfumato.engine.stream.plan import StreamPlan, plan_stream, resolve_stream
+from sfumato.engine.stream.plan import StreamPlan, plan_stream, resolve_stream, way_of_view
 from sfumato.engine.stream.release import Pushed
 from sfumato.engine.stream.retracing import Retraced
 from sfumato.engine.stream.sensitive import Known
@@ -89,6 +89,12 @@ class Session:
     def time(self) -> int | None:
         """How far the stream's own time has come, in microseconds since 1970; None where nothing asks for it."""
         return self._state.clock.time
+
+    @property
+    def looks_at_times(self) -> bool:
+        """Whether records have a time here, also where none has come yet."""
+        way, window = way_of_view(self._resolved), self._resolved.policy.window
+        return way == "events" or (way == "windows" and window is not None and window.column is not None)
 
     @property
     def began(self) -> int | None:
