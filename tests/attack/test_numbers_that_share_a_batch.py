@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import sfumato
+from sfumato.engine.stream.exact_casts import cast
 
 PERSON = 12345678901
 SECRET = bytes(32)
@@ -99,3 +104,104 @@ def test_one_fraction_in_a_column_of_arrow_takes_no_whole_numbers_with_it() -> N
     pushed = session.push(pa.table({"person": ["a", "b", "c"], "age": pa.array([12345678901.0, 12345678902.0, 0.5])}))
 
     assert [letter.number for letter in pushed.dead] == [2]
+
+
+def written(kind: str, numbers: list[Any]) -> Any:
+    people = [f"p{place}" for place in range(len(numbers))]
+    if kind == "list":
+        return [{"person": person, "age": number} for person, number in zip(people, numbers, strict=True)]
+    return pa.table({"person": people, "age": pa.array(numbers)})
+
+
+@pytest.mark.parametrize("kind", [None, "text"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([Decimal(7)], [Decimal(7), Decimal("0.5")]),
+        ([7], [Decimal("7.0"), Decimal("0.5")]),
+        ([7.0], [Decimal("7.00"), Decimal("0.25")]),
+        (["7"], [Decimal("7.0"), Decimal("0.5")]),
+        ([10**22], [Decimal(10**22), Decimal("0.5")]),
+    ],
+)
+@pytest.mark.parametrize("algorithm", ["mondrian", "microaggregation", {"castle": {"delta": 2}}])
+def test_decimals_of_another_scale_make_no_second_person(first: list[Any], second: list[Any], kind: str | None, algorithm: Any) -> None:
+    asked = policy(kind) | {"algorithm": algorithm}
+    if isinstance(algorithm, dict):
+        del asked["window"]
+    session = sfumato.stream(asked, secret=SECRET)
+    numbers = [*first, *second]
+    session.push([{"person": "x", "age": 90}, {"person": "y", "age": 90}])
+    session.flush()
+
+    rows = [{"person": number, "age": 20 + place} for place, number in enumerate(numbers)]
+    pushes = [session.push(rows[: len(first)]), session.push(rows[len(first) :]), session.flush()]
+
+    assert [letter for pushed in pushes for letter in pushed.dead] == []
+    # somebody else is in every class of the two records
+    for pushed in pushes:
+        for release in pushed:
+            clusters = {cluster for number, cluster in zip(release.numbers.tolist(), release.clusters.tolist(), strict=True) if number in (2, 3)}
+            for cluster in clusters:
+                members = {number for number, other in zip(release.numbers.tolist(), release.clusters.tolist(), strict=True) if other == cluster}
+                assert members - {2, 3}
+
+
+@pytest.mark.parametrize("way", ["list", "arrow"])
+def test_decimals_in_a_column_of_floats_are_the_numbers_that_they_say(way: str) -> None:
+    asked = {**policy(None), "columns": {"person": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "decimal"}}}
+    session = sfumato.stream(asked, secret=SECRET)
+    session.push(written(way, [1, 2]))
+
+    (release,) = session.push(written(way, [Decimal("7988.73"), Decimal("7990.73")]))
+
+    assert release.batch.column("age").to_pylist() == ["[7988.73, 7990.73]"] * 2
+
+
+def test_the_first_decimals_do_not_say_how_many_digits_others_have() -> None:
+    asked = {**policy(None), "columns": {"person": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "decimal"}}}
+    session = sfumato.stream(asked, secret=SECRET)
+    session.push(written("list", [Decimal("19.99"), Decimal("20.50")]))
+
+    assert session.push(written("list", [Decimal("100.00"), 120, Decimal("1.125"), 2.5])).dead == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (pa.array([Decimal("19.9"), Decimal("20.5")]), pa.array([0.55, 0.56])),
+        (pa.array([1.5, 2.5], pa.float32()), pa.array([0.123456789, 0.1234567895])),
+        (pa.array([1.0, 2.0]), pa.array([2**53 + 1, 2**53 + 3])),
+        (pa.array([1.0, 2.0]), pa.array(["9007199254740993", "9007199254740995"])),
+        (pa.array([1.0, 2.0]), pa.array([Decimal("0.12345678901234567891"), Decimal("0.12345678901234567899")])),
+    ],
+)
+def test_a_number_that_a_column_cannot_hold_is_set_aside_and_not_rounded(first: pa.Array, second: pa.Array) -> None:
+    asked = {**policy(None), "columns": {"person": {"role": "identifier"}, "age": {"role": "quasi_identifier", "type": "decimal"}}}
+    session = sfumato.stream(asked, secret=SECRET)
+    session.push(pa.table({"person": ["a", "b"], "age": first}))
+
+    pushed = session.push(pa.table({"person": ["c", "d"], "age": second}))
+
+    assert [(letter.number, letter.code) for letter in pushed.dead] == [(2, "value-type"), (3, "value-type")]
+    assert list(pushed) == []
+
+
+NUMBERS = st.one_of(
+    st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), st.decimals(allow_nan=False, allow_infinity=False, places=3)
+)
+KINDS = [pa.int64(), pa.float64(), pa.float32(), pa.decimal128(20, 3), pa.string()]
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=5), st.sampled_from(KINDS))
+def test_a_cast_makes_the_same_number_or_none(numbers: list[Any], kind: pa.DataType) -> None:
+    for number in numbers:
+        try:
+            values = pa.array([number])
+        except (pa.ArrowException, OverflowError):
+            continue
+        (made,) = cast(values, kind).to_pylist()
+
+        if made is not None:
+            shown = repr(made) if pa.types.is_float64(kind) else str(np.float32(made)) if pa.types.is_float32(kind) else str(made)
+            assert Decimal(shown) == Decimal(repr(number) if isinstance(number, float) else number)

@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
 from sfumato.core.column_types import refuse_same_names
 from sfumato.core.meant_name import meant
@@ -26,11 +24,12 @@ from sfumato.core.nested_types import described, nested_type
 from sfumato.core.nested_values import as_json
 from sfumato.engine.frames import as_table
 from sfumato.engine.stream.dead_letters import Unfit
+from sfumato.engine.stream.exact_casts import FAILURES, cast, is_number, text_of_number, texts_of
 from sfumato.errors import DataError, UsageError
 from sfumato.policy.model import Column, Policy
 
-_Failure = (pa.ArrowException, TypeError, ValueError, OverflowError)
 _DECLARED: dict[ValueType, pa.DataType] = {"integer": pa.int64(), "decimal": pa.float64()}
+_EXACT = 2**53
 _TEXTS = (pa.large_string(), pa.string_view())
 
 
@@ -81,6 +80,8 @@ def schema_of(taken: Taken, policy: Policy) -> pa.Schema:
         found = taken.columns.get(name)
         declared = _DECLARED.get(column.type or "text", pa.string())
         kind = _declared(found.type, column) if found is not None and not pa.types.is_null(found.type) else declared
+        # how many digits the first numbers have says nothing of those that follow
+        kind = pa.float64() if pa.types.is_decimal(kind) else kind
         if name in taken.mixed and not column.missing and column.on_unknown == "error" and name not in policy.formats:
             # what is of the type that the policy says is right, and the others are to be set aside
             kind = declared
@@ -137,7 +138,7 @@ def _as_field(values: pa.Array, one: pa.Field) -> tuple[pa.Array, NDArray[np.boo
         return values, nobody
     if pa.types.is_nested(values.type) or pa.types.is_nested(one.type):
         return pa.nulls(len(values), one.type), values.is_valid().to_numpy(zero_copy_only=False)
-    made = _cast(values, one.type)
+    made = cast(values, one.type)
     return made, values.is_valid().to_numpy(zero_copy_only=False) & made.is_null().to_numpy(zero_copy_only=False)
 
 
@@ -151,52 +152,6 @@ def _as_documents(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.boo
     middle = len(values) // 2
     first, second = _as_documents(values[:middle], name), _as_documents(values[middle:], name)
     return pa.concat_arrays([first[0], second[0]]), np.concatenate([first[1], second[1]])
-
-
-def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return values in a type, null where they are not of it: whole where that goes, else by way of their distinct texts."""
-    if pa.types.is_string(kind):
-        return _texts(values)
-    try:
-        if {_is_number(values.type), _is_number(kind)} == {pa.types.is_temporal(values.type), pa.types.is_temporal(kind)} == {True, False}:
-            # Arrow would take a time for the number that it is kept as
-            raise TypeError
-        return pc.cast(values, kind)
-    except _Failure:
-        coded = _texts(values).dictionary_encode()
-        made = [_one(text, kind) for text in coded.dictionary.to_pylist()]
-        return pa.array(made, kind).take(coded.indices)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
-def _texts(values: pa.Array) -> pa.Array:
-    """Return values as text, null where they have none; halves are looked at apart until the culprits are alone."""
-    try:
-        return _without_exponents(canonical.as_text(values)) if pa.types.is_floating(values.type) else canonical.as_text(values)
-    except pa.ArrowNotImplementedError:
-        return pa.nulls(len(values), pa.string())
-    except _Failure:
-        if len(values) == 1:
-            return pa.nulls(1, pa.string())
-    middle = len(values) // 2
-    return pa.concat_arrays([_texts(values[:middle]), _texts(values[middle:])])
-
-
-def _without_exponents(texts: pa.Array) -> pa.Array:
-    """Return numbers as a whole number or a decimal one of the same value is written: a later batch may have them as such, and they are the same."""
-    if not pc.any(pc.match_substring(texts, "e")).as_py():
-        return texts
-    return pa.array([f"{Decimal(text):f}" if text is not None and "e" in text else text for text in texts.to_pylist()], pa.string())
-
-
-def _one(text: str, kind: pa.DataType) -> Any:
-    try:
-        return pc.cast(pa.scalar(text), kind).as_py()
-    except _Failure:
-        return None
 
 
 def _plain(values: Any) -> pa.Array:
@@ -243,16 +198,30 @@ def _of_values(values: list[Any], one: pa.Field | None) -> tuple[pa.Array, NDArr
         wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
         return pa.array(texts, pa.string()), wrong
     try:
-        # a schema that is known decides, so that 1 is text where texts are; but it would make whole numbers of fractions
-        decides = one is not None and not pa.types.is_string(one.type) and not (pa.types.is_integer(one.type) and any(map(_is_broken, values)))
+        if one is not None and is_number(one.type) and any(_is_long(value, one.type) for value in values):
+            # each by itself: Arrow would round it
+            raise ValueError
+        decides = one is not None and _decides(one.type, values)
         made = pa.array(values, one.type if one is not None and decides else None)
         if not (pa.types.is_nested(made.type) and one is None):
             return _plain(made), nobody
         return made, nobody
-    except _Failure:
+    except FAILURES:
         texts = [_text(value) for value in values]
         wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
         return pa.array(texts, pa.string()), wrong
+
+
+def _decides(kind: pa.DataType, values: Sequence[Any]) -> bool:
+    """Return whether a schema that is known makes of values what they are: 1 is text where texts are, but a fraction is no whole number."""
+    if pa.types.is_integer(kind):
+        return not any(map(_is_broken, values))
+    return not pa.types.is_string(kind) and (pa.types.is_float64(kind) or not is_number(kind))
+
+
+def _is_long(value: Any, kind: pa.DataType) -> bool:
+    """Return whether a value is a number that a column may have no place for."""
+    return isinstance(value, Decimal) or (isinstance(value, int) and not pa.types.is_integer(kind) and abs(value) > _EXACT)
 
 
 def _is_broken(value: Any) -> bool:
@@ -287,8 +256,10 @@ def _text(value: Any) -> str | None:
         return value if value.isascii() or _is_encoded(value) else None
     if isinstance(value, Mapping | Sequence | set):
         return None
+    if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):
+        return text_of_number(value)
     try:
-        found: str | None = _texts(pa.array([value])).to_pylist()[0]
-    except _Failure:
+        found: str | None = texts_of(pa.array([value])).to_pylist()[0]
+    except FAILURES:
         return None
     return found
