@@ -28,7 +28,7 @@ from sfumato.engine.stream.letters import NAME as LETTERS
 from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.plan import way_of_view
 from sfumato.engine.stream.private_files import damaged, private_lines
-from sfumato.engine.stream.read_again import RecordsAgain
+from sfumato.engine.stream.read_again import OtherRecordsError, RecordsAgain
 from sfumato.engine.stream.released_rows import NotAsWrittenError, ReleasedRows, Row
 from sfumato.engine.stream.run_journal import Segment
 from sfumato.engine.stream.running import state_folder
@@ -132,6 +132,8 @@ class _View:
             first = next(records, None) if self._is_known else None
         except SfumatoError as error:
             self._gone(error)
+        except OtherRecordsError as error:
+            self._differs(error)
         plan = came.plan
         names = plan.released if plan is not None else []
         released = ReleasedRows(self.resolved.sink, names)
@@ -160,6 +162,9 @@ class _View:
         except NotAsWrittenError:
             self.findings.cannot("rows behind those that are not as they were written")
             return
+        except OtherRecordsError as error:
+            self._differs(error)
+            return
         if isinstance(checker, EventCheck):
             checker.accounts(self.kept.accounts(self.name))
         if came.read != self.kept.records:
@@ -174,6 +179,10 @@ class _View:
         if error.code not in ("stream-source-gone", "file-unreadable", "file-missing"):
             raise error
         self.findings.cannot("rows whose records are no longer in the source")
+
+    def _differs(self, error: OtherRecordsError) -> None:
+        self.findings.breaks("accounts", "the source has not as many records as were read of it", f"record {error.first}")
+        self.findings.cannot("rows of the records from there on")
 
     @staticmethod
     def _stop_at(error: SfumatoError) -> None:
@@ -200,10 +209,13 @@ class _View:
 
     def _releases(self) -> Iterator[dict[str, Any]]:
         """Yield how many rows left together, and what they were tested against."""
-        length = self.kept.length(links_of(self.name)[1])
+        linked, length = (self.kept.length(name) for name in links_of(self.name))
+        row = 0
         for told in private_lines(self._references, length, row=int, rows=int, references=dict):
-            if not _are_references(told["references"], way_of_view(self.resolved) == "events"):
+            follows = told["row"] == row and row + told["rows"] <= linked // _LINK
+            if not follows or not _are_references(told["references"], way_of_view(self.resolved) == "events"):
                 raise damaged(self._references)
+            row += told["rows"]
             yield told
 
     def _dead(self) -> NDArray[np.bool_]:
@@ -279,7 +291,7 @@ def _listed(line: bytes) -> Segment | None:
     try:
         told = json.loads(line)
         return Segment(told["file"], told["from"], told["to"], told["rows"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
