@@ -51,6 +51,80 @@ def test_a_private_file_that_lacks_a_byte_is_told_as_such(path: Path, name: str,
     assert (refused.value.code, refused.value.message) == ("stream-state-damaged", f"{file} is damaged")
 
 
+@pytest.mark.parametrize("name", [*PRIVATE, "status.json"])
+def test_a_private_file_that_is_deeper_than_anything_written_is_told_as_such(path: Path, name: str) -> None:
+    file = path.parent / "state" / name
+    file.write_bytes((b'{"a":' * 5000 + b"\n").ljust(file.stat().st_size))
+    with pytest.raises(SfumatoError) as refused:
+        sfumato.check_stream(path)
+    assert (refused.value.code, refused.value.message) == ("stream-state-damaged", f"{file} is damaged")
+
+
+def test_a_manifest_that_is_deeper_than_anything_written_is_not_as_it_was_released(path: Path) -> None:
+    (path.parent / "release.jsonl.manifest.jsonl").write_bytes(b'{"a":' * 5000 + b"\n")
+    assert sfumato.check_stream(path).sentences() == ["release: manifest: a segment is not listed as it was released, at segment 1"]
+
+
+@pytest.mark.parametrize("change", [{"segment": 2}, {"segment": True}, {"rows": 30.0}, {"file": "other.jsonl"}, {"further": 1}])
+def test_whatever_is_changed_in_a_line_of_a_manifest_is_found(path: Path, change: dict[str, Any]) -> None:
+    manifest = path.parent / "release.jsonl.manifest.jsonl"
+    (told,) = map(json.loads, manifest.read_text().splitlines())
+    manifest.write_text(json.dumps(told | change) + "\n")
+    assert sfumato.check_stream(path).sentences() == ["release: manifest: a segment is not listed as it was released, at segment 1"]
+
+
+EVENTS: dict[str, Any] = {
+    "columns": {name: {"role": "sensitive" if name == "illness" else "identifier"} for name in ("pid", "age", "illness")},
+    "algorithm": {"z_anonymity": {"z": 3, "window": "1m", "time": "age", "path": "illness", "noise": {"diffmax": 1}}},
+}
+
+
+@pytest.mark.parametrize("algorithm", ["windows", "events"])
+@pytest.mark.parametrize("key", ["first", "records", "start"])
+def test_pieces_of_the_source_that_do_not_follow_each_other_are_told_as_damaged(tmp_path: Path, algorithm: str, key: str) -> None:
+    path = ran_in_pieces(tmp_path, algorithm)
+    with pytest.raises(SfumatoError) as refused:
+        check_after(path, "links/taken.jsonl", lambda lines: [lines[0], changed(json.loads(lines[1]), key)])
+    assert (refused.value.code, refused.value.message) == ("stream-state-damaged", f"{path.parent / 'state' / 'links' / 'taken.jsonl'} is damaged")
+
+
+@pytest.mark.parametrize("algorithm", ["windows", "events"])
+def test_a_piece_that_was_taken_twice_is_told_as_damaged(tmp_path: Path, algorithm: str) -> None:
+    path = ran_in_pieces(tmp_path, algorithm)
+    with pytest.raises(SfumatoError) as refused:
+        check_after(path, "links/taken.jsonl", lambda lines: [lines[0], lines[0]])
+    assert refused.value.code == "stream-state-damaged"
+
+
+@pytest.mark.parametrize("key", ["row", "rows"])
+def test_references_of_other_rows_are_told_as_damaged(path: Path, key: str) -> None:
+    with pytest.raises(SfumatoError) as refused:
+        check_after(path, "links/release.references.jsonl", lambda lines: [changed(json.loads(lines[0]), key), *lines[1:]])
+    assert refused.value.code == "stream-state-damaged"
+
+
+@pytest.mark.parametrize("algorithm", ["windows", "events"])
+def test_a_source_with_more_records_than_were_read_is_told_as_such(tmp_path: Path, algorithm: str) -> None:
+    path = ran_in_pieces(tmp_path, algorithm)
+    source = path.parent / "events.jsonl"
+    lines = source.read_text().splitlines()
+    # a file is known by its beginning and its end, which stay
+    lines[20] = lines[20].replace(", ", ",\n", 1)
+    source.write_text("".join(f"{line}\n" for line in lines))
+    found = sfumato.check_stream(path)
+    assert "release: accounts: the source has not as many records as were read of it, at record 15" in found.sentences()
+
+
+def test_a_true_row_that_stands_alone_and_is_called_made_up_is_found(tmp_path: Path) -> None:
+    path = ran_in_pieces(tmp_path, "events")
+    links = np.fromfile(tmp_path / "state" / "links" / "release.rows", "<i8").reshape(-1, 2)
+    records, rows = np.unique(links[:, 1], return_counts=True)
+    links[np.isin(links[:, 1], records[rows == 1][:1]), 0] = -1
+    links.tofile(tmp_path / "state" / "links" / "release.rows")
+    found = sfumato.check_stream(path)
+    assert "a record did not leave once, in the name of its own person" in {each.what for each in found.views[""].broken.values()}
+
+
 @pytest.mark.parametrize("statement", ["UPDATE view SET accounts = '{x'", "UPDATE about SET value = '[1' WHERE name = 'position'"])
 def test_a_damaged_state_is_told_as_such(path: Path, statement: str) -> None:
     change(path, statement)
@@ -148,6 +222,7 @@ def test_a_stream_goes_on_without_links_that_were_deleted_and_the_check_says_so(
         assert found.views[""].not_checked == [
             "rows against records: the links have been deleted",
             "rows: nothing says any more which bytes of the source were which records (links/taken.jsonl)",
+            "dead letters: the records that they are of cannot be read",
         ]
     assert sfumato_command("stream", "check", path).returncode == 5
 
@@ -193,3 +268,31 @@ def test_rows_whose_source_is_still_there_are_checked_where_another_file_is_gone
         left,
         True,
     )
+
+
+def ran_in_pieces(folder: Path, algorithm: str) -> Path:
+    """Run a stream that was taken in two pieces of 15 records, and return its policy."""
+    path = folder / "policy.yaml"
+    policy = POLICY | (EVENTS if algorithm == "events" else {})
+    path.write_text(json.dumps({key: value for key, value in policy.items() if algorithm == "windows" or key not in ("promises", "window")}))
+    for first in (0, 15):
+        with (folder / "events.jsonl").open("a") as file:
+            told = [{"pid": number % 7, "age": 20 + number % 20, "illness": "flu.a"} for number in range(first, first + 15)]
+            file.writelines(json.dumps(record).ljust(1000) + "\n" for record in told)
+        run_stream(path, Running(once=True))
+    return path
+
+
+def changed(told: dict[str, Any], key: str) -> str:
+    """Return a line in which a number is another one; none is so large as the start of a piece behind its end."""
+    return json.dumps(told | {key: told[key] + (10**6 if key == "start" else 1)})
+
+
+def check_after(path: Path, name: str, change: Callable[[list[str]], list[str]]) -> sfumato.StreamCheck:
+    """Check a stream after the lines of a private file were changed, which the state takes for the right ones."""
+    file = path.parent / "state" / name
+    file.write_text("".join(f"{line}\n" for line in change(file.read_text().splitlines())))
+    with sqlite3.connect(path.parent / "state" / "state.sqlite") as database:
+        database.execute("UPDATE file SET length = ? WHERE path = ?", (file.stat().st_size, name))
+    database.close()
+    return sfumato.check_stream(path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.interfaces import WrittenHierarchy
 from sfumato.core.mask import WIDE
 from sfumato.core.mistakes import Place, key_text
-from sfumato.core.publication import published_names
+from sfumato.core.publication import IN_TWO_COLUMNS, published_names
 from sfumato.core.stream_search import Way, way_of
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, UnreachableError, UsageError, suggestion
@@ -207,6 +207,11 @@ class StreamChecks:
         for name, column in self.policy.columns.items():
             for key, words, hint in _of_column(column):
                 yield self._wrong(("columns", name, key), words, "policy-stream", hint)
+            # above the lowest level columns have nodes, which are no means
+            if column.publish in IN_TWO_COLUMNS and getattr(self.algorithm, "publish", None) == "mean" and not column.level.minimum:
+                words = f"bounds are two numbers, and {self.algorithm.component_name()} publishes the mean, which is one"
+                hint = "publish: interval, or algorithm: {microaggregation: {publish: box}}"
+                yield self._wrong(("columns", name, "publish"), words, "policy-stream", hint)
 
     def _search(self) -> Iterator[Mistake]:
         if self.algorithm is None or way_of(self.algorithm) == "windows":

@@ -196,3 +196,41 @@ def test_columns_by_which_made_up_records_could_be_told_are_refused(
     assert mistakes(tmp_path, text) == expected
     # nothing is made up here, and all of it may be published
     assert mistakes(tmp_path, text.replace(f", noise: {noise}", "")) == []
+
+
+MEANS = "algorithm: {microaggregation: {publish: mean}}\n"
+
+
+@pytest.mark.parametrize("style", ["bounds", "typed_bounds"])
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (GOOD + MEANS + "window: {count: 100}\n", "columns.age.publish"),
+        (GOOD.replace("sink: out.jsonl", "window: {count: 9}\nviews: {all: {sink: a.csv, " + MEANS.strip() + "}}"), "columns.age.publish"),
+    ],
+)
+def test_a_mean_is_not_published_as_bounds(tmp_path: Path, style: str, text: str, key: str) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(text.replace("type: integer", f"type: integer, publish: {style}"))
+    with pytest.raises(PolicyError) as refused:
+        resolve_views(load(path))
+    (mistake,) = refused.value.mistakes
+    assert (mistake.key, mistake.code) == (key, "policy-stream")
+    assert mistake.message == "bounds are two numbers, and microaggregation publishes the mean, which is one"
+    assert mistake.hint == "publish: interval, or algorithm: {microaggregation: {publish: box}}"
+
+
+def test_a_view_that_publishes_bounds_of_means_is_refused_where_it_says_so(tmp_path: Path) -> None:
+    columns = "views: {all: {sink: a.csv, columns: {age: {role: quasi_identifier, type: integer, publish: bounds}}}}"
+    text = GOOD.replace("sink: out.jsonl", MEANS + "window: {count: 9}\n" + columns)
+    assert [code for _, code, _ in mistakes(tmp_path, text)] == ["policy-stream"]
+
+
+@pytest.mark.parametrize("text", [MEANS.replace("mean", "box"), MEANS.replace("{publish: mean}", "{}")])
+def test_a_box_is_published_as_bounds(tmp_path: Path, text: str) -> None:
+    assert mistakes(tmp_path, GOOD.replace("type: integer", "type: integer, publish: bounds") + text + "window: {count: 100}\n") == []
+
+
+def test_columns_above_their_lowest_level_have_bounds_beside_means(tmp_path: Path) -> None:
+    column = "type: integer, publish: bounds, hierarchy: {interval: {width: 10}}, level: {minimum: 1}"
+    assert mistakes(tmp_path, GOOD.replace("type: integer", column) + MEANS + "window: {count: 100}\n") == []

@@ -274,8 +274,10 @@ class _Order:
         self._sum = self._variance = self._last = self._last_variance = 0.0
 
     def add(self, fakes: Sequence[bool]) -> None:
-        """Take a record with those that were made up for it."""
+        """Take a record with those that were made up for it; one that is alone stands nowhere among them."""
         number, place = len(fakes), fakes.index(False) if False in fakes else 0
+        if number == 1:
+            return
         self._sum += place / (number - 1) - 0.5
         self._variance += (number + 1) / (12 * (number - 1))
         share = 1 / number

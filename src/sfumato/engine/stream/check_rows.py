@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -20,6 +20,7 @@ from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.read_again import Came, RecordsAgain
 from sfumato.engine.stream.released_rows import NotAsWrittenError, Row
 from sfumato.measures.cluster_check import ClusterReplay, Found, Original, Published
+from sfumato.measures.cluster_means import is_mean
 from sfumato.measures.covering import Tells, covers_between, covers_text, node_of, place_of, prefix_of, stretch_of
 
 _GUARD = 1e-9
@@ -162,7 +163,7 @@ class RowCheck:
             return covers_between(low, high, original)
         found = covers_text(published, original, self._tells[name])
         if found is False and self._shows_means and published and place_of(published) is not None:
-            # a mean covers nobody: whether it lies among its people is looked at for the whole cluster
+            # a mean covers nobody: it is counted anew over the whole cluster
             return True
         if found is None:
             self._findings.cannot(f"column {name}: what its published values cover is known to its hierarchy alone")
@@ -192,12 +193,16 @@ class RowCheck:
 
     def _means(self, found: Found, where: str) -> None:
         for name in self._quasi:
-            originals = {str(member.values[name]) for member in found.members}
+            missing = self._plan.resolved.policy.columns[name].missing
+            values = [(member.person, None if member.values[name] in missing else str(member.values[name] or "")) for member in found.members]
             for text in {str(row.values[name]) for row in found.rows}:
-                if place_of(text) is None or all(covers_text(text, original, self._tells[name]) for original in originals):
+                if place_of(text) is None or all(covers_text(text, original, self._tells[name]) for _, original in values):
                     continue
-                if not _is_among(text, originals):
-                    self._findings.breaks("covers", f"column {name}: a mean lies outside of its cluster", where)
+                found_again = is_mean(text, values)
+                if found_again is None:
+                    self._findings.cannot(f"column {name}: means of values that have no place on a line here")
+                elif not found_again:
+                    self._findings.breaks("covers", f"column {name}: a mean is not that of its people", where)
 
     def _diverse(self, settings: Mapping[str, Any], found: Found, where: str) -> None:
         column, least, kind = settings["column"], settings["l"], settings["kind"]
@@ -284,13 +289,6 @@ def _may_leave_out(plan: StreamPlan, name: str) -> bool:
     has_hierarchy = name in resolved.ladders or name in resolved.hierarchies
     may_be_grouped = not has_hierarchy and column.type in (None, "text") and "on_unknown" not in column.model_fields_set
     return column.on_unknown == "suppress" or may_be_grouped
-
-
-def _is_among(text: str, originals: Iterable[str]) -> bool:
-    """Return whether a text lies between the smallest and the largest of the originals that stand on its line."""
-    line, own = place_of(text) or ("", None)
-    places = [place[1] for place in map(place_of, originals) if place is not None and place[0] == line]
-    return bool(places) and bool(min(places) <= own <= max(places))
 
 
 def _people_with(originals: Sequence[Original]) -> dict[str, Counter[Hashable]]:

@@ -155,5 +155,5 @@ class KeptState:
         try:
             with closing(sqlite3.connect(f"file:{self.folder / STATE}?mode=ro", uri=True)) as database:
                 yield database
-        except (sqlite3.Error, ValueError, TypeError, KeyError) as error:
+        except (sqlite3.Error, ValueError, TypeError, KeyError, RecursionError) as error:
             raise state_error(self.folder, error, "read") from None

@@ -37,7 +37,8 @@ def mapping_of(content: bytes, path: Path, **kinds: type) -> dict[str, Any]:
     """Return what a private file holds, where it has what is asked for; refuse one that is damaged."""
     try:
         told = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
+        # so deep nothing was ever written
         raise damaged(path) from None
     if not isinstance(told, dict) or not all(_is(told.get(name), kind) for name, kind in kinds.items()):
         raise damaged(path)

@@ -20,6 +20,7 @@ from sfumato.engine.stream.masking import mask_as_they_come
 from sfumato.engine.stream.people import People
 from sfumato.engine.stream.plan import StreamPlan, plan_stream
 from sfumato.engine.stream.reading import Reading
+from sfumato.engine.stream.run_journal import Piece
 from sfumato.engine.stream.sensitive import told_by
 from sfumato.engine.stream.taken_log import NAME, taken
 from sfumato.engine.stream.translating import in_canonical_form
@@ -28,6 +29,8 @@ from sfumato.policy.resolve import Resolved
 
 Texts = list[str | None]
 _AT_ONCE = 5_000
+GONE = ("stream-source-gone", "file-unreadable", "file-missing")
+"""The errors of a source of which something is not there any more."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,23 @@ class Letter:
     flag: str | None
 
 
+@dataclass(frozen=True, eq=False)
+class Again:
+    """A piece of the source that was read once more: the number of its first record, its bytes, and its records."""
+
+    first: int
+    content: bytes
+    decoded: Decoded
+
+
+class OtherRecordsError(Exception):
+    """Somewhere in the source are more records, or fewer, than were read there; ``first`` is the number of the first of them."""
+
+    def __init__(self, first: int) -> None:
+        super().__init__(first)
+        self.first = first
+
+
 class RecordsAgain:
     """Reads the source of one view again, as far as the state says that it was read.
 
@@ -79,9 +99,9 @@ class RecordsAgain:
 
     def __iter__(self) -> Iterator[Came]:
         """Yield the records that could be read, some thousand at a time."""
-        for piece in taken(self._kept.folder, self._kept.length(NAME)):
+        for piece in taken(self._kept.folder, self._kept.length(NAME), self._kept.records):
             try:
-                decoded = self._reading.decode(self._reading.again(piece.place, piece.start, piece.finish))
+                decoded = self.piece(piece).decoded
             except SfumatoError as error:
                 self._gone(error)
                 self.missing[piece.first : piece.first + piece.records], self.is_whole = True, False
@@ -95,6 +115,21 @@ class RecordsAgain:
             if letters and not decoded.rows.num_rows:
                 yield Came([], {}, {}, [], [], {}, letters)
             self.read += decoded.records
+
+    def piece(self, piece: Piece) -> Again:
+        """Return what was read as one piece."""
+        stretch = self._reading.again(piece.place, piece.start, piece.finish)
+        decoded = self._reading.decode(stretch)
+        if decoded.records != piece.records:
+            # which of them have which numbers nobody knows any more
+            raise OtherRecordsError(piece.first)
+        return Again(piece.first, stretch.content, decoded)
+
+    def held(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows as the view holds them while they wait."""
+        plan = self._planned(rows)
+        columns, _ = self._fitted(plan, rows)
+        return pa.RecordBatch.from_arrays([columns[name] for name in plan.needed], names=list(plan.needed))
 
     def _came(self, rows: pa.RecordBatch, numbers: NDArray[np.int64]) -> Came:
         plan = self._planned(rows)

@@ -41,7 +41,7 @@ def sound(folder: Path) -> Iterator[None]:
     """Refuse what stands in a state and is not what was written there: whoever reads it finds no form for it."""
     try:
         yield
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise state_error(folder, error, "read") from None
 
 

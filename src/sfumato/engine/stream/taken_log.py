@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from sfumato.engine.stream.growing import log_of
-from sfumato.engine.stream.private_files import private_lines
+from sfumato.engine.stream.private_files import damaged, private_lines
 from sfumato.engine.stream.run_journal import Journal, Piece
 
 NAME = "links/taken.jsonl"
+_LONGEST = 1 << 63
 
 
 class TakenLog:
@@ -34,7 +35,12 @@ class TakenLog:
         self._file.close()
 
 
-def taken(folder: Path, length: int) -> Iterator[Piece]:
-    """Yield the pieces that were taken, in order; ``length`` is how much of the file counts."""
+def taken(folder: Path, length: int, records: int) -> Iterator[Piece]:
+    """Yield the pieces that were taken, each behind the one before; ``length`` is how much of the file counts, ``records`` the most there are."""
+    number = 0
     for told in private_lines(folder / NAME, length, first=int, records=int, place=str, start=int, finish=int):
-        yield Piece(told["first"], told["records"], told["place"], told["start"], told["finish"])
+        piece = Piece(told["first"], told["records"], told["place"], told["start"], told["finish"])
+        if piece.first != number or piece.first + piece.records > records or not piece.start <= piece.finish < _LONGEST:
+            raise damaged(folder / NAME)
+        number += piece.records
+        yield piece
