@@ -120,8 +120,10 @@ class Line:
             instants = [min(max(place * step, first), last) for place in places]
             return list(canonical.render(pa.array(instants, pa.int64()).cast(kind)).to_pylist())
         scale = len(str(self.unit.denominator)) - 1
-        furthest = 2**63 - 1 if pa.types.is_integer(kind) else 10 ** (_MOST_DIGITS + scale) - 1
-        texts = [_decimal_text(min(max(place, -furthest), furthest), scale) for place in places]
+        highest = 2**63 - 1 if pa.types.is_integer(kind) else 10 ** (_MOST_DIGITS + scale) - 1
+        # there is one machine integer more below zero than above it
+        lowest = -highest - 1 if pa.types.is_integer(kind) else -highest
+        texts = [_decimal_text(min(max(place, lowest), highest), scale) for place in places]
         # a binary fraction is written without zeros at its end
         return [text.rstrip("0").rstrip(".") if "." in text else text for text in texts] if pa.types.is_floating(kind) else texts
 
