@@ -71,8 +71,12 @@ class Line:
             if typed.null_count:
                 raise ValueError
             other = Line.of(typed)
-            return Fraction(other.places[0]) * (other.unit or 1) / (self.unit or 1)
+            return other.at(0) * (other.unit or 1) / (self.unit or 1)
         return Fraction(repr(float(bound))) / (self.unit or 1)
+
+    def at(self, number: int) -> Fraction:
+        """Return where the value of a number stands: a fraction of numpy's numbers would wrap around."""
+        return Fraction(self.places.item(number))
 
     def at_least(self, place: Fraction) -> Any:
         """Return the first place that is not below one between the units."""
@@ -81,6 +85,11 @@ class Line:
     def at_most(self, place: Fraction) -> Any:
         """Return the last place that is not above one between the units."""
         return float(place) if self.unit is None else math.floor(place)
+
+    def cuts(self, edges: list[Fraction]) -> NDArray[Any]:
+        """Return the first place of each interval that begins at an edge: whole numbers that a machine's do not hold would become floats."""
+        cuts = [self.at_least(edge) for edge in edges]
+        return np.array(cuts, np.float64 if self.unit is None else _integer_type(cuts))
 
     def divided(self, origin: Fraction, width: Fraction) -> NDArray[Any]:
         """Return how many whole widths from the origin each value stands."""
