@@ -138,6 +138,15 @@ def failed(component: dict[str, Any]) -> SfumatoError:
     return caught.value
 
 
+@pytest.mark.parametrize("name", ["*", "?x", "p[a]"])
+def test_a_table_that_is_called_as_a_pattern_of_files_is_no_pattern(name: str, people: Callable[..., dict[str, Any]], server: Server) -> None:
+    url, mark = server[2], '"' if server[2].startswith("postgresql:") else "`"
+    ask(url, f"DROP TABLE IF EXISTS {mark}{name}{mark}", f"CREATE TABLE {mark}{name}{mark} AS SELECT * FROM people")
+    sfumato.run({**POLICY, "source": people(name), "sink": people("called_so")})
+
+    assert ask(url, "SELECT count(*) FROM called_so") == [(ROWS,)]
+
+
 def test_a_table_that_is_not_there_gets_the_nearest_name(people: Callable[..., dict[str, Any]]) -> None:
     error = failed(people("peeple"))
     assert (type(error), error.code, error.hint) == (DataError, "table-missing", "people")

@@ -45,6 +45,7 @@ _SETTINGS = (
 )
 _LARGE = 500_000
 """From how many rows on a second session is worth its while."""
+_WITHOUT_ASCII = {"ucs2", "utf16", "utf16le", "utf32", "swe7"}
 _SHORT = 255
 _VARCHAR = f"varchar({_SHORT})"
 _CHARACTER = 4
@@ -71,8 +72,7 @@ class MysqlInside:
         self._rows = TableName(new_name(self._beginning), self._labels.schema)
         self._counted = {column.name: f"c{place}" for place, column in enumerate(layout.counted)}
         self._kept = {column.name: self._counted.get(column.name, f"k{place}") for place, column in enumerate(layout.copied)}
-        # texts of several character sets cannot be written one after the other
-        self._mixed = len(connection.character_sets(layout.table) | {"utf8mb4"}) > len({"utf8mb4", "ascii"})
+        self._mixed = _is_mixed(connection.character_sets(layout.table) - {"utf8mb4"}, bool(layout.computed))
         # both are nobody's, so that nobody can write values that are taken for two of them, or for a missing one
         self._between, self._missing = secrets.token_hex(5), secrets.token_hex(8)
         self._halves, self._number = Halves(connection, _SETTINGS), 0
@@ -363,6 +363,14 @@ class MysqlInside:
             return name
         # types of a server's own would take any text for one of theirs
         return f"CONCAT({exact(column, name)})"
+
+
+def _is_mixed(others: set[str], is_computed: bool) -> bool:
+    """Say whether texts cannot be written one after the other as they are, for the character sets of a table beside utf8mb4.
+
+    The server does so with one that begins with ASCII; what is computed is of a third kind.
+    """
+    return len(others) > (0 if is_computed else 1) or not others.isdisjoint(_WITHOUT_ASCII)
 
 
 def _by_chance() -> str:

@@ -71,8 +71,12 @@ class Line:
             if typed.null_count:
                 raise ValueError
             other = Line.of(typed)
-            return Fraction(other.places[0]) * (other.unit or 1) / (self.unit or 1)
+            return other.at(0) * (other.unit or 1) / (self.unit or 1)
         return Fraction(repr(float(bound))) / (self.unit or 1)
+
+    def at(self, number: int) -> Fraction:
+        """Return where the value of a number stands: a fraction of numpy's numbers would wrap around."""
+        return Fraction(self.places.item(number))
 
     def at_least(self, place: Fraction) -> Any:
         """Return the first place that is not below one between the units."""
@@ -81,6 +85,11 @@ class Line:
     def at_most(self, place: Fraction) -> Any:
         """Return the last place that is not above one between the units."""
         return float(place) if self.unit is None else math.floor(place)
+
+    def cuts(self, edges: list[Fraction]) -> NDArray[Any]:
+        """Return the first place of each interval that begins at an edge: whole numbers that a machine's do not hold would become floats."""
+        cuts = [self.at_least(edge) for edge in edges]
+        return np.array(cuts, np.float64 if self.unit is None else _integer_type(cuts))
 
     def divided(self, origin: Fraction, width: Fraction) -> NDArray[Any]:
         """Return how many whole widths from the origin each value stands."""
@@ -120,8 +129,10 @@ class Line:
             instants = [min(max(place * step, first), last) for place in places]
             return list(canonical.render(pa.array(instants, pa.int64()).cast(kind)).to_pylist())
         scale = len(str(self.unit.denominator)) - 1
-        furthest = 2**63 - 1 if pa.types.is_integer(kind) else 10 ** (_MOST_DIGITS + scale) - 1
-        texts = [_decimal_text(min(max(place, -furthest), furthest), scale) for place in places]
+        highest = 2**63 - 1 if pa.types.is_integer(kind) else 10 ** (_MOST_DIGITS + scale) - 1
+        # there is one machine integer more below zero than above it
+        lowest = -highest - 1 if pa.types.is_integer(kind) else -highest
+        texts = [_decimal_text(min(max(place, lowest), highest), scale) for place in places]
         # a binary fraction is written without zeros at its end
         return [text.rstrip("0").rstrip(".") if "." in text else text for text in texts] if pa.types.is_floating(kind) else texts
 

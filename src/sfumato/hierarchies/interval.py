@@ -111,15 +111,15 @@ class Interval(Settings):
         return places
 
     def _narrowest(self, line: Line, counts: NDArray[np.int64], low: Fraction | None, high: Fraction | None, edges: list[Fraction]) -> _Bins:
-        first = Fraction(line.places[0]) if low is None else low
-        last = Fraction(line.places[-1]) if high is None else high
+        first = line.at(0) if low is None else low
+        last = line.at(-1) if high is None else high
         if self.width is not None:
             return _by_width(line, Fraction(0) if low is None else low, line.place(self.width, "decimal"))
         if self.bins is not None:
             return _by_number(line, first, last, self.bins)
         if edges:
             begins = [first, *edges, last + 1]
-            cuts = np.array([line.at_least(edge) for edge in edges])
+            cuts = line.cuts(edges)
             return _Bins(np.searchsorted(cuts, line.places, side="right"), lambda number: begins[min(number, len(edges) + 1)])
         before = np.cumsum(counts) - counts
         return _Bins((before * (self.quantiles or _MANY) // max(1, int(counts.sum()))).astype(np.int64), None)

@@ -47,7 +47,7 @@ def own_files(
         return [Mistake("sink", "lies in the private folder of a stream", "sink-of-stream", "name a file in another folder", line)]
     if any(_same_file(target, path) or _is_inside(path, target) for target in targets for path in read):
         return [Mistake("sink", "would write over a file that the run reads", "sink-is-source", "name another file", line)]
-    if any(would_hold(place, target) for target in targets for place in _places(source)):
+    if any(would_hold(place, target) for target in targets for place in _paths(source)):
         message = "lies among the files of the source: the next run would read this release"
         return [Mistake("sink", message, "sink-is-source", "name a file in another folder", line)]
     return _fed_to_itself(loaded, source, sink) if is_stream(loaded.policy) else []
@@ -63,7 +63,7 @@ def is_of_stream(target: Path, loaded: Loaded, source: Source | None, sinks: Ite
 
 def _fed_to_itself(loaded: Loaded, source: Source | None, sink: Sink) -> list[Mistake]:
     """Return the mistakes of a stream that would find what it writes itself among the files of its source, and go on for ever."""
-    found, places = [], _places(source)
+    found, places = [], _paths(source)
     manifests = [manifest for place in sink.places() for manifest in (f"{place}.{MANIFEST}", str(Path(place) / MANIFEST))]
     if any(would_hold(place, manifest) for place in places for manifest in manifests):
         message = "lists what is released in a manifest that lies among the files of the source: the stream would read it"
@@ -112,6 +112,11 @@ def _read(loaded: Loaded, source: Source | None, components: Sequence[HierarchyB
 def _places(source: Source | None) -> list[str]:
     scan = source.scan() if source is not None else None
     return [place for place in scan.places if _is_stored(place)] if scan is not None else []
+
+
+def _paths(source: Source | None) -> list[str]:
+    """Return the places that may be folders or patterns: the words for a table, which may be called ``*``, are none."""
+    return _places(source) if getattr(source, "path", None) is not None else []
 
 
 def _files(source: Source | None) -> list[str]:
