@@ -56,3 +56,16 @@ def test_truth_values_have_one_pseudonym_where_they_are_numbers_too(postgresql_u
     expected = [(1, pseudonym_of("true")), (2, pseudonym_of("false"))]
     assert published(postgresql_url, HASH, inside, tmp_path) == expected
     assert published(mariadb_url, [TRUTH, HASH], inside, tmp_path) == expected
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("kind", ["char(8)", "varchar(8)", "text", "short_code"])
+def test_a_text_has_one_pseudonym_however_a_server_fills_it(postgresql_url: str, mariadb_url: str, kind: str, inside: bool, tmp_path: Path) -> None:
+    ask(postgresql_url, "DROP TABLE IF EXISTS people", "DROP DOMAIN IF EXISTS short_code", "CREATE DOMAIN short_code AS char(8)")
+    ask(mariadb_url, "DROP TABLE IF EXISTS people")
+    for url, called in ((postgresql_url, kind), (mariadb_url, "char(8)" if kind == "short_code" else kind)):
+        ask(url, f"CREATE TABLE people (number int, code {called})", "INSERT INTO people VALUES (1, 'a'), (2, 'b c')")
+
+    expected = [(1, pseudonym_of("a")), (2, pseudonym_of("b c"))]
+    assert published(postgresql_url, HASH, inside, tmp_path) == expected
+    assert published(mariadb_url, HASH, inside, tmp_path) == expected
