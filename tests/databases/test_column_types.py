@@ -23,7 +23,7 @@ POSTGRESQL: dict[str, tuple[str, Any]] = {
     "double precision": ("1e300", 1e300),
     "boolean": ("true", True),
     "text": ("'O''Brien 🙂'", "O'Brien 🙂"),
-    "char(5)": ("'ab'", "ab   "),
+    "char(5)": ("'ab'", "ab"),
     "name": ("'n'", "n"),
     "date": ("'0001-01-01'", date(1, 1, 1)),
     "timestamp": ("'1969-12-31 23:59:59.999999'", datetime(1969, 12, 31, 23, 59, 59, 999999)),

@@ -11,6 +11,7 @@ import pytest
 
 import sfumato
 from sfumato.databases import expressions
+from sfumato.databases.address import parsed
 from sfumato.engine.inside import not_inside
 from sfumato.engine.plan import make_plan
 from sfumato.errors import DataError, PromiseError
@@ -112,9 +113,22 @@ def test_numbers_are_masked_there_in_their_own_type(url: str) -> None:
 @pytest.mark.parametrize("url", ["postgresql", "mariadb", "mysql"], indirect=True)
 def test_a_key_stays_here_unless_the_policy_names_the_server(url: str) -> None:
     given = policy(url, MASKS["hash"], allowed=False)
+    told = str(not_inside(make_plan(given)))
 
-    assert not_inside(make_plan(given)) == "name is masked in a way that is done here"
+    server = parsed(given["source"]["sql"]["url"]).unowned
+    assert told.startswith("name is masked in a way that is done here, where the key is; with keys: {main: {servers: [")
+    assert told.endswith("the server would do it, and hold what is as good as a key")
+    assert server in told
+    given["keys"]["main"]["servers"] = [server]
+    assert not_inside(make_plan(given)) is None
+    del given["keys"]["main"]["servers"]
     assert sfumato.run(given).record.rows.out == ROWS  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("url", ["postgresql", "mariadb", "mysql"], indirect=True)
+def test_nothing_is_said_of_keys_where_a_server_could_not_do_the_mask_with_them_either(url: str) -> None:
+    for columns in ({"name": {"mask": {"encrypt": {"key": "main"}}}}, {**MASKS["hash"], "pay": {"mask": {"shuffle": {}}}}):
+        assert str(not_inside(make_plan(policy(url, columns, allowed=False)))).endswith("masked in a way that is done here")
 
 
 def test_a_server_that_computes_something_else_is_found_out(url: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -396,6 +396,25 @@ def test_keys_of_any_type_and_tables_in_partitions(postgresql_url: str, monkeypa
     assert hospital.number("SELECT count(*) FROM masked.letters l JOIN masked.people p ON l.person = p.id AND l.year = p.year") == 60
 
 
+@pytest.mark.parametrize("mask", [{}, {"mask": {"hash": {"key": "main"}}}])
+def test_a_key_of_padded_texts_is_joined_with_texts_that_are_not(postgresql_url: str, mask: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_TEST_KEY", KEY)
+    hospital = Hospital(postgresql_url)
+    hospital.make(
+        "CREATE TABLE people (code char(8) PRIMARY KEY)",
+        "CREATE TABLE letters (person varchar(8) REFERENCES people (code), answers char(8) REFERENCES people (code))",
+        "INSERT INTO people VALUES ('a'), ('b c')",
+        "INSERT INTO letters VALUES ('a', 'b c'), ('b c', 'a'), ('a', NULL)",
+    )
+    tables = {
+        "people": {"columns": {"code": {"role": "other", **mask}}},
+        "letters": {"columns": {"person": {"role": "other", **mask}, "answers": {"role": "other", **mask}}},
+    }
+    releases: Any = sfumato.run(hospital.policy(tables))
+    assert [key.joined for key in releases["letters"].record.foreign_keys] == [2, 3]
+    assert hospital.number("SELECT count(*) FROM masked.letters l JOIN masked.people p ON l.person = p.code") == 3
+
+
 def test_values_that_a_mask_makes_alike_are_found_before_anything_is_published(hospital: Hospital) -> None:
     # a domain of its own: that of the policy would be another in every database, and with some no two names would be the same
     fake = {"role": "identifier", "mask": {"fake": {"kind": "first_name", "key": "main", "domain": "names"}}}

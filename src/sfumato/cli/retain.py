@@ -37,6 +37,7 @@ def retain(policy: Path, now: str | None, format: str) -> None:
             {"batch": batch.name, "outcome": batch.outcome, "rows": batch.rows, "deleted": batch.deleted}
             | ({"along": [_gone(gone) for gone in batch.along]} if batch.along else {})
             | ({"missing": batch.missing} if batch.missing else {})
+            | ({"waits_for": batch.waits_for} if batch.waits_for else {})
             | ({"record": batch.record.as_mapping()} if batch.record is not None else {})
             for batch in outcome.batches
         ]

@@ -57,6 +57,18 @@ class Address:
         return self.options.get("unix_socket", "")
 
     @property
+    def unowned(self) -> str:
+        """The address without a user, as a key names the databases that may have it.
+
+        >>> parsed("postgresql://reader@db.example.org/hospital").unowned
+        'postgresql://db.example.org:5432/hospital'
+        """
+        if self.kind == "spark":
+            return "spark"
+        host, socket = f"[{self.host}]" if ":" in self.host else self.host, f"?unix_socket={quote(self.socket)}" if self.socket else ""
+        return f"{self.kind}://{host}:{self.port}/{quote(self.database, safe='')}{socket}"
+
+    @property
     def place(self) -> tuple[str, str, int, str]:
         """What tells a database from others, whoever goes there; a driver that has a socket heeds neither host nor port."""
         return (self.kind, self.socket, 0, self.database) if self.socket else (self.kind, self.host.lower(), self.port, self.database)

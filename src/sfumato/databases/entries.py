@@ -51,8 +51,7 @@ def _is_taken(engine: Engine, column: TableColumn) -> bool:
     """Return whether functions of the engine see of a column what is read from it."""
     word = column.called.lower().partition("(")[0].strip()
     if engine == "postgresql":
-        # the server leaves out spaces at the end of this type wherever it is not read as it is
-        return word not in ("character", "bpchar")
+        return True
     if engine == "mysql":
         # longer texts may become longer than a packet, and nothing then; a timestamp is shown in the zone of the session
         return column.as_text or (word.split(" ")[0] in _SHORT_TEXTS if pa.types.is_string(column.kind) else word != "timestamp")

@@ -29,7 +29,7 @@ from sfumato.databases.postgresql_replacing import granting_again, refuse_taken,
 from sfumato.databases.postgresql_retaining import PostgresqlRetaining
 from sfumato.databases.postgresql_rights import kept_private, missing_rights
 from sfumato.databases.postgresql_session import stated, while_reading, working_session
-from sfumato.databases.postgresql_types import bytewise, called, is_written, plain, quoted, quoted_name, range_of, selected, typed
+from sfumato.databases.postgresql_types import bytewise, called, is_padded, is_written, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.postgresql_withheld import ROWS, withheld
 from sfumato.databases.private_names import is_copy
 from sfumato.databases.table import TableColumn, TableName
@@ -160,11 +160,13 @@ class PostgresqlConnection(PostgresqlCatalogue):
     def made_columns(self, schema: pa.Schema) -> list[TableColumn]:
         """Return how the columns of a table that was made from a schema are read: decimals by their text."""
         kinds = [plain(pa.nulls(0, field.type)).type for field in schema]
-        return [
-            # ranges are read as they were written, which has the digits that their column has
-            TableColumn(field.name, self._own_type(field) or "", kind, as_text=pa.types.is_decimal(kind) or self._written(field) is not None)
-            for field, kind in zip(schema, kinds, strict=True)
-        ]
+        return [self._made_column(field, kind) for field, kind in zip(schema, kinds, strict=True)]
+
+    def _made_column(self, field: pa.Field, kind: pa.DataType) -> TableColumn:
+        own = self._own_type(field) or ""
+        # ranges are read as they were written, which has the digits that their column has
+        as_text = pa.types.is_decimal(kind) or self._written(field) is not None
+        return TableColumn(field.name, own, kind, as_text, is_padded(own))
 
     def create(self, table: TableName, schema: pa.Schema) -> None:
         """Make a table, which nobody sees before it is committed."""

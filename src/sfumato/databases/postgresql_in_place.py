@@ -101,7 +101,7 @@ class PostgresqlInPlace:
 
     def holds_text(self, column: TableColumn) -> bool:
         """Texts of one length are filled with blanks, and not what was put into them."""
-        return str(column.kind) == "string" and not column.as_text and not column.called.startswith(("character(", "bpchar"))
+        return str(column.kind) == "string" and not column.as_text and not column.padded
 
     def typed(self, column: TableColumn, expression: str) -> str:
         """Cast the value."""

@@ -41,6 +41,7 @@ _SAME_TEXT = {
     # the text of an address alone would end in /32
     "inet": "abbrev({0})",
 }
+_PADDED = re.compile(r"character(?:\(\d+\))?|bpchar")
 _TEXTS = re.compile(r"text|name|character(?: varying)?(?:\(\d+\))?")
 _DIGITS = 38
 _DAY = 86_400_000_000
@@ -71,13 +72,22 @@ def column_of(name: str, called: str, kind: str, sort: str, modifier: int) -> Ta
             return TableColumn(name, called, pa.decimal128(digits, scale), as_text=True)
     if kind in _SAME_TEXT or kind in _AS_TEXT or sort == "e":
         return TableColumn(name, kind if kind in _SAME_TEXT else called, pa.string(), as_text=True)
-    return TableColumn(name, called, _WORDS.get(kind))
+    return TableColumn(name, called, _WORDS.get(kind), padded=kind == "bpchar")
+
+
+def is_padded(own: str) -> bool:
+    """Say whether a type of the server fills texts with blanks: they mean nothing to it, and a cast to text leaves them out.
+
+    >>> is_padded("character(8)"), is_padded("character varying(8)")
+    (True, False)
+    """
+    return _PADDED.fullmatch(own) is not None
 
 
 def selected(column: TableColumn, name: str | None = None) -> str:
     """Return a column as a query selects it, where it goes by another name than its own by that; equal values have one text."""
     name = name or quoted_name(column.name)
-    if not column.as_text:
+    if not (column.as_text or column.padded):
         return name
     return _SAME_TEXT.get(column.called, "{0}::text").format(name)
 

@@ -63,13 +63,15 @@ class Referring:
 class TableColumn:
     """A column: its name, the type as the server calls it, and how its values are read. ``kind`` is none where nobody knows the type.
 
-    ``as_text`` says that the server writes them as text, because its own form is not one of Arrow's.
+    ``as_text`` says that the server writes them as text, because its own form is not one of Arrow's, ``padded`` that it fills them with blanks
+    which mean nothing there and are not read.
     """
 
     name: str
     called: str
     kind: pa.DataType | None
     as_text: bool = False
+    padded: bool = False
 
     @property
     def field(self) -> pa.Field:

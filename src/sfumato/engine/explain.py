@@ -30,7 +30,7 @@ _INFERRED = "whole numbers, decimals, dates, timestamps or IP addresses where al
 _RELAXED = (
     "Let boxes overlap: rows that are alike may be published differently, which of them is left to chance, and every class keeps the promises. "
     "Whoever knows somebody's values finds several classes that they may be in; two runs deal the rows out differently, so publish one of them. "
-    "Strict boxes may lose less; the record says what they would have lost."
+    "Relaxed sometimes loses more than strict: where boxes overlap the run measures both, and it and the record say which loses more."
 )
 
 

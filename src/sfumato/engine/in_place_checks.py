@@ -116,7 +116,7 @@ def _fits(made: pa.DataType, column: TableColumn, how: InPlace) -> bool:
         return False
     if pa.types.is_string(made) or pa.types.is_large_string(made):
         # a number or a day that is written as text is none any more; of other types the server says whether it takes the text
-        return how.holds_text(column) or (pa.types.is_string(kind) and not column.called.startswith(("character", "bpchar")))
+        return how.holds_text(column) or (pa.types.is_string(kind) and not column.padded)
     if pa.types.is_integer(made):
         return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
     if pa.types.is_decimal(made):

@@ -9,11 +9,13 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.relaxed_search import deals_out
+from sfumato.core.yaml_text import yaml_text
 from sfumato.databases.address import Address, Kind
 from sfumato.databases.inside import Layout
 from sfumato.databases.key_servers import allowed_on
 from sfumato.databases.located import Located, LocatedSink
 from sfumato.databases.masks_there import MasksThere, needed
+from sfumato.databases.policy_texts import PolicyTexts
 from sfumato.databases.script import script, spark_steps
 from sfumato.databases.table import TableName
 from sfumato.engine.plan import Plan
@@ -104,13 +106,22 @@ def not_inside(plan: Plan, views: int = 1) -> str | None:
         return f"{', '.join(written)} {'is' if len(written) == 1 else 'are'} published in types of their own"
     if plan.nested:
         return "columns hold documents"
-    masked = _masked_here(plan, plan.source, plan.sink)
-    return f"{', '.join(masked)} {'is' if len(masked) == 1 else 'are'} masked in a way that is done here" if masked else None
+    masks = _masks(plan, plan.sink.address)
+    masked = _masked_here(plan, plan.source, plan.sink, masks)
+    if not masked:
+        return None
+    words = f"{', '.join(masked)} {'is' if len(masked) == 1 else 'are'} masked in a way that is done here"
+    with_keys = replace(masks, keys=frozenset(plan.resolved.policy.keys), texts=PolicyTexts())
+    if masks.keys == with_keys.keys or _masked_here(plan, plan.source, plan.sink, with_keys):
+        return words
+    lacking = sorted({key for name in masked for key in plan.resolved.masks[name].keys} - masks.keys)
+    named = yaml_text({key: {"servers": [plan.sink.address.unowned]} for key in lacking})
+    where = f"where the {'keys are' if len(lacking) > 1 else 'key is'}"
+    return f"{words}, {where}; with keys: {named} the server would do it, and hold what is as good as a key"
 
 
-def _masked_here(plan: Plan, source: Located, sink: LocatedSink) -> list[str]:
+def _masked_here(plan: Plan, source: Located, sink: LocatedSink, masks: MasksThere) -> list[str]:
     """Return the masked columns that the database does not do: what it cannot do exactly or has no key for, and what promises look at."""
-    masks = _masks(plan, sink.address)
     if not masks.masks:
         return []
     if plan.resolved.policy.subject is not None:

@@ -24,6 +24,7 @@ from sfumato.core.interfaces import Progress
 from sfumato.core.nested_types import is_readable
 from sfumato.core.quiet import Quiet
 from sfumato.core.record import RunRecord
+from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.archive import BATCH, LEDGER, Archive
 from sfumato.databases.connection import Connection
@@ -36,7 +37,8 @@ from sfumato.databases.table import TableColumn, TableName
 from sfumato.engine.on_text import looked_at, results_on_text
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.publish import add_notes
-from sfumato.engine.run import run_plans
+from sfumato.engine.run import Timings, counted_views, run_plans
+from sfumato.engine.singling_out import ENOUGH_TO_JUDGE, whatever_singles_out
 from sfumato.engine.verify import not_kept
 from sfumato.errors import DataError, Mistake, PolicyError, PromiseError, SfumatoError, number_of
 from sfumato.policy.load import Loaded, load
@@ -50,13 +52,22 @@ _OF_STAGED: tuple[Right, ...] = ("CREATE", "SELECT", "INSERT", "DROP")
 _TOO_SMALL = ("promise-impossible", "suppression-limit", "nothing-left")
 
 
+class _TooSmallError(Exception):
+    """A batch cannot be released because it has too few rows; ``waits_for`` says what only more rows can tell, where they may not be deleted."""
+
+    def __init__(self, waits_for: str = "") -> None:
+        super().__init__(waits_for)
+        self.waits_for = waits_for
+
+
 @dataclass(frozen=True)
 class Batch:
     """What became of the rows of a period: archived and deleted, deleted only, or left where they are because they are too few.
 
     ``along`` are rows of other tables that went with them, or were changed with them, by foreign keys. ``missing`` are rows of the batch that were
     not in the source any more when they were to be deleted, or had another time: where somebody puts them back they are archived once more.
-    ``expected`` are the rows that would have gone along when the batch was begun, as its record has them.
+    ``expected`` are the rows that would have gone along when the batch was begun, as its record has them. ``waits_for`` says why rows wait
+    that are enough for the promises.
     """
 
     name: str
@@ -67,10 +78,13 @@ class Batch:
     along: Sequence[Gone] = ()
     missing: int = 0
     expected: Sequence[Gone] | None = None
+    waits_for: str = ""
 
     @property
     def notes(self) -> list[str]:
-        """What is to be said of rows that were changed, and of rows of other tables that came or went, while the batch was made."""
+        """What is to be said of rows that wait, and of those that were changed, or of other tables came or went, while the batch was made."""
+        if self.waits_for:
+            return [self.waits_for]
         words = f"{number_of(self.missing, 'row')} of the batch had gone from the source, or had another time, before being deleted there"
         missing = [f"{words}; what somebody puts back is archived once more"] if self.missing else []
         if self.expected is None or set(self.expected) == set(self.along):
@@ -269,11 +283,8 @@ class _Work:
                 together = self._one_database and rows <= self.retention.chunk
                 told = [*_told_of_unread(unread), *(f"by foreign keys {gone}, as counted before the batch was made" for gone in along)]
                 record = self._release(copy, name, rows, told, partial(self._deleted_within, keys, deleted) if together else None)
-            except PromiseError as error:
-                if error.code not in _TOO_SMALL:
-                    self._forget_unless_archived(name, keys)
-                    raise
-                return self._too_few(name, archive, keys, rows)
+            except _TooSmallError as error:
+                return self._too_few(name, archive, keys, rows, error.waits_for)
             except BaseException:
                 self._forget_unless_archived(name, keys)
                 raise
@@ -344,7 +355,23 @@ class _Work:
         plan = next(iter(plans.views.values()))
         sink: Any = ArchiveSink(self.sink, name, rows, self._source, partial(_refuse_archive, plan), delete)
         notes = [*self.plan.told, *told, *self._acting]
-        return run_plans(replace(plans, views={"": replace(plan, sink=sink, told=notes)}), self.progress)[""].record
+        try:
+            return run_plans(replace(plans, views={"": replace(plan, sink=sink, told=notes)}), self.progress)[""].record
+        except PromiseError as error:
+            too_small = error.code in _TOO_SMALL or (error.code == "singling-out" and self._breaks_promises(plans))
+            if too_small or (error.code == "singling-out" and rows < ENOUGH_TO_JUDGE):
+                raise _TooSmallError("" if too_small else f"{error.message}, of which more rows are needed to judge") from None
+            raise
+
+    def _breaks_promises(self, plans: Plans) -> bool:
+        """Return whether a batch could not keep its promises whatever its columns single out; nothing is written."""
+        try:
+            with Workplace() as workplace:
+                for _ in counted_views(whatever_singles_out(plans), workplace, self.progress, Timings()):
+                    pass
+        except PromiseError as error:
+            return error.code in _TOO_SMALL
+        return False
 
     @cached_property
     def _acting(self) -> list[str]:
@@ -352,10 +379,11 @@ class _Work:
         acting = [*self.retained.acting, *_acting_on_archive(self.sink)]
         return [f"{name} acts by itself when rows are archived or deleted, and may do more with them than that" for name in acting]
 
-    def _too_few(self, name: str, archive: Archive, keys: TableName, rows: int) -> Batch:
-        if self.retention.too_small == "wait":
+    def _too_few(self, name: str, archive: Archive, keys: TableName, rows: int, waits_for: str) -> Batch:
+        # a column that nobody should publish is a slip in the policy as often as chance among few rows: no row is lost by it
+        if self.retention.too_small == "wait" or waits_for:
             self.retained.forget(keys)
-            return Batch(name, "waiting", rows)
+            return Batch(name, "waiting", rows, waits_for=waits_for)
         archive.leave_out(name, rows)
         deleted = self._delete(name, archive)
         return Batch(name, "deleted", rows, deleted.rows, along=deleted.along, missing=deleted.missing)

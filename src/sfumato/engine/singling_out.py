@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
-from sfumato.engine.plan import Plan
+from sfumato.engine.plan import Plan, Plans
 from sfumato.errors import PromiseError
 from sfumato.policy.model import Column
+
+ENOUGH_TO_JUDGE = 1_000
+"""Among so many rows a column of some hundred values shows most of them more than once; among fewer those of any column may occur once."""
 
 
 class Occurrences(Protocol):
@@ -76,6 +80,17 @@ def refuse_unless_accepted(plan: Plan, name: str, distinct: int) -> None:
     if not _is_accepted(plan, name) and column.role != "sensitive":
         words = f"most of the {distinct} values of column {name} that would be published occur once: it singles people out"
         raise _refused(words, f"{_instead(column)}, {_accept(name)}")
+
+
+def whatever_singles_out(plans: Plans) -> Plans:
+    """Return plans that find out about their promises alone: nothing may be published by them."""
+    return replace(plans, views={name: _accepting(plan) for name, plan in plans.views.items()})
+
+
+def _accepting(plan: Plan) -> Plan:
+    policy = plan.resolved.policy
+    accepting = policy.model_copy(update={"accept": [*policy.accept, "singling_out"]})
+    return replace(plan, resolved=replace(plan.resolved, policy=accepting))
 
 
 def _is_accepted(plan: Plan, name: str) -> bool:

@@ -18,6 +18,7 @@ from sfumato.core.publication import Publication
 from sfumato.core.row_groups import permuted
 from sfumato.core.stream import Clusters, Points, StreamProblem
 from sfumato.engine.shown_values import MaskedView
+from sfumato.engine.singling_out import ENOUGH_TO_JUDGE
 from sfumato.engine.stream.boxes import Written, written
 from sfumato.engine.stream.dead_letters import DeadLetter, Unfit
 from sfumato.engine.stream.first_release import Handed, refuse_singling_out
@@ -90,8 +91,6 @@ def close_window(plan: StreamPlan, rows: Rows, known: Learnt, last: bool = False
     return Closed(known, release, carried if carried is not None and len(carried) else None, rows.numbers[suppressed], dead, spans)
 
 
-# a column of some hundred values shows most of them more than once among so many rows
-_ENOUGH_TO_JUDGE = 1_000
 _Published = tuple[StreamRelease, Sequence[NDArray[np.float64]]]
 
 
@@ -102,7 +101,7 @@ def _looked_at(
     try:
         return _attempt(plan, rows, kept, placed, coded, known, unfit)
     except PromiseError as error:
-        if error.code != "singling-out" or last or len(rows) >= _ENOUGH_TO_JUDGE:
+        if error.code != "singling-out" or last or len(rows) >= ENOUGH_TO_JUDGE:
             raise
         return None
 
