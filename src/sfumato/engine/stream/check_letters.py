@@ -27,6 +27,8 @@ from sfumato.engine.stream.taken_log import taken
 from sfumato.errors import SfumatoError
 
 _Letter = dict[str, Any]
+_LETTER: dict[str, type] = {"record": int, "code": str}
+"""What every letter has."""
 
 
 class LetterCheck:
@@ -54,7 +56,7 @@ class LetterCheck:
         found, length = [], self._kept.length(NAME)
         with file_errors(self._path), self._path.open("rb") as file:
             while (place := file.tell()) < length:
-                letter = mapping_of(file.readline(), self._path, record=int, code=str)
+                letter = mapping_of(file.readline(), self._path, **_LETTER)
                 if letter.get("view", self._view) == self._view:
                     found.append((letter["record"], place))
         return np.array(sorted(found), np.int64).reshape(-1, 2)
@@ -67,7 +69,7 @@ class LetterCheck:
                 raise
             self._findings.cannot("dead letters whose records are no longer in the source")
             return
-        letters = [mapping_of(line, self._path, record=int, code=str) for line in lines]
+        letters = [mapping_of(line, self._path, **_LETTER) for line in lines]
         unread, rows = self._unread(came), self._rows(came, [letter["record"] for letter in letters])
         for line, letter in zip(lines, letters, strict=True):
             if "view" not in letter:
