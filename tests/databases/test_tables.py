@@ -427,12 +427,51 @@ def test_values_that_a_mask_makes_alike_are_found_before_anything_is_published(h
     assert hospital.released() == []
 
 
-def test_keys_that_only_a_database_takes_for_equal_are_told(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_that_only_a_database_takes_for_equal_are_refused_and_told_where_that_is_accepted(
+    mariadb_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SFUMATO_TEST_KEY", KEY)
     hospital = Hospital(mariadb_url)
     hospital.make("INSERT INTO visits VALUES (1000, 1, 'a', 'as A')")
+    message = refused(hospital.policy(), PromiseError)
+    assert message.startswith(
+        "the release could not be joined by visits.ward -> wards.code as the source is: 1 row finds another there only by the rules of the "
+        "database, and not byte for byte [verify-joined]"
+    )
+    assert "or accept: broken_key in the table visits" in message
+    assert hospital.released() == []
+
+    releases: Any = sfumato.run(hospital.changed(visits={"accept": "broken_key"}))
+    assert "visits.ward -> wards.code: < 2 rows refer to nothing that is in the source, byte for byte" in releases["visits"].record.notes
+
+
+def test_rows_that_find_nothing_in_the_source_either_are_told_and_no_mistake(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_TEST_KEY", KEY)
+    hospital = Hospital(mariadb_url)
+    hospital.make("SET foreign_key_checks = 0", "INSERT INTO visits VALUES (1000, 1, 'none', 'as A')")
     releases: Any = sfumato.run(hospital.policy())
     assert "visits.ward -> wards.code: < 2 rows refer to nothing that is in the source, byte for byte" in releases["visits"].record.notes
+
+
+CARELESS = "CREATE COLLATION careless (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"
+ONE_WRITING = {"collation": [CARELESS, "text COLLATE careless"], "citext": ["CREATE EXTENSION citext", "citext"]}
+
+
+@pytest.mark.parametrize("rule", ONE_WRITING)
+def test_rules_of_postgresql_by_which_rows_find_others_are_heeded(postgresql_url: str, rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFUMATO_TEST_KEY", KEY)
+    if rule == "citext" and not ask(postgresql_url, "SELECT 1 FROM pg_available_extensions WHERE name = 'citext'"):
+        pytest.skip("the server has no extension citext: make services")
+    hospital, (begin, kind) = Hospital(postgresql_url), ONE_WRITING[rule]
+    hospital.make(
+        begin,
+        f"CREATE TABLE people (code {kind} PRIMARY KEY)",
+        f"CREATE TABLE letters (person {kind} REFERENCES people (code))",
+        "INSERT INTO people VALUES ('Canary'), ('B')",
+        "INSERT INTO letters VALUES ('Canary'), ('CANARY'), ('b'), (NULL)",
+    )
+    tables = {name: {"columns": {column: {"role": "other"}}} for name, column in (("people", "code"), ("letters", "person"))}
+    assert "letters.person -> people.code as the source is: 2 rows find another there only" in refused(hospital.policy(tables), PromiseError)
 
 
 def test_tables_go_from_one_server_to_another(postgresql_url: str, mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

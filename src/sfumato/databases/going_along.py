@@ -8,6 +8,7 @@ from functools import partial
 from typing import Literal
 
 from sfumato.databases.connection import Connection
+from sfumato.databases.found_rows import rows_of, same_reference
 from sfumato.databases.keyed_rows import one_value, same_key
 from sfumato.databases.table import Referring, TableName
 from sfumato.errors import UnreachableError, number_of
@@ -215,13 +216,10 @@ class GoingAlong:
         return int(self._ask(f"SELECT COUNT(*) FROM {self._rows_of(own.table, own.spares_heirs)} g WHERE {condition}"))
 
     def _rows_of(self, table: TableName, without_heirs: bool) -> str:
-        return f"{'ONLY ' if without_heirs else ''}{self._connection.quoted(table)}"
+        return rows_of(self._connection, table, without_heirs)
 
     def _joined(self, link: Referring, one: str, other: str) -> str:
-        named = self._connection.quoted_name
-        told = [f" COLLATE {collation}" if collation else "" for collation in link.collations or [None] * len(link.columns)]
-        pairs = zip(link.columns, link.referred, told, strict=True)
-        return " AND ".join(f"{one}.{named(column)} = {other}.{named(referred)}{collate}" for column, referred, collate in pairs)
+        return same_reference(self._connection, link, one, other)
 
 
 def together(some: Sequence[Gone], others: Sequence[Gone]) -> tuple[Gone, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from sfumato.core.interfaces import PUBLISHED, InOneStep, Progress, Staged
 from sfumato.core.record import RunRecord
+from sfumato.databases.found_rows import found_by_server
 from sfumato.databases.together import Together
-from sfumato.engine.joined import joined
+from sfumato.engine.joined import joined, refuse_lost
 from sfumato.engine.ladder_tree import on_one_line
 from sfumato.engine.plan import Plans
 from sfumato.engine.translated import Translated
@@ -27,6 +29,10 @@ def take_tables(plans: Plans, progress: Progress) -> None:
         for name, source in sources.items():
             progress.stage(f"reading {on_one_line(name)}", connection.about(source.table_name))
             source.take(connection)
+        for link in plans.links:
+            if link.is_kept:
+                child, parent = (sources[name].table_name for name in (link.child, str(link.parent)))
+                refuse_lost(plans, link, partial(found_by_server, connection, child, link.columns, parent, link.referred))
 
 
 def published_together(plans: Plans) -> tuple[Plans, InOneStep | None]:
