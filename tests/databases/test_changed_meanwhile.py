@@ -119,6 +119,28 @@ def test_a_table_that_is_gone_or_altered_in_the_middle_is_one_error(
     assert trial.left_over() == []
 
 
+def test_a_column_that_is_of_another_type_by_the_time_it_is_copied_is_told_as_altered(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = Copy(mariadb_url)
+    given, real = trial.prepare(), MysqlInside.take
+    (kept,) = ask(mariadb_url, "SELECT column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND column_name = 'age' LIMIT 1")
+
+    def meanwhile(inside: MysqlInside) -> None:
+        ask(mariadb_url, "ALTER TABLE people MODIFY age varchar(20)", "UPDATE people SET age = CONCAT('about ', age)")
+        real(inside)
+
+    monkeypatch.setattr(MysqlInside, "take", meanwhile)
+    try:
+        with pytest.raises(DataError) as caught, marked(trial.mark):
+            sfumato.run(given)
+    finally:
+        monkeypatch.undo()
+        ask(mariadb_url, "UPDATE people SET age = SUBSTRING(age, 7)", f"ALTER TABLE people MODIFY age {kept[0]}")
+
+    assert caught.value.code == "database-changed"
+    assert "has a table that somebody has altered while the run worked with it" in str(caught.value)
+    assert trial.look(), "something was published"
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_partition_that_comes_while_a_table_is_copied_is_one_error(postgresql_url: str, monkeypatch: pytest.MonkeyPatch, when: str) -> None:
     url = postgresql_url

@@ -23,7 +23,7 @@ from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.connection import Catalogue
-from sfumato.databases.failures import NO_TABLES, REFERRED_TO, TOO_FAR, Failure, busy
+from sfumato.databases.failures import ALTERED, NO_TABLES, REFERRED_TO, TOO_FAR, Failure, busy
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED, TOO_DEEP
 from sfumato.databases.mysql_primary_keys import do_without_keys
@@ -230,6 +230,12 @@ class MysqlConnection:
     def refuse_names(self, columns: Sequence[str]) -> None:
         """Refuse names that no server has."""
         _refuse_names(columns)
+
+    def refuse_other_types(self, table: TableName, columns: Sequence[TableColumn]) -> None:
+        """Refuse a table of which some columns are of other types by now."""
+        types = {column.name: column.called for column in self.columns(table)}
+        if any(types.get(column.name) != column.called for column in columns):
+            raise ALTERED.error(self.shown)
 
     def left_behind(self, beginning: str) -> list[TableName]:
         """Return the staged tables whose names begin so and whose locks nobody held; they are ours now."""

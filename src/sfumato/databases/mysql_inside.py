@@ -108,6 +108,8 @@ class MysqlInside:
             select = f"SELECT i.*, ROW_NUMBER() OVER (PARTITION BY i.{KEY} ORDER BY i.{_PLACE}) AS {NUMBER} FROM ({select}) i"
         made = f"CREATE TABLE {quoted(self._rows)} ({_KEY}, {_PLACE} INT UNSIGNED NOT NULL) {self._connection.unlogged}"
         self._connection.do(f"{made} {select}")
+        # it may have waited for somebody who altered the table
+        self._connection.refuse_other_types(self._layout.table, [*self._layout.counted, *self._layout.copied])
         refuse_unpublishable(self._connection, "mysql", quoted(self._rows), self._layout, self._kept)
         self._connection.do(f"ALTER TABLE {quoted(self._rows)} COMMENT = '{sealed(self._rows, self._whole(self._rows))}'")
 

@@ -81,6 +81,10 @@ class Script:
     def refuse_names(self, columns: Sequence[str]) -> None:
         """Do nothing: the run does it."""
 
+    def refuse_other_types(self, table: TableName, columns: Sequence[TableColumn]) -> None:
+        """Do nothing: nobody changes anything."""
+        del table, columns
+
     def rows_of(self, table: TableName) -> int:
         """Return what nobody knows yet."""
         del table

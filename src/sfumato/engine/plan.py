@@ -328,7 +328,8 @@ def _refuse_columns(plan: Plan) -> None:
         words, place = "there is no quasi_identifier, and so there are no classes", resolved.lines.at(("sink",))
         raise PolicyError([Mistake("sink", words, "policy-sink-columns", "leave classes out", place)], name=resolved.name)
     if wrong is not None:
-        hint = f"name some of {', '.join(released)}" if 1 < len(released) < _FEW else "another sink, such as release.csv"
+        is_choice = 1 < len(released) < _FEW and getattr(plan.sink, "partition_by", None) is not None
+        hint = f"name some of {', '.join(released)}" if is_choice else "another sink, such as release.csv, or a view of the source with other columns"
         raise PolicyError([Mistake("sink", wrong, "policy-sink-columns", hint, resolved.lines.at(("sink",)))], name=resolved.name)
 
 

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, PrivateAttr, model_validator
 
-from sfumato.core.class_numbers import refused_classes
+from sfumato.core.class_numbers import CLASS_ID, CLASS_SIZE, refused_classes
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Scan, Source
 from sfumato.core.settings import Settings
 from sfumato.databases.address import Address, AddressText, parsed
 from sfumato.databases.class_tables import ClassTables, Held
+from sfumato.databases.column_names import refused_columns
 from sfumato.databases.connection import Connection, connected
 from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
@@ -81,7 +82,8 @@ class Sql(Settings):
 
     def refuse_columns(self, names: Sequence[str]) -> str | None:
         """Return what is wrong with a release of some columns; None where nothing is."""
-        return refused_classes(self.classes, names)
+        made = names if self.classes is None else [*names, CLASS_ID, CLASS_SIZE]
+        return refused_classes(self.classes, names) or refused_columns(self.address.kind, made)
 
     def identity(self) -> str | None:
         """Return which table it is, whatever it is called; None where it is new."""

@@ -15,6 +15,7 @@ from sfumato.core.file_writer import TextWriter
 from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Identified, Source, Writer
 from sfumato.core.settings import Settings
+from sfumato.databases.column_names import refused_columns
 from sfumato.databases.dump_script import Dialect, refused_names, script_of
 from sfumato.databases.mysql_types import made_kind
 from sfumato.databases.postgresql_types import plain
@@ -67,7 +68,8 @@ class SqlDump(Settings):
 
     def refuse_columns(self, names: Sequence[str]) -> str | None:
         """Return what is wrong with a release of some columns; None where nothing is."""
-        return refused_names(self.dialect, names if self.classes is None else [*names, CLASS_ID, CLASS_SIZE]) or refused_classes(self.classes, names)
+        made = names if self.classes is None else [*names, CLASS_ID, CLASS_SIZE]
+        return refused_names(self.dialect, made) or refused_classes(self.classes, names) or refused_columns(self.dialect, names)
 
     def parts(self) -> Sequence[Identified]:
         """Return nothing: no table of a database is replaced."""
