@@ -339,7 +339,11 @@ def test_what_nobody_can_check_any_more_is_said(tmp_path: Path) -> None:
     (tmp_path / "events.jsonl").rename(tmp_path / "elsewhere" / "events.jsonl")
     found = sfumato.check_stream(path)
     assert found.holds
-    assert found.views[""].not_checked == ["rows whose records are no longer in the source", "rows: the records that they are of cannot be read"]
+    assert found.views[""].not_checked == [
+        "rows whose records are no longer in the source",
+        "rows: the records that they are of cannot be read",
+        "dead letters: the records that they are of cannot be read",
+    ]
     (tmp_path / "elsewhere" / "events.jsonl").rename(tmp_path / "events.jsonl")
     (tmp_path / "state" / "links" / "release.rows").unlink()
     found = sfumato.check_stream(path)

@@ -65,6 +65,14 @@ def test_a_manifest_that_is_deeper_than_anything_written_is_not_as_it_was_releas
     assert sfumato.check_stream(path).sentences() == ["release: manifest: a segment is not listed as it was released, at segment 1"]
 
 
+@pytest.mark.parametrize("change", [{"segment": 2}, {"segment": True}, {"rows": 30.0}, {"file": "other.jsonl"}, {"further": 1}])
+def test_whatever_is_changed_in_a_line_of_a_manifest_is_found(path: Path, change: dict[str, Any]) -> None:
+    manifest = path.parent / "release.jsonl.manifest.jsonl"
+    (told,) = map(json.loads, manifest.read_text().splitlines())
+    manifest.write_text(json.dumps(told | change) + "\n")
+    assert sfumato.check_stream(path).sentences() == ["release: manifest: a segment is not listed as it was released, at segment 1"]
+
+
 EVENTS: dict[str, Any] = {
     "columns": {name: {"role": "sensitive" if name == "illness" else "identifier"} for name in ("pid", "age", "illness")},
     "algorithm": {"z_anonymity": {"z": 3, "window": "1m", "time": "age", "path": "illness", "noise": {"diffmax": 1}}},
@@ -214,6 +222,7 @@ def test_a_stream_goes_on_without_links_that_were_deleted_and_the_check_says_so(
         assert found.views[""].not_checked == [
             "rows against records: the links have been deleted",
             "rows: nothing says any more which bytes of the source were which records (links/taken.jsonl)",
+            "dead letters: the records that they are of cannot be read",
         ]
     assert sfumato_command("stream", "check", path).returncode == 5
 

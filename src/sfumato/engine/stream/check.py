@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.files import file_errors, is_regular
 from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream.check_events import EventCheck
+from sfumato.engine.stream.check_letters import LetterCheck
 from sfumato.engine.stream.check_rows import RowCheck
 from sfumato.engine.stream.depended_on import refuse_changed_files
 from sfumato.engine.stream.findings import Findings
@@ -28,7 +29,7 @@ from sfumato.engine.stream.letters import NAME as LETTERS
 from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.plan import way_of_view
 from sfumato.engine.stream.private_files import damaged, private_lines
-from sfumato.engine.stream.read_again import OtherRecordsError, RecordsAgain
+from sfumato.engine.stream.read_again import GONE, OtherRecordsError, RecordsAgain
 from sfumato.engine.stream.released_rows import NotAsWrittenError, ReleasedRows, Row
 from sfumato.engine.stream.run_journal import Segment
 from sfumato.engine.stream.running import state_folder
@@ -143,7 +144,11 @@ class _View:
                 self.findings.cannot("rows: the records that they are of cannot be read")
             elif not self._is_known and self.kept.records:
                 self.findings.cannot("rows: nothing says any more which bytes of the source were which records (links/taken.jsonl)")
+            if dead.any():
+                self.findings.cannot("dead letters: the records that they are of cannot be read")
             return
+        if dead.any():
+            LetterCheck(self.name, plan, self.kept, self.findings, came).check()
         rows = self._rows(released)
         if links is None:
             for _ in rows:
@@ -176,7 +181,7 @@ class _View:
         return self.kept.length(TAKEN) > 0 and is_regular(self.kept.folder / TAKEN)
 
     def _gone(self, error: SfumatoError) -> None:
-        if error.code not in ("stream-source-gone", "file-unreadable", "file-missing"):
+        if error.code not in GONE:
             raise error
         self.findings.cannot("rows whose records are no longer in the source")
 
@@ -252,8 +257,8 @@ class _View:
         if is_regular(released.manifest):
             with file_errors(released.manifest):
                 listed = released.manifest.read_bytes().splitlines()
-        known = [_listed(line) for line in listed[: len(segments)]]
-        wrong = [place for place, (one, other) in enumerate(zip(known, segments, strict=False), start=1) if one != other]
+        numbered = zip(listed, enumerate(segments, start=1), strict=False)
+        wrong = [number for line, (number, segment) in numbered if not _is_listed(line, number, segment)]
         if wrong:
             self.findings.breaks("manifest", "a segment is not listed as it was released", f"segment {wrong[0]}")
         if self.finished and len(listed) != len(segments):
@@ -287,12 +292,14 @@ def _are_references(told: Mapping[str, Any], of_events: bool) -> bool:
     return all(isinstance(counts, list) and all(isinstance(count, int) for count in counts) for counts in told.values())
 
 
-def _listed(line: bytes) -> Segment | None:
+def _is_listed(line: bytes, number: int, segment: Segment) -> bool:
+    """Return whether a line of a manifest says of a segment what is known of it, all of that, and nothing else."""
+    known = [("segment", number), ("file", segment.file), ("from", segment.start), ("to", segment.finish), ("rows", segment.rows)]
     try:
-        told = json.loads(line)
-        return Segment(told["file"], told["from"], told["to"], told["rows"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
+        # true is no 1 here, and 1.0 neither
+        return repr(json.loads(line, object_pairs_hook=list)) == repr(known)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _with(first: Any, rest: Iterator[Any]) -> Iterator[Any]:

@@ -29,6 +29,8 @@ from sfumato.policy.resolve import Resolved
 
 Texts = list[str | None]
 _AT_ONCE = 5_000
+GONE = ("stream-source-gone", "file-unreadable", "file-missing")
+"""The errors of a source of which something is not there any more."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,15 @@ class Letter:
     number: int
     person: str | None
     flag: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Again:
+    """A piece of the source that was read once more: the number of its first record, its bytes, and its records."""
+
+    first: int
+    content: bytes
+    decoded: Decoded
 
 
 class OtherRecordsError(Exception):
@@ -90,7 +101,7 @@ class RecordsAgain:
         """Yield the records that could be read, some thousand at a time."""
         for piece in taken(self._kept.folder, self._kept.length(NAME), self._kept.records):
             try:
-                decoded = self._decoded(piece)
+                decoded = self.piece(piece).decoded
             except SfumatoError as error:
                 self._gone(error)
                 self.missing[piece.first : piece.first + piece.records], self.is_whole = True, False
@@ -105,12 +116,20 @@ class RecordsAgain:
                 yield Came([], {}, {}, [], [], {}, letters)
             self.read += decoded.records
 
-    def _decoded(self, piece: Piece) -> Decoded:
-        decoded = self._reading.decode(self._reading.again(piece.place, piece.start, piece.finish))
+    def piece(self, piece: Piece) -> Again:
+        """Return what was read as one piece."""
+        stretch = self._reading.again(piece.place, piece.start, piece.finish)
+        decoded = self._reading.decode(stretch)
         if decoded.records != piece.records:
             # which of them have which numbers nobody knows any more
             raise OtherRecordsError(piece.first)
-        return decoded
+        return Again(piece.first, stretch.content, decoded)
+
+    def held(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows as the view holds them while they wait."""
+        plan = self._planned(rows)
+        columns, _ = self._fitted(plan, rows)
+        return pa.RecordBatch.from_arrays([columns[name] for name in plan.needed], names=list(plan.needed))
 
     def _came(self, rows: pa.RecordBatch, numbers: NDArray[np.int64]) -> Came:
         plan = self._planned(rows)
