@@ -41,7 +41,7 @@ SERVER = re.compile(r"[\[-](postgresql|mariadb|mysql|spark)")
 # a source or a sink that is a server
 CONTRACT = re.compile(r"\[spark|contract/test_(sources|sinks)\.py::.*[\[-]sql[\]-]")
 SERVERS_AND_COMMAND = {"sfumato_command", "postgresql_url", "postgresql18_url", "mariadb_url", "mysql_url", "spark_session", "spark_url"}
-COMPILING = "compiling for this machine; this happens once and takes from some seconds to two minutes\n"
+COMPILING = "compiling for this machine; this happens once for each kind of work and takes from some seconds to two minutes\n"
 ADULT = Path(__file__).parent.parent.parent / "shared" / "data" / "adult"
 
 

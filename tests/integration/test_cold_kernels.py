@@ -21,7 +21,7 @@ POLICY = {
     "sink": "release.csv",
 }
 ROWS = "age,illness\n" + "".join(f"{20 + number % 9},{'ab'[number % 2]}\n" for number in range(40))
-WORDS = "compiling for this machine; this happens once and takes from some seconds to two minutes\n"
+WORDS = "compiling for this machine; this happens once for each kind of work and takes from some seconds to two minutes\n"
 
 
 @pytest.mark.slow

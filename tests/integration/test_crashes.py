@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-COMPILING = "compiling for this machine; this happens once and takes from some seconds to two minutes\n"
+COMPILING = "compiling for this machine; this happens once for each kind of work and takes from some seconds to two minutes\n"
 POLICY = {
     "source": "data.csv",
     "columns": {

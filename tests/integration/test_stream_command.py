@@ -434,7 +434,7 @@ def test_status_says_that_kernels_are_compiled(folder: Path, monkeypatch: pytest
 
     run_stream(path, Running(), stop, watch)
 
-    assert seen[0].splitlines()[1] == "health    waiting: kernels are compiled for this machine, which happens once"
+    assert seen[0].splitlines()[1] == "health    waiting: kernels are compiled for this machine, once for each kind of work"
     assert "health" not in sfumato_command("stream", "status", str(path)).stdout
 
 

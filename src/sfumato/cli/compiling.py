@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sfumato.policy.load import Loaded
 
-_WORDS = "compiling for this machine; this happens once and takes from some seconds to two minutes\n"
+_WORDS = "compiling for this machine; this happens once for each kind of work and takes from some seconds to two minutes\n"
 
 
 def compile_if_needed(loaded: Loaded) -> None:

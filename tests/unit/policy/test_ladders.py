@@ -71,7 +71,7 @@ def test_all_mistakes_come_at_once_with_line_and_key(command: str, path: Path, s
     ended = sfumato_command(command, path)
 
     assert ended.returncode == 3
-    compiling = "compiling for this machine; this happens once and takes from some seconds to two minutes\n"
+    compiling = "compiling for this machine; this happens once for each kind of work and takes from some seconds to two minutes\n"
     assert ended.stderr.replace(compiling, "") == EXPECTED.format(folder=path.parent)
 
 

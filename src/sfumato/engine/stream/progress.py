@@ -93,7 +93,7 @@ class StreamProgress:
         if self.state != "running":
             return Health("stalled", self.state)
         if self.compiles:
-            return Health("waiting", "kernels are compiled for this machine, which happens once")
+            return Health("waiting", "kernels are compiled for this machine, once for each kind of work")
         if stopped is not None:
             return held_up(stopped[0], now - stopped[1])
         if now - self._last >= STALLED_AFTER:

@@ -81,7 +81,7 @@ def test_a_stream_to_which_nothing_comes_waits(clock: SimpleNamespace) -> None:
     made.awaited = "events.jsonl"
     assert made.health == Health("waiting", "no file yet")
     made.compiles = True
-    assert made.health == Health("waiting", "kernels are compiled for this machine, which happens once")
+    assert made.health == Health("waiting", "kernels are compiled for this machine, once for each kind of work")
 
 
 def test_a_stream_that_hangs_is_stalled(clock: SimpleNamespace) -> None:
