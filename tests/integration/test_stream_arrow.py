@@ -54,6 +54,13 @@ def released(policy: Path) -> list[int]:
     return [json.loads(line)["number"] for line in policy.with_name("release.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.parametrize("source", ["events.arrows", "*.arrows"])
+def test_a_stream_is_known_by_its_ending(policy: Path, source: str) -> None:
+    policy.write_text(policy.read_text().replace("events.arrow", source))
+    policy.with_name("events.arrows").write_bytes(stream(0))
+    assert sorted(released(policy)) == list(range(20))
+
+
 @pytest.mark.parametrize("written", [stream, file])
 def test_a_further_stream_in_the_file_is_read_on(policy: Path, written: Callable[[int], bytes]) -> None:
     append(policy, written(0) + written(20))

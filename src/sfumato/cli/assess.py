@@ -68,14 +68,14 @@ def _of_policy(path: Path, named: Sequence[str], subject: str | None, written: M
 
 def source_of(path: Path, written: Mapping[str, str]) -> Source:
     """Return the source that a file's ending says, with what is said beside it."""
-    from sfumato.core.formats import FORMATS
+    from sfumato.core.formats import ENDINGS
     from sfumato.policy.model import Policy
     from sfumato.registry import find
 
     try:
         component = Policy(source=f"{path}/" if path.is_dir() and not path.suffix else str(path), columns={}).source  # type: ignore[arg-type]  # a path becomes a component
     except PolicyError:
-        words = f"{path} has an ending that says no format; known: {', '.join(FORMATS)}"
+        words = f"{path} has an ending that says no format; known: {ENDINGS}"
         raise UsageError(words, code="format-unknown", hint="write a policy whose source says it, and: sfumato assess policy.yaml") from None
     if component is None:
         raise AssertionError("a policy keeps the source that it was given")

@@ -17,8 +17,14 @@ FORMATS: dict[str, tuple[str, dict[str, Any]]] = {
     ".ndjson": ("json_lines", {}),
     ".arrow": ("arrow", {}),
     ".feather": ("arrow", {}),
+    ".arrows": ("arrow", {}),
     ".xlsx": ("excel", {}),
 }
+
+ENDINGS = ", ".join(FORMATS)
+"""All endings, as messages list them."""
+
+_READ_ALONE = (".arrows",)
 
 
 def format_of(path: str) -> tuple[str, Mapping[str, Any]] | None:
@@ -28,6 +34,15 @@ def format_of(path: str) -> tuple[str, Mapping[str, Any]] | None:
     (('json_lines', {}), None)
     """
     return FORMATS.get(PurePath(plain_name(path)).suffix.lower())
+
+
+def is_read_alone(path: str) -> bool:
+    """Return whether the ending of a name is one of files that are read and not written: what is written of Arrow are files, and no streams.
+
+    >>> is_read_alone("a.arrows"), is_read_alone("a.arrow")
+    (True, False)
+    """
+    return PurePath(path).suffix.lower() in _READ_ALONE
 
 
 def is_of(path: str, name: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sfumato.core.file_set import is_several
 from sfumato.core.files import file_errors
-from sfumato.core.formats import FORMATS, format_of
+from sfumato.core.formats import ENDINGS, format_of, is_read_alone
 from sfumato.core.interfaces import ReadableSink, Sink, Source
 from sfumato.core.record import record_of, record_path
 from sfumato.errors import UsageError
@@ -48,8 +48,8 @@ def _is_alike(path: Path, sink: Any) -> bool:
 
 def _by_ending(kind: Literal["sources", "sinks"], path: Path) -> Any:
     known = format_of(str(path))
-    if known is None:
-        words = f"{path} has an ending that says no format; known: {', '.join(FORMATS)}"
+    if known is None or (kind == "sinks" and is_read_alone(str(path))):
+        words = f"{path} has an ending that says no format; known: {ENDINGS}"
         raise UsageError(words, code="format-unknown", hint="name a file with one of them")
     return find(kind, known[0])(path=str(path), **known[1])
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from sfumato.core.canonical import ValueType
 from sfumato.core.condition import Condition
-from sfumato.core.formats import FORMATS, format_of
+from sfumato.core.formats import ENDINGS, format_of, is_read_alone
 from sfumato.core.masked_column import OnInvalid, OnNull
 from sfumato.core.periods import AGE, PeriodLength
 from sfumato.core.publication import Style
@@ -45,6 +45,8 @@ def _component(value: Any) -> Any:
 
 
 def _sink(value: Any) -> Any:
+    if isinstance(value, str) and is_read_alone(value):
+        raise ValueError("has the ending of a stream of Arrow, which is read and not written: Arrow is written as a file")
     return Component(name="standard_output") if value == "-" else _file_or_component(value)
 
 
@@ -53,7 +55,7 @@ def _file_or_component(value: Any) -> Any:
         return _component(value)
     known = format_of(value)
     if known is None:
-        raise ValueError(f"has an ending that says no format; known: {', '.join(FORMATS)}; or write {{format: {{path: ...}}}}")
+        raise ValueError(f"has an ending that says no format; known: {ENDINGS}; or write {{format: {{path: ...}}}}")
     return Component(name=known[0], settings={"path": value, **known[1]})
 
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, get_args
 
 from sfumato.core.files import to_utf8
-from sfumato.core.formats import FORMATS
+from sfumato.core.formats import FORMATS, format_of, is_read_alone
 from sfumato.core.mistakes import HintOf, Place
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import nearest
@@ -26,6 +26,7 @@ _KINDS = {
 }
 _ENCODING = re.compile(r"[A-Za-z0-9_.:-]+")
 _ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz")
+_OF_PROGRAMS = (".ods", ".xls", ".xlsb", ".numbers", ".sav", ".dta", ".sas7bdat", ".mdb", ".accdb", ".db", ".sqlite", ".orc", ".avro")
 _PER_CENT = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?%")
 
 
@@ -111,8 +112,20 @@ def _file(key: str, given: str) -> str:
         plain = plain if PurePath(plain).suffix.lower() in FORMATS else f"{plain}.csv"
         named = f"{key}: {yaml_text(plain)}"
         return f"unpack it first, then {named}" if key == "source" else f"{named}, or {yaml_text(plain + '.gz')} to compress it"
+    if key == "source" and PurePath(given).suffix.lower() not in _OF_PROGRAMS:
+        return _text_file(given, plain)
+    if is_read_alone(given):
+        return f"{key}: {yaml_text(plain + '.arrow')}"
     named = f"{key}: {yaml_text(plain if PurePath(plain).suffix.lower() in FORMATS else plain + '.csv')}"
     return f"write it as CSV in UTF-8 first, then {named}" if key == "source" else named
+
+
+def _text_file(given: str, plain: str) -> str:
+    """Return how a file is named whose ending says nothing, such as that of a log; what stands before the ending may say it."""
+    if (known := format_of(plain)) is not None:
+        return f"source: {yaml_text({known[0]: {'path': given, **known[1]}})}"
+    ways = (f"source: {yaml_text({name: {'path': given}})}" for name in ("json_lines", "delimited"))
+    return f"{' or '.join(ways)}; what is neither is written as CSV in UTF-8 first"
 
 
 def _component(key: str, given: Mapping[Any, Any]) -> str | None:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sfumato.core.file_set import files_now, files_of
 from sfumato.core.files import PolicyPath
-from sfumato.core.formats import FORMATS, format_of
+from sfumato.core.formats import ENDINGS, format_of
 from sfumato.core.interfaces import Scan
 from sfumato.core.settings import Settings
 from sfumato.core.table_files import TableFiles
@@ -54,7 +54,7 @@ class Folder(Settings):
 
     def _files(self) -> TableFiles:
         """Return the source of the format that the files have."""
-        return self._of_format(files_of(self.path, _is_known, f"with one of the endings {', '.join(FORMATS)}"))
+        return self._of_format(files_of(self.path, _is_known, f"with one of the endings {ENDINGS}"))
 
     def _of_format(self, known: Sequence[str]) -> TableFiles:
         first, *others = [(file, format_of(file)) for file in known]

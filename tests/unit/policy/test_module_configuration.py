@@ -250,7 +250,7 @@ def test_all_mistakes_are_told_together_in_the_words_of_the_file(tmp_path: Path)
         "line 12 qids.sex.weight: unknown key [policy-unknown-key]\n  try: one of datafly_init_level, datafly_num_of_buckets, tree, type",
         "line 13 source: there is no 'elasticsearch' among the sources of this version [component-unknown]\n"
         "  try: one of " + ", ".join(sfumato.registry.names("sources")),
-        "line 14 sink: has an ending that says no format; known: .csv, .tsv, .txt, .parquet, .jsonl, .ndjson, .arrow, .feather, .xlsx; "
+        "line 14 sink: has an ending that says no format; known: .csv, .tsv, .txt, .parquet, .jsonl, .ndjson, .arrow, .feather, .arrows, .xlsx; "
         "or write {format: {path: ...}} [policy-value]\n  try: sink: out.csv",
     ]
 

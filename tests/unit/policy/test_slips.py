@@ -28,6 +28,9 @@ SLIPS = [
     ("k_anonymity: {k: 3}", "k_anonymity:\n    k: 3", "k_anonymity: {k: 3}"),
     ("promises:\n  - k_anonymity: {k: 3}", "promises: {k_anonymity: {k: 3}}", "promises: [{k_anonymity: {k: 3}}]"),
     ("source: data.csv", 'source: {path: data.csv, delimiter: ";"}', 'source: {delimited: {path: data.csv, delimiter: ";"}}'),
+    ("source: data.csv", "source: data.csv.bak", "source: {delimited: {path: data.csv.bak}}"),
+    ("source: data.csv", "source: data.tsv.1", 'source: {delimited: {path: data.tsv.1, delimiter: "\\t"}}'),
+    ("sink: release.csv", "sink: release.arrows", "sink: release.arrow"),
     ("source: data.csv", "source: {path: data.parquet}", "source: {parquet: {path: data.parquet}}"),
     ("sink: release.csv", "sink: release.ods", "sink: release.csv"),
     ("sink: release.csv", "sink: out/micro/", 'sink: "out/micro/release.csv"'),
@@ -72,7 +75,11 @@ def test_the_line_that_was_meant_is_right(right: str, slip: str, hint: str, tmp_
         ("k_anonymity: {k: 3}", "l_diversity: {column: ill, l: 2, c: 3}", "leave c out, or say kind: recursive"),
         ("sink: release.csv", "sink: release.csv.zip", "sink: release.csv, or release.csv.gz to compress it"),
         ("source: data.csv", "source: data.zip", "unpack it first, then source: data.csv"),
-        ("source: data.csv", "source: data.csv.bak", "write it as CSV in UTF-8 first, then source: data.csv"),
+        (
+            "source: data.csv",
+            "source: data.log*",
+            'source: {json_lines: {path: "data.log*"}} or source: {delimited: {path: "data.log*"}}; what is neither is written as CSV in UTF-8 first',
+        ),
         (
             "sink: release.csv",
             "sink: release.csv\nkeys: {main: canary}",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -28,6 +29,16 @@ def test_files_and_streams_are_read_alike(stream: bool, tmp_path: Path) -> None:
 
     assert source.describe().types == [pa.int64(), pa.string(), pa.large_string()]
     assert pa.Table.from_batches(source.batches(["name", "age"])).to_pylist() == TABLE.select(["name", "age"]).to_pylist()
+
+
+def test_a_policy_knows_a_stream_by_its_ending(tmp_path: Path) -> None:
+    written(tmp_path / "data.arrows", stream=True)
+    columns = {name: {"role": "other", "accept": "singling_out"} for name in ("age", "name", "wide")}
+    (tmp_path / "policy.yaml").write_text(json.dumps({"source": "data.arrows", "columns": columns, "sink": "release.arrow"}))
+
+    sfumato.run(tmp_path / "policy.yaml")
+
+    assert sorted(pa.ipc.open_file(tmp_path / "release.arrow").read_all()["wide"].to_pylist()) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["file", "stream"])
