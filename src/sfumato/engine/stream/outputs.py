@@ -25,6 +25,7 @@ from sfumato.engine.stream.growing import GrowingFile, Manifest, SegmentFolder, 
 from sfumato.engine.stream.private_files import written_errors
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.engine.stream.run_journal import Journal, Segment
+from sfumato.engine.stream.whole_records import whole_records
 from sfumato.errors import Mistake, PolicyError, UnreachableError
 from sfumato.policy.resolve import Resolved
 
@@ -69,7 +70,7 @@ def written(resolved: Resolved, view: str, journal: Journal, stop: threading.Eve
     if name in ("arrow", "parquet"):
         return OneFolder(Path(sink.path), committed, planned, f".{name}", _WRITERS[name])
     if name == "standard_output":
-        return StandardOutput(sink.encoded, stop, unread)
+        return StandardOutput(sink.encoded, sink.quote if sink.format == "delimited" else None, stop, unread)
     words = "a stream needs a sink" if sink is None else f"a stream cannot be written to {name}"
     raise _refused(resolved, words, "release.jsonl, release.csv, a folder release.arrow or release.parquet, or - for standard output")
 
@@ -163,21 +164,23 @@ class StandardOutput:
     """Standard output: rows leave when they are written; after a crash those since the last commit leave again.
 
     A reader who does not read is waited for: nothing further is taken from the source meanwhile. A header leaves once a process, with its first rows:
-    whoever reads from one that takes a stream up has not seen that of the one before.
+    whoever reads from one that takes a stream up has not seen that of the one before. Rows leave in whole records; ``quote`` is what encloses
+    values with line ends, where there is such a mark.
     """
 
-    def __init__(self, encode: Callable[[pa.RecordBatch, bool], bytes], stop: threading.Event, unread: Callable[[], None]) -> None:
+    def __init__(self, encode: Callable[[pa.RecordBatch, bool], bytes], quote: str | None, stop: threading.Event, unread: Callable[[], None]) -> None:
         refuse_closed_output()
         self._begun, self._encode, self._stop, self._unread, self._rows = False, encode, stop, unread, 0
-        # so much a pipe that is ready takes without letting anybody wait
+        self._quote = quote
+        # so much a pipe that is ready takes at once, whatever becomes of this process meanwhile, without letting anybody wait
         self._piece = select.PIPE_BUF if stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode) else 1 << 20
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Write further rows."""
-        left = memoryview(self._encode(rows, not self._begun))
-        while left:
-            self._await_reader()
-            left = left[os.write(sys.stdout.fileno(), left[: self._piece]) :]
+        for left in whole_records(self._encode(rows, not self._begun), self._piece, self._quote):
+            while left:
+                self._await_reader()
+                left = left[os.write(sys.stdout.fileno(), left) :]
         self._begun, self._rows = True, self._rows + rows.num_rows
 
     def _await_reader(self) -> None:
