@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sfumato.engine.stream import spool
+from sfumato.engine.stream.kept_state import told_status
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import SfumatoError
 
@@ -162,6 +165,45 @@ def test_files_that_may_not_grow_are_one_clear_error_and_the_next_run_goes_on(tm
 
     assert accounts(path)["released"] == 10_000
     assert rows(tmp_path) == listed(tmp_path) == 10_000
+
+
+@contextlib.contextmanager
+def filled_once_it_runs(disk: Path) -> Iterator[None]:
+    """Fill a disk as soon as the status of a stream is written there."""
+
+    def fill() -> None:
+        wait_until((disk / "state" / "status.json").exists)
+        with (disk / "filled").open("ab", buffering=0) as filled, contextlib.suppress(OSError):
+            while filled.write(bytes(1 << 12)):
+                pass
+
+    filling = threading.Thread(target=fill)
+    filling.start()
+    try:
+        yield
+    finally:
+        filling.join()
+
+
+def test_a_disk_that_is_too_full_for_the_status_is_told_by_status(tmp_path: Path) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(disk)], check=False, capture_output=True).returncode:
+        pytest.skip("needs to mount a small disk; run as root")
+    try:
+        path = policy(tmp_path, stream={"state": "disk/state"})
+        (tmp_path / "events.jsonl").write_text(lines(0, 10_000))
+        with pytest.raises(SfumatoError) as refused, filled_once_it_runs(disk):
+            run_stream(path, Running(once=True))
+        assert refused.value.code == "disk-full"
+        assert (told_status(disk / "state")["state"], told_status(disk / "state")["error"]) == ("failed", "disk-full")
+
+        (disk / "filled").unlink()
+        assert accounts(path)["released"] == 10_000
+        assert told_status(disk / "state")["state"] == "ended"
+        assert not list((disk / "state").glob("failed.*"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_spool_without_space_is_one_clear_error_and_what_was_spooled_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from sfumato.core.files import file_errors, is_regular
 from sfumato.core.stream import Accounts
+from sfumato.engine.stream.last_word import word_left
 from sfumato.engine.stream.private_files import damaged, mapping_of
 from sfumato.engine.stream.progress import as_numbers
 from sfumato.engine.stream.run_journal import Segment, is_running, last_measured, refuse_other_secret, refuse_other_version
@@ -43,7 +44,8 @@ def told_status(folder: Path) -> dict[str, Any]:
     if told is None:
         return _status_of(kept)
     if told["state"] == "running" and not is_running(folder):
-        told["state"] = "interrupted"
+        code = word_left(folder)
+        told |= {"state": "interrupted"} if code is None else {"state": "failed", "error": code}
     told["records"] = kept.records
     for name, found in _views(kept).items():
         if told["views"].get(name, {}).get("accounts") != found["accounts"]:

@@ -27,6 +27,7 @@ from sfumato.engine.plan import AnyPolicy
 from sfumato.engine.stream.depended_on import refuse_changed_files
 from sfumato.engine.stream.endpoint import address_of, served
 from sfumato.engine.stream.history import History, told_of
+from sfumato.engine.stream.last_word import forget_word, leave_word
 from sfumato.engine.stream.letters import Letters
 from sfumato.engine.stream.opted_out import OptedOut
 from sfumato.engine.stream.outputs import Links, written
@@ -150,6 +151,7 @@ class _Stream:
         """Run to the end; whatever stops the stream, its status says so."""
         try:
             self._tell()
+            forget_word(self._journal.folder)
             with served(self._running.metrics, self.progress):
                 self._recover()
                 self._take_planned()
@@ -157,10 +159,12 @@ class _Stream:
                 return self._go_on()
         except BaseException as error:
             self.progress.state, self.progress.error = _how_it_ended(error)
-            with suppress(SfumatoError):
+            try:
                 if isinstance(error, PolicyError | DataError) and not self._journal.has_begun:
                     self._reading.discard()
                 self._tell()
+            except SfumatoError:
+                leave_word(self._journal.folder, self.progress.error)
             raise
 
     def _go_on(self) -> StreamProgress:
