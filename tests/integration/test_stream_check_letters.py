@@ -90,6 +90,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "no content": lambda letter: {"content": None},
     "another record": lambda letter: {"record": letter["record"] + 1},
     "another column": lambda letter: {"column": "flu"},
+    "a column that is none": lambda letter: {"column": ["pid"]},
     "something else": lambda letter: {"name": "Ada"},
 }
 

@@ -75,7 +75,7 @@ def test_whatever_is_changed_in_a_line_of_a_manifest_is_found(path: Path, change
 
 EVENTS: dict[str, Any] = {
     "columns": {name: {"role": "sensitive" if name == "illness" else "identifier"} for name in ("pid", "age", "illness")},
-    "algorithm": {"z_anonymity": {"z": 3, "window": "1m", "time": "age", "path": "illness", "noise": {"diffmax": 1}}},
+    "algorithm": {"z_anonymity": {"z": 3, "window": "1m", "time": "age", "path": "illness", "noise": {"diffmax": 1}, "tuning": {"every": "10s"}}},
 }
 
 
@@ -101,6 +101,36 @@ def test_references_of_other_rows_are_told_as_damaged(path: Path, key: str) -> N
     with pytest.raises(SfumatoError) as refused:
         check_after(path, "links/release.references.jsonl", lambda lines: [changed(json.loads(lines[0]), key), *lines[1:]])
     assert refused.value.code == "stream-state-damaged"
+
+
+@pytest.mark.parametrize("references", [{"illness": 3}, {"illness": [-1]}, {"illness": [10**400]}, {"illness": [True]}])
+def test_references_that_no_records_have_are_told_as_damaged(path: Path, references: dict[str, Any]) -> None:
+    with pytest.raises(SfumatoError) as refused:
+        check_after(path, "links/release.references.jsonl", lambda lines: [referring(lines[0], references), *lines[1:]])
+    assert refused.value.code == "stream-state-damaged"
+
+
+@pytest.mark.parametrize("z", [3, True, {"3": 3}, [3]])
+def test_thresholds_that_nobody_wrote_down_so_are_told_as_damaged(tmp_path: Path, z: Any) -> None:
+    path = ran_in_pieces(tmp_path, "events")
+    with pytest.raises(SfumatoError) as refused:
+        check_after(path, "links/release.references.jsonl", lambda lines: [referring(lines[0], {"z": z}), *lines[1:]])
+    assert refused.value.code == "stream-state-damaged"
+
+
+def test_distances_from_nobody_are_not_checked_and_that_is_said(tmp_path: Path) -> None:
+    search = {"algorithm": {"castle": {"delta": 10}}, "promises": [*POLICY["promises"], {"t_closeness": {"column": "illness", "t": 0.9}}]}
+    told: dict[str, Any] = {key: value for key, value in POLICY.items() if key != "window"} | search
+    told["columns"] = told["columns"] | {"age": told["columns"]["age"] | {"on_unknown": "suppress"}}
+    (tmp_path / "policy.yaml").write_text(json.dumps(told))
+    lines = [json.dumps({"pid": number, "age": 20 + number % 20, "illness": ("flu", "gout")[number % 2]}) for number in range(30)]
+    (tmp_path / "events.jsonl").write_text("\n".join([*lines, ""]))
+    run_stream(tmp_path / "policy.yaml", Running(once=True))
+    found = check_after(
+        tmp_path / "policy.yaml", "links/release.references.jsonl", lambda lines: [referring(line, {"illness": [0, 0]}) for line in lines]
+    )
+    assert found.sentences() == []
+    assert "t_closeness of illness: its equal distance is not measured here, or nothing says any more from what" in found.views[""].not_checked
 
 
 @pytest.mark.parametrize("algorithm", ["windows", "events"])
@@ -286,6 +316,12 @@ def ran_in_pieces(folder: Path, algorithm: str) -> Path:
 def changed(told: dict[str, Any], key: str) -> str:
     """Return a line in which a number is another one; none is so large as the start of a piece behind its end."""
     return json.dumps(told | {key: told[key] + (10**6 if key == "start" else 1)})
+
+
+def referring(line: str, references: dict[str, Any]) -> str:
+    """Return a line that says what a release was tested against with something else in that place."""
+    told = json.loads(line)
+    return json.dumps(told | {"references": told["references"] | references})
 
 
 def check_after(path: Path, name: str, change: Callable[[list[str]], list[str]]) -> sfumato.StreamCheck:

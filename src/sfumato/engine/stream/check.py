@@ -42,6 +42,7 @@ from sfumato.policy.views import resolve_views
 
 _FILES = ("json_lines", "delimited", "arrow", "parquet")
 _LINK = 16
+_MOST = 1 << 53
 
 
 @dataclass(frozen=True)
@@ -285,11 +286,11 @@ class _View:
 def _are_references(told: Mapping[str, Any], of_events: bool) -> bool:
     """Return whether it is what is written down: of events from which record on z was what and who was drawn, else how many had each value."""
     if of_events:
-        drawn = told.get("drawn", [])
-        if not isinstance(drawn, list) or any(type(person) is not int for person in drawn):
+        drawn, tuned = told.get("drawn", []), [] if told.get("z") is None else told["z"]
+        if not isinstance(drawn, list) or any(type(person) is not int for person in drawn) or not isinstance(tuned, list):
             return False
-        return all(isinstance(each, list) and [type(number) for number in each] == [int, int] for each in told.get("z") or []) and "z" in told
-    return all(isinstance(counts, list) and all(isinstance(count, int) for count in counts) for counts in told.values())
+        return "z" in told and all(isinstance(each, list) and [type(number) for number in each] == [int, int] for each in tuned)
+    return all(isinstance(counts, list) and all(type(count) is int and 0 <= count < _MOST for count in counts) for counts in told.values())
 
 
 def _is_listed(line: bytes, number: int, segment: Segment) -> bool:

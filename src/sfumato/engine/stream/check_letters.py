@@ -27,8 +27,6 @@ from sfumato.engine.stream.taken_log import taken
 from sfumato.errors import SfumatoError
 
 _Letter = dict[str, Any]
-_LETTER: dict[str, type] = {"record": int, "code": str}
-"""What every letter has."""
 
 
 class LetterCheck:
@@ -56,7 +54,7 @@ class LetterCheck:
         found, length = [], self._kept.length(NAME)
         with file_errors(self._path), self._path.open("rb") as file:
             while (place := file.tell()) < length:
-                letter = mapping_of(file.readline(), self._path, **_LETTER)
+                letter = mapping_of(file.readline(), self._path, record=int)
                 if letter.get("view", self._view) == self._view:
                     found.append((letter["record"], place))
         return np.array(sorted(found), np.int64).reshape(-1, 2)
@@ -69,7 +67,7 @@ class LetterCheck:
                 raise
             self._findings.cannot("dead letters whose records are no longer in the source")
             return
-        letters = [mapping_of(line, self._path, **_LETTER) for line in lines]
+        letters = [mapping_of(line, self._path, record=int) for line in lines]
         unread, rows = self._unread(came), self._rows(came, [letter["record"] for letter in letters])
         for line, letter in zip(lines, letters, strict=True):
             if "view" not in letter:
@@ -96,9 +94,9 @@ class LetterCheck:
     def _of_view(self, letter: _Letter, content: Mapping[str, Any]) -> _Letter | None:
         """Return the letter of a record that did not fit the view; why it did not is taken from the letter, if it can be a reason at all."""
         column = letter.get("column")
-        if column is not None and column not in self._plan.resolved.policy.columns:
+        if column is not None and (not isinstance(column, str) or column not in self._plan.resolved.policy.columns):
             return None
-        return {"record": letter["record"], "view": self._view, "code": letter["code"], "column": column, "content": content}
+        return {"record": letter["record"], "view": self._view, "code": letter.get("code"), "column": column, "content": content}
 
     def _rows(self, came: Again, numbers: Sequence[int]) -> Mapping[int, Sequence[Mapping[str, Any]]]:
         """Return what may be written down of each record that could be read: as it came and, in windows, also as it is held while it waits."""

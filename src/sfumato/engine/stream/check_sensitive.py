@@ -68,7 +68,8 @@ class Sensitive:
         """Return how many people had each value of what clusters were tested against."""
         found: dict[str, dict[Hashable, int]] = {}
         for name, counts in tested.items():
-            if name not in self._keys:
+            # from nobody there is no distance
+            if name not in self._keys or not any(counts):
                 continue
             found[name] = {self._keys[name](text): count for text, count in zip(self._texts(name), counts, strict=False) if count}
         return found
