@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -205,3 +206,101 @@ def test_a_cast_makes_the_same_number_or_none(numbers: list[Any], kind: pa.DataT
         if made is not None:
             shown = repr(made) if pa.types.is_float64(kind) else str(np.float32(made)) if pa.types.is_float32(kind) else str(made)
             assert Decimal(shown) == Decimal(repr(number) if isinstance(number, float) else number)
+
+
+def instants(first: Any, second: Any, kind: str = "timestamp") -> tuple[list[str], list[int]]:
+    columns = {"person": {"role": "identifier"}, "at": {"role": "quasi_identifier", "type": kind, "hierarchy": {"interval": {}}}}
+    session = sfumato.stream({**policy(None), "columns": columns}, secret=SECRET)
+    people = [["a", "b"], [f"p{place}" for place in range(len(second))]]
+    texts: list[str] = []
+    dead: list[int] = []
+    for names, values in zip(people, (first, second), strict=True):
+        given = pa.table({"person": names, "at": values}) if isinstance(values, pa.Array) else None
+        pushed = session.push([{"person": name, "at": value} for name, value in zip(names, values, strict=True)] if given is None else given)
+        texts += [text for release in pushed for text in release.batch.column("at").to_pylist()]
+        dead += [letter.number for letter in pushed.dead]
+    return texts, dead
+
+
+NEW_YEAR = datetime(2020, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "wrong", "kind"),
+    [
+        # one with an hour among days, one with half a second among seconds
+        (pa.array([date(2020, 1, 1), date(2020, 1, 2)]), pa.array([NEW_YEAR, NEW_YEAR, NEW_YEAR + timedelta(hours=5)]), [4], "date"),
+        (pa.array([NEW_YEAR] * 2, pa.timestamp("s")), pa.array([NEW_YEAR, NEW_YEAR, NEW_YEAR + timedelta(milliseconds=500)]), [4], "timestamp"),
+        ([NEW_YEAR] * 2, [NEW_YEAR, "2020-01-03T00:00:00"], [], "timestamp"),
+        ([NEW_YEAR] * 2, ["2020-01-03T00:00:00Z", "2020-01-04T01:00:00+01:00"], [], "timestamp"),
+        ([NEW_YEAR.replace(tzinfo=UTC)] * 2, ["2020-01-03T00:00:00", "2020-01-04T00:00:00"], [], "timestamp"),
+        (["2020-01-01", "2020-01-02"], pa.array([NEW_YEAR, NEW_YEAR]), [], "date"),
+        # nothing is cut off, and no number is a time
+        ([date(2020, 1, 1), date(2020, 1, 2)], [NEW_YEAR + timedelta(hours=5), NEW_YEAR + timedelta(hours=23)], [2, 3], "date"),
+        ([NEW_YEAR] * 2, [5, 6], [2, 3], "timestamp"),
+        ([date(2020, 1, 1), date(2020, 1, 2)], [5, 6], [2, 3], "date"),
+    ],
+)
+def test_times_are_what_they_say_whatever_stands_beside_them(first: Any, second: Any, wrong: list[int], kind: str) -> None:
+    texts, dead = instants(first, second, kind)
+
+    assert dead == wrong
+    assert len(texts) == 2 + (0 if len(wrong) == len(second) else 2)
+
+
+@pytest.mark.parametrize("narrow", [np.float32(0.1), np.float16(0.1)])
+def test_a_fraction_of_few_bytes_is_the_number_that_it_is_written_with(narrow: Any) -> None:
+    columns = {"person": {"role": "identifier", "type": "decimal"}, "age": {"role": "quasi_identifier", "type": "integer"}}
+    session = sfumato.stream({**policy(None), "columns": columns}, secret=SECRET)
+    session.push([{"person": 1.5, "age": 90}, {"person": 2.5, "age": 90}])
+
+    pushed = [*session.push(pa.table({"person": pa.array([narrow]), "age": [20]})), *session.push([{"person": narrow, "age": 22}])]
+
+    assert pushed == []
+
+
+def test_a_number_of_thousands_of_digits_is_a_dead_letter() -> None:
+    session = sfumato.stream(policy("text"), secret=SECRET)
+
+    pushed = session.push([{"person": "x", "age": 20}, {"person": 10**5000, "age": 21}, {"person": "y", "age": 22}])
+
+    assert [letter.number for letter in pushed.dead] == [1]
+
+
+@pytest.mark.parametrize(
+    ("written", "kind", "listed"),
+    [
+        (lambda numbers: pa.array([Decimal(number).quantize(Decimal("0.01")) for number in numbers]), "decimal", "7"),
+        (lambda numbers: pa.array([Decimal(number).quantize(Decimal("0.01")) for number in numbers]), "integer", "7"),
+        (lambda numbers: pa.array([Decimal(number).quantize(Decimal("0.01")) for number in numbers]), None, "7"),
+        (lambda numbers: pa.array([datetime(2020, 1, 1) + timedelta(days=number) for number in numbers]), "date", "2020-01-08"),
+    ],
+)
+def test_nothing_is_made_up_in_the_name_of_somebody_listed_who_comes_in_another_writing(
+    written: Any, kind: str | None, listed: str, tmp_path: Any
+) -> None:
+    (tmp_path / "out.txt").write_text(f"{listed}\n")
+    declared = {"type": kind} if kind else {}
+    columns = {
+        "person": {"role": "identifier", "mask": "keep", **declared},
+        "at": {"role": "identifier", "type": "integer"},
+        "item": {"role": "sensitive"},
+    }
+    noise = {"diffmax": 0.5, "opted_out_file": str(tmp_path / "out.txt")}
+    search = {"z_anonymity": {"z": 6, "time": "at", "path": "item", "noise": noise}}
+    session = sfumato.stream({"subject": "person", "columns": columns, "algorithm": search, "accept": ["singling_out"]}, secret=SECRET)
+    chance = np.random.default_rng(5)
+    made_up: list[Any] = []
+    for start in range(0, 400, 100):
+        people = chance.integers(1, 13, 100).tolist()
+        items = [f"a.{number}" for number in chance.integers(0, 30, 100).tolist()]
+        for release in session.push(pa.table({"person": written(people), "at": pa.array(range(start, start + 100)), "item": items})):
+            shown = release.batch.column("person").to_pylist()
+            made_up += [name for name, number in zip(shown, release.numbers.tolist(), strict=True) if number < 0]
+        # names of all types go into a state and come back
+        state = session.snapshot()
+        session = sfumato.stream({"subject": "person", "columns": columns, "algorithm": search, "accept": ["singling_out"]}, secret=SECRET)
+        session.restore(state)
+
+    assert made_up
+    assert written([7])[0].as_py() not in made_up

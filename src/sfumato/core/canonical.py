@@ -335,6 +335,8 @@ def widened(values: pa.Array) -> pa.Array:
     >>> widened(pa.array([0.1, 36561728.0], pa.float32())).to_pylist()
     [0.1, 36561728.0]
     """
+    if pa.types.is_float16(values.type):
+        return pa.array([None if value is None else float(str(np.float16(value))) for value in values.to_pylist()], pa.float64())
     wide = pc.cast(values, pa.float64())
     if not pa.types.is_float32(values.type):
         return wide

@@ -80,6 +80,9 @@ def known_people(subjects: pa.Array, kind: ValueType | None = None) -> pa.Array:
     [5.0, None, None]
     >>> known_people(pa.array(["5", "5.00", "+5.0", "x", None, "1e3"]), "decimal").to_pylist()
     ['5', '5', '5', None, None, '1000']
+    >>> from decimal import Decimal
+    >>> known_people(pa.array([Decimal("7.00"), Decimal("7.50")])).to_pylist()
+    ['7', '7.5']
     >>> known_people(pa.array(["::1", "0:0:0:0:0:0:0:1"]).dictionary_encode(), "ip").to_pylist()
     ['::1', '::1']
     """
@@ -90,6 +93,10 @@ def known_people(subjects: pa.Array, kind: ValueType | None = None) -> pa.Array:
     if pa.types.is_floating(subjects.type):
         # what is no number names nobody
         return pc.if_else(pc.is_nan(subjects), pa.scalar(None, subjects.type), subjects)
+    if pa.types.is_decimal(subjects.type) or (kind == "date" and pa.types.is_timestamp(subjects.type)):
+        # one number at any scale, and a day at midnight, are one person
+        coded = subjects.dictionary_encode()
+        return value_text(coded.dictionary, kind).take(coded.indices)
     if not (pa.types.is_string(subjects.type) or pa.types.is_large_string(subjects.type)):
         return subjects
     if kind not in (None, "text"):

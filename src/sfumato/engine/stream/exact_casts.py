@@ -7,6 +7,7 @@ interval whose ends were rounded would not hold its values; so what has no place
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -18,6 +19,9 @@ from sfumato.core import canonical
 
 FAILURES = (pa.ArrowException, TypeError, ValueError, OverflowError)
 _ZEROS_BEHIND = r"\.0*$|(\.[0-9]*[1-9])0+$"
+_FEW_DIGITS = r"^-?[0-9]{1,15}$|^-?[0-9]{1,7}\.[0-9]{1,8}$"
+_FINER = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
+"""What is finer than microseconds."""
 _NARROW = {2: np.float16, 4: np.float32}
 
 
@@ -33,7 +37,10 @@ def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if made is not None:
         return made
     coded = texts_of(values).dictionary_encode()
-    return pa.array([_one(text, kind) for text in coded.dictionary.to_pylist()], kind).take(coded.indices)
+    made = _short(coded.dictionary, kind)
+    if made is None:
+        made = pa.array([_one(text, kind) for text in coded.dictionary.to_pylist()], kind)
+    return made.take(coded.indices)
 
 
 def texts_of(values: pa.Array) -> pa.Array:
@@ -109,11 +116,31 @@ def _without_exponents(texts: pa.Array) -> pa.Array:
     return pa.array([f"{Decimal(text):f}" if text is not None and "e" in text else text for text in texts.to_pylist()], pa.string())
 
 
+def _short(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Return texts as floats where each has so few digits that a float tells it; None where one has more, or is no number."""
+    if not pa.types.is_float64(kind) or not pc.all(pc.match_substring_regex(texts, _FEW_DIGITS)).as_py():
+        return None
+    return pc.cast(texts, kind)
+
+
+def _instant(text: str, kind: pa.DataType) -> Any:
+    """Return a day or an instant in a type; None where that would cut something off. What says no zone is in UTC."""
+    found = canonical.parse(pa.array([text], pa.string()), "timestamp")
+    if pa.types.is_date(kind) or found.null_count:
+        days = canonical.parse(pa.array([text], pa.string()), "date")
+        found = found if days.null_count else days.cast(found.type)
+    made = pc.cast(found, kind)
+    back = pc.cast(made if pa.types.is_timestamp(kind) else pc.cast(made, pa.timestamp("us")), found.type)
+    return made[0].as_py() if back.equals(found) and not _FINER.search(text) else None
+
+
 def _one(text: str | None, kind: pa.DataType) -> Any:
     """Return what a text is in a type; None for another number than it says."""
     if text is None:
         return None
     try:
+        if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            return _instant(text, kind)
         value = pc.cast(pa.scalar(text), kind).as_py()
         return value if not is_number(kind) or _says(value, kind, Decimal(text)) else None
     except (*FAILURES, InvalidOperation):

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.canonical import ValueType
@@ -124,9 +126,16 @@ def fitted(taken: Taken, schema: pa.Schema, policy: Policy, unfit: Unfit) -> dic
     for one in schema:
         column = taken.columns.get(one.name)
         column = pa.nulls(taken.rows, one.type) if column is None else column
+        if pa.types.is_string(one.type) and pa.types.is_timestamp(column.type) and _type_of(one.name, policy) == "date":
+            column = _days(column)
         found[one.name], wrong = _as_field(column, one)
         unfit.add(wrong, "value-type", one.name)
     return found
+
+
+def _type_of(name: str, policy: Policy) -> ValueType | None:
+    column = policy.columns.get(name)
+    return column.type if column is not None else None
 
 
 def _as_field(values: pa.Array, one: pa.Field) -> tuple[pa.Array, NDArray[np.bool_]]:
@@ -140,6 +149,12 @@ def _as_field(values: pa.Array, one: pa.Field) -> tuple[pa.Array, NDArray[np.boo
         return pa.nulls(len(values), one.type), values.is_valid().to_numpy(zero_copy_only=False)
     made = cast(values, one.type)
     return made, values.is_valid().to_numpy(zero_copy_only=False) & made.is_null().to_numpy(zero_copy_only=False)
+
+
+def _days(values: pa.Array) -> pa.Array:
+    """Return instants at midnight as days, in text, which is how other records have them in a column of days."""
+    days = pc.cast(values, pa.date32(), safe=False)
+    return pc.if_else(pc.equal(pc.cast(days, values.type), values), pc.cast(days, pa.string()), texts_of(values))
 
 
 def _as_documents(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.bool_]]:
@@ -197,7 +212,13 @@ def _of_values(values: list[Any], one: pa.Field | None) -> tuple[pa.Array, NDArr
         texts = [None if value is None else _document(value) for value in values]
         wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
         return pa.array(texts, pa.string()), wrong
+    if any(isinstance(value, np.floating) and not isinstance(value, float) for value in values):
+        # a fraction of few bytes means the shortest number that it is written with
+        values = [float(str(value)) if isinstance(value, np.floating) else value for value in values]
     try:
+        if _has_days_and_instants(values):
+            # Arrow would make days of all
+            raise ValueError
         if one is not None and is_number(one.type) and any(_is_long(value, one.type) for value in values):
             # each by itself: Arrow would round it
             raise ValueError
@@ -216,7 +237,13 @@ def _decides(kind: pa.DataType, values: Sequence[Any]) -> bool:
     """Return whether a schema that is known makes of values what they are: 1 is text where texts are, but a fraction is no whole number."""
     if pa.types.is_integer(kind):
         return not any(map(_is_broken, values))
-    return not pa.types.is_string(kind) and (pa.types.is_float64(kind) or not is_number(kind))
+    # of times Arrow would cut off what is finer, and take numbers for them
+    return pa.types.is_float64(kind) or not (pa.types.is_string(kind) or is_number(kind) or pa.types.is_temporal(kind))
+
+
+def _has_days_and_instants(values: Sequence[Any]) -> bool:
+    kinds = {type(value) for value in values if isinstance(value, date)}
+    return len({issubclass(kind, datetime) for kind in kinds}) > 1
 
 
 def _is_long(value: Any, kind: pa.DataType) -> bool:
@@ -256,9 +283,9 @@ def _text(value: Any) -> str | None:
         return value if value.isascii() or _is_encoded(value) else None
     if isinstance(value, Mapping | Sequence | set):
         return None
-    if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):
-        return text_of_number(value)
     try:
+        if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):
+            return text_of_number(value)
         found: str | None = texts_of(pa.array([value])).to_pylist()[0]
     except FAILURES:
         return None

@@ -168,11 +168,11 @@ class Session:
             "known": {name: list(values) for name, values in state.known.values.items()},
             "time_kind": state.time_kind,
             "next_cluster": state.next_cluster,
-            "names": {str(person): name for person, name in self._names().items()},
             "measures": state.measures.as_state(),
             "searches": self._search is not None,
         }
         parts = {"waiting": session_state.rows_as_bytes(state.waiting), "carried": session_state.rows_as_bytes(state.carried)}
+        parts["names"] = session_state.names_as_bytes(self._names())
         parts["ledger"] = state.ledger.as_bytes()
         parts["search"] = self._search.search.snapshot() if self._search is not None else b""
         return session_state.written(head, parts)
@@ -199,7 +199,7 @@ class Session:
             known=Known({name: {text: code for code, text in enumerate(values, start=1)} for name, values in head["known"].items()}),
             time_kind=head["time_kind"],
             next_cluster=head["next_cluster"],
-            names=Names().later({int(person): name for person, name in head["names"].items()}),
+            names=Names().later(session_state.names_of_bytes(parts["names"])),
             measures=Measures.of_state(head["measures"]),
             ledger=Ledger.of_bytes(parts["ledger"]),
             heeded=head["next_number"],

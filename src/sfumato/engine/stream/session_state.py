@@ -21,7 +21,7 @@ from sfumato.engine.stream.scales import Scale
 from sfumato.errors import DataError
 from sfumato.registry import find
 
-VERSION = 1
+VERSION = 2
 _MAGIC = b"sfumato session\n"
 _DIGEST = 32
 _HINT = "begin a new session, or take the state that belongs to this policy"
@@ -57,14 +57,32 @@ def read(state: bytes, policy: str, view: str) -> tuple[dict[str, Any], dict[str
     return head, parts
 
 
+def names_as_bytes(names: Mapping[int, Any]) -> bytes:
+    """Return the names of people, which may be numbers, days or instants, with their type.
+
+    >>> from decimal import Decimal
+    >>> names_of_bytes(names_as_bytes({7: Decimal("7.00")})), names_of_bytes(names_as_bytes({}))
+    ({7: Decimal('7.00')}, {})
+    """
+    if not names:
+        return b""
+    batch = pa.RecordBatch.from_pydict({"person": pa.array(names.keys(), pa.int64()), "name": pa.array(list(names.values()))})
+    return _as_bytes(batch)
+
+
+def names_of_bytes(data: bytes) -> dict[int, Any]:
+    """Return the names of people that were made bytes of."""
+    if not data:
+        return {}
+    batch = pa.ipc.open_stream(data).read_next_batch()
+    return dict(zip(batch.column("person").to_pylist(), batch.column("name").to_pylist(), strict=True))
+
+
 def rows_as_bytes(rows: Rows | None) -> bytes:
     """Return rows as an Arrow stream; nothing for none."""
     if rows is None:
         return b""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.batch.schema) as writer:
-        writer.write_batch(rows.batch)
-    return bytes(sink.getvalue())
+    return _as_bytes(rows.batch)
 
 
 def rows_of_bytes(data: bytes) -> Rows | None:
@@ -132,3 +150,10 @@ def _ladder_of_json(told: Mapping[str, Any]) -> Hierarchy:
 
 def _refused(what: str, hint: str = _HINT) -> DataError:
     return DataError(f"what was given to be restored {what}", code="stream-state", hint=hint)
+
+
+def _as_bytes(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())
