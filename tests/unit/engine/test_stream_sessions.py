@@ -572,7 +572,7 @@ def test_a_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(DataError) as caught:
         session.restore(state)
 
-    assert caught.value.message == "what was given to be restored is of version 7, and this is version 1"
+    assert caught.value.message == "what was given to be restored is of version 7, and this is version 2"
 
 
 def test_the_order_of_rows_says_nothing_of_the_order_in_which_they_came() -> None:
