@@ -57,7 +57,13 @@ def draw(panels: Sequence[Panel], columns: int = 2) -> str:
         parts.append(f'<g transform="translate({place % columns * WIDTH} {place // columns * HEIGHT})">{_panel(panel, names)}</g>')
     for place, name in enumerate(names):
         x, y = 24 + place % 3 * (width // 3), rows * HEIGHT + 20 + place // 3 * 26
-        parts.append(f'<path d="M{x} {y - 4}h28" {_stroke(place)}/><text x="{x + 36}" y="{y}">{escape(name)}</text>')
+        is_band = any(panel.stacked and name in panel.series for panel in panels)
+        shown = (
+            f'<rect x="{x}" y="{y - 10}" width="28" height="12" fill="{_colour(place)}"/>'
+            if is_band
+            else f'<path d="M{x} {y - 4}h28" {_stroke(place)}/>'
+        )
+        parts.append(f'{shown}<text x="{x + 36}" y="{y}">{escape(name)}</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -83,13 +89,13 @@ def _panel(panel: Panel, names: Sequence[str]) -> str:
         if panel.stacked:
             edge = [*series, *reversed(below or [(x, 0.0) for x, _ in series])]
             corners = "L".join(f"{across.at(x):.1f} {up.at(y):.1f}" for x, y in edge)
-            parts.append(f'<path d="M{corners}Z" style="fill: {COLOURS[place % len(COLOURS)]}; stroke: none"/>')
+            parts.append(f'<path d="M{corners}Z" style="fill: {_colour(place)}; stroke: none"/>')
             below = series
             continue
         line = "L".join(f"{across.at(x):.1f} {up.at(y):.1f}" for x, y in series)
         if line:
             parts.append(f'<path d="M{line}" {_stroke(place)}/>')
-        parts += [f'<circle cx="{across.at(x):.1f}" cy="{up.at(y):.1f}" r="3" fill="{COLOURS[place % len(COLOURS)]}"/>' for x, y in series]
+        parts += [f'<circle cx="{across.at(x):.1f}" cy="{up.at(y):.1f}" r="3" fill="{_colour(place)}"/>' for x, y in series]
     return "".join(parts)
 
 
@@ -122,9 +128,13 @@ def _step(span: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough)
 
 
+def _colour(place: int) -> str:
+    return COLOURS[place % len(COLOURS)]
+
+
 def _stroke(place: int) -> str:
     dash = DASHES[place // 3 % len(DASHES)]
-    return f'stroke="{COLOURS[place % len(COLOURS)]}"' + (f' stroke-dasharray="{dash}"' if dash else "")
+    return f'stroke="{_colour(place)}"' + (f' stroke-dasharray="{dash}"' if dash else "")
 
 
 def _number(value: float) -> str:

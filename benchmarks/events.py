@@ -25,6 +25,7 @@ from sfumato.core.durations import SECOND
 from sfumato.core.events import Events
 from sfumato.registry import find
 
+Z_ROW = "z that was found, in the middle (least to most)"
 HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 BATCH = 1000
@@ -98,6 +99,7 @@ def five_levels(records: int) -> Events:
 
 def speed(records: int) -> Iterator[str]:
     events = five_levels(records)
+    yield "Paths of five levels, in batches of 1,000 records.\n"
     yield "| what | events a second of processor time | records in the window | MB |\n|---|---|---|---|"
     ways: dict[str, dict[str, Any]] = {
         "count: rest": {}, "count: all": {"count": "all"}, "noise of a quarter": {"noise": {"diffmax": 0.25}},
@@ -153,6 +155,12 @@ class Run:
     residual: float
     hours: list[tuple[float, Any]]
 
+    @property
+    def z(self) -> str:
+        """The z of the hours after the first: in the middle, the least and the most."""
+        found = [one.z for _, one in self.hours[1:]]
+        return f"{int(np.median(found)):,} ({min(found):,} to {max(found):,})" if found else ""
+
 
 def run(chosen: ZAnonymity, events: Events) -> Run:
     """Go through a stream, and measure once an hour."""
@@ -194,6 +202,7 @@ def table_6(stream: Stream, events: Events) -> Iterator[str]:
     alone = [run(search(stream, stream.fixed, original=True, generalise=False, tuning=tuning, **_noise(part)), events) for part in parts]
     yield f"\n### Tables 6.1 and 6.2: {stream.name}, noise without generalisation\n"
     yield "| diffmax | 0 | z/4 | z/3 | z/2 |\n|---|---|---|---|---|"
+    yield _row(Z_ROW, [done.z for done in alone])
     yield _row("not published", [f"{done.suppressed:.1%} ({seen}%)" for done, seen in zip(alone, NOISE[stream.name][0], strict=True)])
     yield _row("volume increase", [f"{done.increase:+.1%} ({seen:+}%)" for done, seen in zip(alone, NOISE[stream.name][1], strict=True)])
     for way, title in (({"original": True}, "as published"), ({}, "as sfumato does it")):
@@ -202,6 +211,7 @@ def table_6(stream: Stream, events: Events) -> Iterator[str]:
         yield f"\n### Tables 6.3 to 6.5: {stream.name}, noise with generalisation, {title}\n"
         yield "| diffmax | 0 | z/6 | z/5 | z/4 |\n|---|---|---|---|---|"
         seen = BOTH[stream.name]
+        yield _row(Z_ROW, [done.z for done in both])
         yield _row("not published", [f"{done.suppressed:.1%} ({was}%)" for done, was in zip(both, seen[0], strict=True)])
         yield _row("volume increase", [f"{done.increase:+.1%} ({was:+}%)" for done, was in zip(both, seen[1], strict=True)])
         yield _row("residual information", [f"{done.residual:.1%} ({was}%)" for done, was in zip(both, seen[2], strict=True)])
@@ -231,7 +241,9 @@ def figures(streams: dict[Stream, Events]) -> None:
         }
         entropies.append(Panel(f"{stream.name}: entropy in bits", "hours", bits))
     for name, panels in {"z_volume": volume, "z_tuned": tuned, "z_entropy": entropies}.items():
-        (DOCS / "pictures" / f"{name}.svg").write_text(draw(panels), encoding="utf-8")
+        # entropy has a panel a stream, the others have two
+        columns = len(STREAMS) if len(panels) == len(STREAMS) else 2
+        (DOCS / "pictures" / f"{name}.svg").write_text(draw(panels, columns), encoding="utf-8")
 
 
 def _p(done: Run, title: str) -> Panel:
@@ -242,9 +254,14 @@ def _by_level(stream: Stream, done: Run, title: str) -> Panel:
     series: dict[str, list[tuple[float, float]]] = {}
     for (_, before), (hour, one) in zip(done.hours, done.hours[1:], strict=False):
         for level in range(len(stream.levels)):
-            series.setdefault(f"level {level}", []).append((hour, float(one.by_level.get(level, 0) - before.by_level.get(level, 0))))
+            series.setdefault(_level(level), []).append((hour, float(one.by_level.get(level, 0) - before.by_level.get(level, 0))))
         series.setdefault("not published", []).append((hour, float(one.suppressed - before.suppressed)))
     return Panel(title, "hours", series, stacked=True)
+
+
+def _level(level: int) -> str:
+    """Return what a level is called in each stream that has it; bands of one colour are those of one level."""
+    return " · ".join(dict.fromkeys(stream.levels[level] for stream in STREAMS if level < len(stream.levels)))
 
 
 def main() -> None:

@@ -147,8 +147,8 @@ def mariadb_url(mariadb_server: str) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def mysql_url() -> Iterator[str]:
     """Return the address of a database of this test module in MySQL, where that is asked for."""
-    if not os.environ.get("SFUMATO_TEST_MYSQL"):
-        pytest.skip("MySQL takes 60 MB of packages; run: SFUMATO_TEST_MYSQL=1 make test")
+    if not (os.environ.get("SFUMATO_TEST_MYSQL") or os.environ.get("SFUMATO_MYSQL_URL")):
+        pytest.skip("MySQL takes 60 MB of packages; run: SFUMATO_TEST_MYSQL=1 make test, or name a server in SFUMATO_MYSQL_URL")
     with _database(address("mysql")) as url:
         yield url
 

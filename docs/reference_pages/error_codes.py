@@ -9,7 +9,13 @@ from functools import cache
 from reference_pages.source_code import Function, Module, called, modules, parameters
 from sfumato.errors import Mistake
 
-_IN_A_MISTAKE = list(Mistake.__dataclass_fields__).index("code")
+_EVERYWHERE = {
+    "Mistake": list(Mistake.__dataclass_fields__).index("code"),
+    # why a record of a stream is set aside
+    "DeadLetter": 1,
+    "Poison": 1,
+}
+_UNFIT = ("unfit", "again", "refused")
 
 
 @cache
@@ -21,12 +27,17 @@ def codes() -> frozenset[str]:
 def calls_with_a_code() -> Iterator[tuple[Module, ast.Call, int | None]]:
     """Yield every call, and the place at which it would give a code where that is not by name.
 
-    The place is that of the parameter ``code`` of the function of that name in the same file; Mistake has it everywhere.
+    The place is that of the parameter ``code`` of the function of that name in the same file; some have it everywhere.
     """
     for module in modules().values():
-        places = {name: _place(function) for name, function in module.functions.items()} | {"Mistake": _IN_A_MISTAKE}
+        places = {name: _place(function) for name, function in module.functions.items()} | _EVERYWHERE
         for call in module.calls():
-            yield module, call, places.get(called(call))
+            yield module, call, 1 if _sets_aside(call) else places.get(called(call))
+
+
+def _sets_aside(call: ast.Call) -> bool:
+    """Return whether a call says of records of a stream that they do not fit."""
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "add" and getattr(call.func.value, "id", None) in _UNFIT
 
 
 def argument(call: ast.Call, place: int | None) -> ast.expr | None:

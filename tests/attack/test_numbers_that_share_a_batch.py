@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sfumato
@@ -195,6 +195,7 @@ KINDS = [pa.int64(), pa.float64(), pa.float32(), pa.decimal128(20, 3), pa.string
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=5), st.sampled_from(KINDS))
+@example([2.0**-52], pa.float32())
 def test_a_cast_makes_the_same_number_or_none(numbers: list[Any], kind: pa.DataType) -> None:
     for number in numbers:
         try:

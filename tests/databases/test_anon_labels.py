@@ -63,11 +63,29 @@ def test_labels_are_what_the_server_reads_them_as(people: str, tmp_path: Path, s
     }
 
 
-def test_a_mask_without_a_counterpart_is_told_of_in_one_line(people: str, tmp_path: Path, sfumato_command: Command) -> None:
-    columns = {NASTY: {"role": "identifier", "mask": "email_mask"}, "name": {"role": "identifier", "mask": "email_mask"}}
-    told = sfumato_command("plan", "--anon-labels", policy(tmp_path, people, columns, unnamed="remove")).stdout
+def test_why_a_column_is_shown_as_nothing_stands_above_it_in_one_line(people: str, tmp_path: Path, sfumato_command: Command) -> None:
+    masks: dict[str, Any] = {
+        NASTY: "email_mask",
+        "name": {"shorten": {"length": 2, "ellipsis": "…"}},
+        "age": {"hash": {"unkeyed": "sha256"}},
+        "digest": "drop",
+    }
+    columns = {name: {"role": "identifier", "mask": mask} for name, mask in masks.items()} | {"mail": {"role": "identifier"}}
+    columns["note"] = {"role": "other", "mask": {"shorten": {"length": 2}}, "when": {"column": "name", "equals": "Ann"}}
+    ended = sfumato_command("plan", "--anon-labels", policy(tmp_path, people, columns, unnamed="remove"))
+    assert ended.returncode == 0, ended.stderr
+    told = ended.stdout
     comments = [line for line in told.splitlines() if line.startswith("-- column")]
-    assert comments == [f"-- column {json.dumps(name)}: email_mask has no counterpart in anon; it is shown as nothing" for name in (NASTY, "name")]
+    why = {
+        NASTY: "email_mask has no counterpart in anon",
+        "name": "shorten has no counterpart in anon with these settings",
+        "note": "shorten has no counterpart in anon with a condition, with something for missing values, or in several steps",
+        "age": "hash gives text, the column is of type integer, and a label cannot change that",
+        "digest": "the policy removes it",
+        "mail": "the policy removes it",
+        "hidden": "the policy does not name it",
+    }
+    assert comments == [f"-- column {json.dumps(name)}: {words}; it is shown as nothing" for name, words in why.items()]
     assert told.count("MASKED WITH VALUE NULL") == 7
 
 

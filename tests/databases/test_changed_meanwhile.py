@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 import sfumato
+from sfumato.core.quiet import Quiet
+from sfumato.databases.address import parsed
+from sfumato.databases.connection import connected
+from sfumato.databases.mysql_in_place import MysqlInPlace
 from sfumato.databases.mysql_inside import MysqlInside
+from sfumato.databases.mysql_retaining import MysqlRetaining
 from sfumato.databases.postgresql_inside import PostgresqlInside
+from sfumato.databases.table import TableName
+from sfumato.engine.inside import inside
+from sfumato.engine.live_view import make_live_view
+from sfumato.engine.plan import Plans, make_plans
 from sfumato.engine.retain import retain
+from sfumato.engine.run import Timings, run_plans
 from sfumato.errors import DataError, SfumatoError, UnreachableError
 from sfumato.sources.sql import Sql
 from tests.databases.kills import NOW, Copy, Retention, marked
-from tests.servers import ask, component
+from tests.servers import SERVER_FIXTURES, ask, component
 
 
 @pytest.fixture(params=["postgresql", "mariadb", "mysql"])
@@ -169,3 +183,39 @@ def test_a_partition_that_comes_while_a_table_is_copied_is_one_error(postgresql_
     assert "has given the table other parts since the run began to read it" in str(caught.value)
     sfumato.run(given)
     assert ask(url, "SELECT count(*)::integer FROM stays_out") == [(120,)]
+
+
+def worked_on_inside(plans: Plans) -> Callable[[], Any]:
+    return partial(run_plans, replace(plans, views=inside(plans.views)), Quiet())
+
+
+def asked_where_it_is_masked(plans: Plans) -> Callable[[], Any]:
+    return partial(inside, plans.views)
+
+
+def shown_live(plans: Plans) -> Callable[[], Any]:
+    return partial(make_live_view, plans, Quiet(), Timings())
+
+
+@pytest.mark.parametrize("gone", ["age", "note"])
+@pytest.mark.parametrize("work", [worked_on_inside, asked_where_it_is_masked, shown_live])
+def test_a_column_that_is_gone_before_the_work_begins_is_one_error(url: str, work: Callable[[Plans], Callable[[], Any]], gone: str) -> None:
+    ask(url, "DROP VIEW IF EXISTS aged", "DROP TABLE IF EXISTS leaving", "CREATE TABLE leaving (id integer, age integer, note varchar(20))")
+    sink = {"live_view": component(url, "aged") | {"roles": ["nurse"]}} if work is shown_live else {"sql": component(url, "release")}
+    masked = {"role": "other", "mask": {"shorten": {"length": 1}}}
+    columns = {"id": {"role": "identifier"}, "age": {"role": "other"} if work is shown_live else masked, "note": masked}
+    begin = work(make_plans({"source": {"sql": component(url, "leaving")}, "sink": sink, "columns": columns}))
+    ask(url, f"ALTER TABLE leaving DROP COLUMN {gone}")
+
+    with pytest.raises(DataError, match="no longer has a table or a column that was there when the run began") as caught:
+        begin()
+    assert caught.value.code == "database-changed"
+
+
+@pytest.mark.parametrize("server", ["mariadb", "mysql"])
+def test_a_table_that_is_gone_before_it_is_looked_at_is_one_error(server: str, request: pytest.FixtureRequest) -> None:
+    url = str(request.getfixturevalue(SERVER_FIXTURES[server]))
+    with connected(parsed(component(url, "gone")["url"]), urlsplit(url).password) as connection:
+        for look in (MysqlInPlace(connection).standing, MysqlRetaining(connection).without_transactions):
+            with pytest.raises(DataError, match="no longer has a table or a column that was there when the run began"):
+                look(TableName("gone"))

@@ -12,7 +12,7 @@ import pytest
 import sfumato
 from sfumato.engine.inside import not_inside
 from sfumato.engine.plan import make_plan
-from tests.servers import ask, component, connect
+from tests.servers import SERVER_FIXTURES, ask, component, connect
 
 LETTERS = {
     "ascii": "e",
@@ -61,6 +61,60 @@ def test_texts_of_a_character_set_are_published_inside_as_outside(kind: str, mas
         "promises": [{"k_anonymity": {"k": 4}}, {"l_diversity": {"column": "illness", "l": 2}}],
     }
     inside = {**given, "source": {"sql": component(mariadb_url, "patients")}, "sink": {"sql": component(mariadb_url, "shown")}}
+
+    assert not_inside(make_plan(inside)) is None
+    assert counted(sfumato.run(inside)) == counted(sfumato.run(given, table))
+
+
+COLLATIONS = {
+    "mariadb": [
+        ("utf8mb4_nopad_bin", "utf8mb4_nopad_bin", "utf8mb4_bin"),
+        ("utf8mb4_nopad_bin", "utf8mb4_bin", "utf8mb4_general_ci"),
+        ("utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_nopad_bin"),
+        ("latin1_bin", "latin1_nopad_bin", "utf8mb4_general_ci"),
+        ("latin1_danish_ci", "latin1_general_ci", "utf8mb4_bin"),
+        ("utf16_nopad_bin", "utf16_bin", "utf8mb4_nopad_bin"),
+    ],
+    "mysql": [("utf8mb4_0900_bin", "utf8mb4_bin", "utf8mb4_0900_ai_ci"), ("utf8mb4_general_ci", "utf8mb4_unicode_ci", "utf8mb4_0900_bin")],
+}
+ROLES: dict[str, dict[str, Any]] = {
+    "quasi-identifiers": {"ward": {"role": "quasi_identifier"}, "name": {"role": "quasi_identifier"}, "note": {"role": "quasi_identifier"}},
+    "sensitive": {"ward": {"role": "quasi_identifier"}, "name": {"role": "sensitive"}, "note": {"role": "sensitive"}},
+    "kept": {"ward": {"role": "quasi_identifier"}, "name": {"role": "other"}, "note": {"role": "other"}},
+    "masked": {
+        "ward": {"role": "quasi_identifier"},
+        "name": {"role": "other", "mask": {"constant": {"value": "é"}}, "when": {"column": "note", "equals": "b "}},
+        "note": {"role": "other"},
+    },
+    "whose": {"ward": {"role": "quasi_identifier"}, "name": {"role": "identifier"}, "note": {"role": "other"}},
+}
+
+
+def collated(url: str, collations: tuple[str, ...]) -> pa.Table:
+    """Make a table of texts that are equal to one rule or the other; return it."""
+    rows = [(ward, name, note) for ward in ("a", "A", "a ") for name in ("x", "X ") for note in ("b", "b ", "B") for _ in range(3)]
+    names = ("ward", "name", "note")
+    columns = [f"{name} varchar(9) CHARACTER SET {rule.partition('_')[0]} COLLATE {rule}" for name, rule in zip(names, collations, strict=True)]
+    values = ", ".join(str((number, *row)) for number, row in enumerate(rows))
+    ask(
+        url,
+        "DROP TABLE IF EXISTS patients",
+        f"CREATE TABLE patients (id int PRIMARY KEY, {', '.join(columns)})",
+        f"INSERT INTO patients VALUES {values}",
+    )
+    return pa.table({"id": range(len(rows)), **dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))})
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(("server", "collations"), [(server, each) for server, several in COLLATIONS.items() for each in several], ids=str)
+def test_texts_are_told_apart_by_their_bytes_whatever_the_collations(
+    server: str, collations: tuple[str, ...], role: str, request: pytest.FixtureRequest
+) -> None:
+    url = str(request.getfixturevalue(SERVER_FIXTURES[server]))
+    table = collated(url, collations)
+    given: dict[str, Any] = {"columns": ROLES[role], "unnamed": "remove", "promises": [{"k_anonymity": {"k": 2}}]}
+    given |= {"subject": "name"} if role == "whose" else {}
+    inside = {**given, "source": {"sql": component(url, "patients")}, "sink": {"sql": component(url, "shown")}}
 
     assert not_inside(make_plan(inside)) is None
     assert counted(sfumato.run(inside)) == counted(sfumato.run(given, table))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+from typer.testing import CliRunner
 
 import sfumato
+from sfumato.cli.app import app
 from sfumato.engine.drift import drift
 from sfumato.engine.retain import retain
 from tests.databases.kills import Copy, InPlace, LiveView
@@ -136,6 +141,19 @@ def test_what_is_not_compared_is_told(url: str) -> None:
     assert outcome.found == []
     assert "town" in outcome.unlooked
     assert "age" not in outcome.unlooked
+
+
+def test_the_last_line_claims_nothing_of_what_was_not_compared(url: str, tmp_path: Path) -> None:
+    policy = Copy(url).prepare()
+    policy["columns"]["town"] = {"role": "other", "accept": "warnings"}
+    path = tmp_path / "policy.yaml"
+    path.write_text(json.dumps(policy))
+    sfumato.run(path)
+    told = CliRunner().invoke(app, ["drift", str(path)])
+
+    assert told.exit_code == 0
+    assert "the values of town" in told.stdout
+    assert told.stdout.splitlines()[-1] == "nothing of what was compared has drifted"
 
 
 def test_columns_that_no_longer_fit_are_told_with_the_types_that_changed_and_the_release_that_is_known(url: str) -> None:

@@ -210,6 +210,19 @@ def test_texts_are_told_apart_by_their_bytes_whatever_the_rules_of_their_column_
     assert shown == {tuple(row.values()) for row in outside.table.to_pylist()}
 
 
+@pytest.mark.parametrize(("kind", "people"), [("JSON", ["{}", "null"]), ("VARCHAR COLLATE NOACCENT", ["", "\u0301"])])
+def test_people_are_known_by_their_bytes_whatever_the_type_of_their_texts_is(path: Path, kind: str, people: list[str]) -> None:
+    # each note is that of two, and would be refused were these one
+    rows = ", ".join(f"('{person}', 'w', 'n{number}')" for person in people for number in range(600))
+    ask(path, f"CREATE TABLE visits (person {kind}, ward VARCHAR, note VARCHAR)", f"INSERT INTO visits VALUES {rows}")
+    columns = {"person": {"role": "identifier"}, "ward": {"role": "quasi_identifier"}, "note": {"role": "other"}}
+    given = {"source": named(path, "visits"), "subject": "person", "columns": columns, "promises": [{"k_anonymity": {"k": 2}}]}
+    sfumato.run({**given, "sink": named(path, "release")})
+    outside: Any = sfumato.run(given)
+
+    assert sorted(row["note"] for row in rows_of(path, "release")) == sorted(outside.table["note"].to_pylist())
+
+
 def test_a_path_begins_at_the_policy_file(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir("/")
     written = tmp_path / "policy.yaml"

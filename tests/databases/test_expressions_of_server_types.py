@@ -56,6 +56,11 @@ MYSQL: dict[str, tuple[str, list[str]]] = {
     "long": ("longtext CHARACTER SET utf8mb4", ["'a'", "'ü'"]),
     "json": ("json", ["'{\"a\": 1}'"]),
     "uuid": ("uuid", ["'123e4567-e89b-12d3-a456-426614174000'"]),
+    "zeros": ("int zerofill", ["0", "5", "10", "4294967295"]),
+    "tiny_zeros": ("tinyint(4) zerofill", ["0", "5", "255"]),
+    "long_zeros": ("bigint(5) zerofill", ["0", "5", "18446744073709551615"]),
+    "decimal_zeros": ("decimal(8,2) zerofill", ["0", "5", "5.25", "999999.99"]),
+    "double_zeros": ("double(9,2) zerofill", ["0", "5.25"]),
     "decimal": ("decimal(10,2) unsigned", ["0", "5.5", "99999999.99"]),
     "double": ("double", ["0.1", "5"]),
 }
@@ -114,7 +119,9 @@ def told(connection: Any, engine: Engine, table: str) -> tuple[int, list[str]]:
 
 
 CASES = [*((name, kind) for name in ("postgresql", "postgresql18") for kind in POSTGRESQL), *(("mariadb", kind) for kind in MYSQL)]
-RAW = {("postgresql", kind) for kind in ("time", "real")} | {("mysql", kind) for kind in ("timestamp", "long", "json", "uuid", "double")}
+RAW = {("postgresql", kind) for kind in ("time", "real")} | {
+    ("mysql", kind) for kind in ("timestamp", "long", "json", "uuid", "double", "double_zeros")
+}
 
 
 @pytest.mark.parametrize(("server", "name"), CASES)

@@ -14,9 +14,12 @@ import pytest
 
 import sfumato
 from sfumato.databases.address import parsed
+from sfumato.databases.in_place import Places
 from sfumato.databases.masked_table import Draft, MaskedTable
 from sfumato.databases.mysql import MysqlConnection
-from sfumato.errors import PolicyError, SfumatoError, UnreachableError, UsageError
+from sfumato.databases.mysql_in_place import MysqlInPlace
+from sfumato.databases.postgresql_in_place import PostgresqlInPlace
+from sfumato.errors import DataError, PolicyError, SfumatoError, UnreachableError, UsageError
 from sfumato.registry import find
 from tests.servers import ask, component
 
@@ -267,7 +270,7 @@ def test_what_a_dead_run_left_in_place_is_finished_by_the_next(patients: Made, u
     assert {row[1] for row in after} == {None}
     assert left_over(url) == []
     assert release.record.rows.out == ROWS
-    finished = moment in ("copying", "copied", "given back")
+    finished = moment != "draft"
     assert any("this one has finished it" in note for note in release.record.notes) == finished
     assert release.table.num_rows == ROWS
 
@@ -288,9 +291,14 @@ def test_what_is_made_by_chance_is_never_made_twice(patients: Made, url: str, mo
 
 def moved(url: str) -> str:
     """Return where the table is while it is masked."""
+    return str(places_of(url).table)
+
+
+def places_of(url: str) -> Places:
+    """Return where everything is while the table is masked."""
     source = find("sources", "sql")(**component(url, "patients"))
     with source.connected() as connection:
-        return str(MaskedTable(connection, source.address.kind, source.table_name).places.table)
+        return MaskedTable(connection, source.address.kind, source.table_name).places
 
 
 def test_a_table_that_is_masked_in_part_is_no_source_and_no_sink_for_others(patients: Made, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,6 +342,51 @@ def test_resume_finishes_and_does_nothing_else(patients: Made, url: str, monkeyp
         sfumato.run(policy, resume=True)
 
 
+def dies_before_the_copying(policy: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a run die when the audience has been kept out and no row is masked."""
+    with monkeypatch.context() as patch:
+        die_at(patch, "withheld")
+        with pytest.raises(DeadError):
+            sfumato.run(policy)
+
+
+def test_resume_masks_what_was_verified_and_not_begun_to_be_copied(patients: Made, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = patients()
+    policy["columns"]["age"]["mask"] = {"random_number": {"minimum": 0, "maximum": 10**6}}
+    dies_before_the_copying(policy, monkeypatch)
+    places = places_of(url)
+    verified = dict(ask(url, f"SELECT id, age FROM {places.rows}"))
+    with pytest.raises(SfumatoError) as other:
+        sfumato.plan(policy)
+    sfumato.run(policy, resume=True)
+
+    # the words are as true of a table of which no row is masked yet
+    assert "some of its rows may be masked and others not" in str(other.value)
+    assert {row[0]: row[3] for row in table(url)} == verified
+    assert {row[1] for row in table(url)} == {None}
+    assert left_over(url) == []
+
+
+@pytest.mark.parametrize("harm", ["UPDATE {0.table} SET age = 99 WHERE id = 7", "DELETE FROM {0.rows} WHERE id = 7", "DROP TABLE {0.rows}"])
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_is_not_as_it_was_verified_is_undone_and_told(
+    patients: Made, url: str, monkeypatch: pytest.MonkeyPatch, harm: str, resume: bool
+) -> None:
+    policy = patients()
+    dies_before_the_copying(policy, monkeypatch)
+    ask(url, harm.format(places_of(url)))
+    if resume:
+        with pytest.raises(DataError) as caught:
+            sfumato.run(policy, resume=True)
+        assert caught.value.code == "in-place-changed"
+        assert str(caught.value).split("\n")[0].endswith("nothing has been changed, and its audience is let in as before [in-place-changed]")
+    else:
+        sfumato.run(policy)
+
+    assert left_over(url) == []
+    assert {row[1] is None for row in table(url)} == {not resume}
+
+
 def test_rows_that_others_write_before_the_copying_stop_it_and_nothing_is_changed(patients: Made, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     begin = Draft.begin
     for statement in (
@@ -353,6 +406,28 @@ def test_rows_that_others_write_before_the_copying_stop_it_and_nothing_is_change
         assert len([row for row in table(url) if row[1] is None]) == 0
         assert left_over(url) == []
         sfumato.run(policy)
+
+
+@pytest.mark.parametrize(
+    ("statement", "step"),
+    [("DELETE FROM patients WHERE id = 7", "fill"), ("TRUNCATE TABLE patients", "fill"), ("DELETE FROM patients WHERE id = 7", "make_like")],
+)
+def test_rows_that_others_delete_while_the_masked_ones_are_written_are_told(
+    patients: Made, url: str, statement: str, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = patients()
+    owner: Any = Draft if step == "fill" else MysqlInPlace if is_mysql(url) else PostgresqlInPlace
+    does = getattr(owner, step)
+
+    def deleted_first(*given: Any) -> None:
+        ask(url, statement)
+        does(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, step, deleted_first)
+        assert code_of(policy) == "in-place-changed"
+    assert len([row for row in table(url) if row[1] is None]) == 0
+    assert left_over(url) == []
 
 
 @pytest.mark.parametrize(

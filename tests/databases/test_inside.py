@@ -89,13 +89,13 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         def watched(kind: Any = connection) -> None:
             do, select = kind.do, kind.select
 
-            def doing(self: Any, statement: str, *values: Any) -> None:
+            def doing(self: Any, statement: str, *values: Any, **more: Any) -> None:
                 found.append(statement)
-                do(self, statement, *values)
+                do(self, statement, *values, **more)
 
-            def selecting(self: Any, query: str, columns: Any) -> Iterator[pa.RecordBatch]:
+            def selecting(self: Any, query: str, columns: Any, **more: Any) -> Iterator[pa.RecordBatch]:
                 found.append(query)
-                yield from select(self, query, columns)
+                yield from select(self, query, columns, **more)
 
             monkeypatch.setattr(kind, "do", doing)
             monkeypatch.setattr(kind, "select", selecting)
@@ -444,11 +444,12 @@ def test_values_that_nobody_could_publish_are_refused_where_no_promise_looks_at_
     ask(url, "DROP TABLE IF EXISTS odd", "DROP TABLE IF EXISTS shown", f"CREATE TABLE odd (c {kind} NULL, g varchar(9))")
     several = ", ".join(f"({value if number == 7 else 'NULL'}, 'g{number % 2}')" for number in range(40))
     ask(url, *(["SET sql_mode = ''"] if server == "mariadb" else []), f"INSERT INTO odd VALUES {several}")
-    columns = {"c": {"role": "sensitive"}, "g": {"role": "quasi_identifier"}}
-    given_policy = {"source": {"sql": component(url, "odd")}, "sink": {"sql": component(url, "shown")}, "columns": columns}
-    with pytest.raises(SfumatoError) as caught:
-        sfumato.run({**given_policy, "promises": [{"k_anonymity": {"k": 5}}]})
-    assert (caught.value.code, "column c holds values that its type" in caught.value.message) == ("database-type", True)
+    sensitive = {"c": {"role": "sensitive"}, "g": {"role": "quasi_identifier"}}
+    masked = {"c": {"role": "other", "mask": {"shorten": {"length": 4}}}, "g": {"role": "other"}}
+    for columns, more in ((sensitive, {"promises": [{"k_anonymity": {"k": 5}}]}), (masked, {})):
+        with pytest.raises(SfumatoError) as caught:
+            sfumato.run({"source": {"sql": component(url, "odd")}, "sink": {"sql": component(url, "shown")}, "columns": columns, **more})
+        assert (caught.value.code, "column c holds values that its type" in caught.value.message) == ("database-type", True)
 
 
 def test_rows_of_tables_that_inherit_are_not_taken_for_each_other(postgresql_url: str) -> None:

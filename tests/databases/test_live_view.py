@@ -226,6 +226,16 @@ def test_values_that_nobody_can_read_and_that_come_later_are_shown_as_nothing(po
     assert nurse.sees("SELECT * FROM nurse_view") == [(None, None, None)] * 2
 
 
+def test_values_that_nobody_can_read_are_told_by_the_name_of_their_column(url: str, nurse: Audience) -> None:
+    day, modes = ("infinity", []) if url.startswith("postgresql") else ("0000-00-00", ["SET sql_mode = ''"])
+    ask(url, "DROP TABLE IF EXISTS people", "CREATE TABLE people (born date)")
+    ask(url, *modes, f"INSERT INTO people VALUES ('{day}')")
+    error = refused(url, policy(url, nurse.role, {"born": {"role": "other", "mask": {"shorten": {"length": 4}}}}))
+
+    assert error.code == "database-type"
+    assert "column born holds values" in str(error)
+
+
 def test_days_of_zeros_that_come_later_are_shown_as_nothing(mariadb: str, nurse: Audience) -> None:
     ask(mariadb, "DROP TABLE IF EXISTS people", "CREATE TABLE people (born date)", "INSERT INTO people VALUES ('1980-02-03')")
     sfumato.run(policy(mariadb, nurse.role, {"born": {"role": "other", "mask": {"shorten": {"length": 4}}}}))
@@ -380,6 +390,7 @@ def test_a_view_that_hangs_on_the_session_is_found_out(postgresql: str, nurse: A
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "promises": ({"promises": [{"k_anonymity": {"k": 2}}], "columns": {"ward": {"role": "quasi_identifier"}}}, "promise"),
+    "promises of nobody": ({"promises": [{"k_anonymity": {"k": 2}}], "columns": {"ward": {"role": "other"}}}, "promise is kept by the rows"),
     "quasi-identifiers": ({"promises": [{"k_anonymity": {"k": 2}}], "columns": {"ward": {"role": "quasi_identifier"}}}, "quasi_identifier"),
     "keys": ({"columns": {"mail": {"role": "other", "mask": {"hash": {"key": "main"}}}}}, "needs a key"),
     "chance": ({"columns": {"mail": {"role": "other", "mask": {"random_text": {"length": 8}}}}}, "every time"),

@@ -299,8 +299,23 @@ def test_a_plan_is_refused_where_the_schema_of_the_sink_is_not_there(keeper: Kee
     policy = keeper.policy(sink={"sql": component(keeper.own_url, "released") | {"schema": "nowhere"}})
     with pytest.raises(SfumatoError) as caught:
         plan(policy)
-    assert (caught.value.code, "nowhere" in str(caught.value)) == ("database-missing", True)
+    if keeper.is_postgresql:
+        assert (caught.value.code, "nowhere" in str(caught.value)) == ("database-missing", True)
+    else:
+        # the server does not tell what is not there from what this user may not see
+        assert "has no database nowhere, or gives this user no right to it [database-rights]" in str(caught.value)
+        assert str(caught.value.hint).startswith("GRANT CREATE ON `nowhere`.*; ")
+        assert "CREATE DATABASE first, where it is not there" in str(caught.value.hint)
     with pytest.raises(SfumatoError) as caught:
         sfumato.run(policy)
-    # a server may not tell what is not there from what this user may not see
     assert caught.value.code in ("database-missing", "database-rights")
+
+
+@pytest.mark.parametrize("name", ["mariadb", "mysql"])
+def test_who_sees_all_databases_is_told_that_one_is_not_there(request: pytest.FixtureRequest, name: str) -> None:
+    url = request.getfixturevalue(f"{name}_url")
+    ask(url, "CREATE TABLE IF NOT EXISTS seen (n INT)")
+    sink = {"sql": component(url, "released") | {"schema": "nowhere"}}
+    with pytest.raises(SfumatoError) as caught:
+        plan({"source": {"sql": component(url, "seen")}, "columns": {"n": {"role": "other"}}, "sink": sink})
+    assert "(database nowhere) [database-missing]" in str(caught.value)

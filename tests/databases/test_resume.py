@@ -137,6 +137,35 @@ def test_a_run_of_other_columns_takes_up_nothing(server: tuple[str, str]) -> Non
     sfumato.run(given, resume=True)
 
 
+# the process ends when the server has made the copy, and nothing is written beside it yet
+HALF = """
+import json, os, signal, sys
+import sfumato
+from sfumato.databases import mysql_inside
+mysql_inside.refuse_unpublishable = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+sfumato.run(json.load(sys.stdin))
+"""
+
+
+@pytest.mark.parametrize("name", ["mariadb", "mysql"])
+def test_what_a_run_has_left_that_was_killed_while_it_copied_is_told_and_removed(request: pytest.FixtureRequest, name: str) -> None:
+    url = request.getfixturevalue(f"{name}_url")
+    table = f"people_{secrets.token_hex(4)}"
+    stored(url, TABLE, table)
+    given = policy(url) | {"source": {"sql": component(url, table)}}
+    before = set(ask(url, LEFT[name].format(copy="sfumato_copy")))
+    subprocess.run([sys.executable, "-c", HALF], input=json.dumps(given), text=True, env=os.environ, capture_output=True, check=False)
+    ((copy,),) = set(ask(url, LEFT[name].format(copy="sfumato_copy"))) - before
+    with pytest.raises(UsageError) as caught:
+        sfumato.run(given, resume=True)
+
+    assert caught.value.code == "resume-nothing"
+    told = f"of which all rows had come; what had come of one is in {staging(url)}, and the next run removes it"
+    assert str(caught.value).split(" [")[0].endswith(told)
+    sfumato.run(given)
+    assert not ask(url, LEFT[name].format(copy=copy))
+
+
 def test_another_installation_takes_nothing_up_and_leaves_the_copy(server: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url, left = server
     given, copy = killed(url)

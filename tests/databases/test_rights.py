@@ -136,6 +136,10 @@ def test_what_is_not_allowed_is_named(postgresql_url: str, mariadb_url: str) -> 
             assert caught.value.code == "database-rights"
             schema = "public" if is_postgresql else parts.path[1:]
             assert words.format(f"{schema}.") in str(caught.value)
+            # nobody is told what another server would need
+            assert ("MySQL" in str(caught.value.hint), "staging" in str(caught.value.hint)) == (False, False)
+            if not is_postgresql:
+                assert caught.value.hint == f"GRANT SELECT ON {schema}.people; docs/databases.md has the rights that a run needs"
         finally:
             ask(url, f"DROP ROLE {name}" if is_postgresql else f"DROP USER {name}@'%'")
 

@@ -19,6 +19,20 @@ from sfumato.engine.stream.check import check_stream
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import DataError, SfumatoError
 
+
+class Told:
+    """What a journal is for who reads Arrow."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def told(self, name: str) -> Any:
+        return json.loads(self._told.get(name, "null"))
+
+    def tell(self, name: str, value: Any) -> None:
+        self._told[name] = json.dumps(value)
+
+
 SCHEMA = pa.schema([("number", pa.int64()), ("name", pa.string())])
 
 
@@ -78,13 +92,12 @@ def test_a_further_stream_behind_one_that_has_no_end_is_read_on(policy: Path) ->
 def test_a_further_stream_is_read_as_far_as_it_is_whole_wherever_it_was_cut(written: Callable[[int], bytes]) -> None:
     content = written(0) + written(20)
     for cut in range(0, len(content), 7):
-        stretches = ArrowStretches(lambda place, start, end: content[start:end])
+        stretches = ArrowStretches(lambda place, start, end: content[start:end], Told())
         read, numbers = 0, list[int]()
         for end in (cut, len(content)):
-            whole = stretches.whole(content[read:end], False)
-            if whole:
+            while whole := stretches.whole(content[read:end], False):
                 numbers += stretches.decode(_stretch(read, content[read : read + whole])).rows.to_pydict().get("number", [])
-            read += whole
+                read += whole
         assert read == len(content)
         assert numbers == list(range(40))
 
@@ -119,7 +132,7 @@ WORDS = {
 @pytest.mark.parametrize("content", WORDS.values(), ids=WORDS)
 def test_dictionaries_count_for_all_rows_behind_them_wherever_a_stream_was_cut(content: bytes, forgets: bool) -> None:
     def fresh() -> ArrowStretches:
-        return ArrowStretches(lambda place, start, end: content[start:end])
+        return ArrowStretches(lambda place, start, end: content[start:end], Told())
 
     one = fresh()
     whole = one.decode(_stretch(0, content)).rows.to_pylist()
@@ -127,11 +140,10 @@ def test_dictionaries_count_for_all_rows_behind_them_wherever_a_stream_was_cut(c
     for cut in range(0, len(content), 64):
         stretches, read, rows = fresh(), 0, list[dict[str, Any]]()
         for end in (cut, len(content)):
-            length = stretches.whole(content[read:end], False)
-            if length:
+            while length := stretches.whole(content[read:end], False):
                 rows += stretches.decode(_stretch(read, content[read : read + length])).rows.to_pylist()
-            read += length
-            stretches = fresh() if forgets else stretches
+                read += length
+                stretches = fresh() if forgets else stretches
         assert rows == whole
 
 
@@ -143,16 +155,53 @@ def test_a_stream_with_dictionaries_is_read_on_as_it_grows(policy: Path) -> None
     assert sorted(found) == list(range(40))
 
 
-def test_a_further_stream_of_another_schema_is_refused(policy: Path) -> None:
+def test_a_further_stream_of_other_types_is_read_on(policy: Path) -> None:
     append(policy, stream(0))
     assert len(released(policy)) == 20
-    append(policy, stream(20, schema=pa.schema([("number", pa.int32()), ("name", pa.string())])))
-    with pytest.raises(DataError) as refused:
-        released(policy)
-    assert str(refused.value) == (
-        "a further stream of Arrow in the source has another schema than the first [arrow-schema-changed]\n"
-        "  try: let each schema have a file of its own"
-    )
+    append(policy, stream(20, schema=pa.schema([("name", pa.large_string()), ("number", pa.int32())])))
+    assert sorted(released(policy)) == list(range(40))
+    append(policy, stream(40) + stream(60, schema=pa.schema([("number", pa.float64()), ("name", pa.string())])) + stream(80))
+    assert sorted(released(policy)) == list(range(100))
+
+
+@pytest.mark.parametrize("is_pipe", [False, True])
+def test_records_of_another_schema_are_set_aside_and_no_others(policy: Path, tmp_path: Path, is_pipe: bool) -> None:
+    other = pa.schema([*SCHEMA, ("more", pa.int64())])
+    content = stream(0) + stream(20, schema=other) + stream(40)
+    if is_pipe:
+        policy.write_text(json.dumps(json.loads(policy.read_text()) | {"source": {"standard_input": {"format": "arrow"}}}))
+        (tmp_path / "pipe").write_bytes(content)
+        with (tmp_path / "pipe").open("rb", buffering=0) as pipe:
+            ended = run_stream(policy, Running(once=True), pipe=pipe)
+    else:
+        append(policy, content)
+        ended = run_stream(policy, Running(once=True))
+    assert {name: number for name, number in ended.views[""].accounts.items() if number} == {"released": 40, "dead": 20}
+    assert ended.views[""].set_aside == {"columns-differ": 20}
+    assert check_stream(policy).sentences() == []
+    letters = [json.loads(line) for line in (tmp_path / "state" / "dead_letters.jsonl").read_text().splitlines()]
+    assert letters[0]["content"] == {"number": 20, "name": "n20", "more": None}
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize("make", [pa.ipc.new_stream, pa.ipc.new_file])
+def test_schemas_that_change_count_for_all_rows_behind_them_wherever_a_stream_was_cut(make: Callable[..., Any], forgets: bool) -> None:
+    words = pa.schema([("number", pa.int64()), ("name", pa.dictionary(pa.int32(), pa.string()))])
+    schemas = [SCHEMA, words, pa.schema([("number", pa.int32()), ("name", pa.string())]), SCHEMA]
+    content = b"".join(stream(10 * place, 10, schema, make) for place, schema in enumerate(schemas))
+    for cut in range(0, len(content), 40):
+        told = Told()
+        stretches = ArrowStretches(lambda place, start, end: content[start:end], told)
+        read, numbers, kinds = 0, list[int](), list[str]()
+        for end in (cut, len(content)):
+            while whole := stretches.whole(content[read:end], False):
+                rows = stretches.decode(_stretch(read, content[read : read + whole])).rows
+                numbers += rows.to_pydict().get("number", [])
+                kinds += [f"{rows.schema.types}"] * rows.num_rows
+                read += whole
+                stretches = ArrowStretches(lambda place, start, end: content[start:end], told) if forgets else stretches
+        assert numbers == list(range(40))
+        assert [kinds.count(kind) for kind in dict.fromkeys(kinds)] == [20, 10, 10]
 
 
 @pytest.mark.parametrize("written", [stream, file])
@@ -172,7 +221,7 @@ def test_whatever_bits_are_flipped_the_error_is_ours() -> None:
         damaged = bytearray(content)
         for place in chance.sample(range(len(content)), 3):
             damaged[place] ^= 1 << chance.randrange(8)
-        stretches = ArrowStretches(lambda place, start, end: b"")
+        stretches = ArrowStretches(lambda place, start, end: b"", Told())
         try:
             whole = stretches.whole(bytes(damaged), False)
             stretches.decode(_stretch(0, bytes(damaged[:whole])))

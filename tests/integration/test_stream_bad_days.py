@@ -334,3 +334,18 @@ def test_rows_wait_for_their_commit_as_long_as_the_policy_says(tmp_path: Path, c
 
     assert len((tmp_path / "release.jsonl.manifest.jsonl").read_text().splitlines()) == stretches
     assert listed(tmp_path) == 120
+
+
+def test_a_full_disk_behind_standard_output_is_no_fault_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    (tmp_path / "events.csv").write_text("pid,ward\n1,a\n2,b\n")
+    columns = {"pid": {"role": "identifier"}, "ward": {"role": "other"}}
+    path.write_text(json.dumps({"source": "events.csv", "subject": "pid", "columns": columns, "stream": {"state": "state"}, "sink": "-"}))
+    command = [sys.executable, "-m", "sfumato", "stream", "run", str(path), "--once"]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert (ended.returncode, "there is no space left to write what standard output leads to [disk-full]" in ended.stderr) == (5, True)
+    assert (told_status(tmp_path / "state")["state"], told_status(tmp_path / "state")["error"]) == ("failed", "disk-full")
+    # nothing is lost by it
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert sorted(ended.stdout.split()) == ["a", "b", "ward"]

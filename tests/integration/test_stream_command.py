@@ -728,6 +728,16 @@ def test_a_folder_or_a_pattern_without_a_file_is_told(folder: Path, source: str,
     assert "no file yet" not in sfumato_command("stream", "run", path, "--once").stdout
 
 
+def test_a_folder_with_files_of_other_endings_says_how_to_name_them(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    (folder / "in").mkdir()
+    (folder / "in" / "a.log").write_text("".join(map(line, range(40))))
+    path = written(folder, source={"json_lines": {"path": "in"}})
+    told = sfumato_command("stream", "run", path, "--once").stdout
+    assert f"no file yet: {folder / 'in'} with the ending of its format; a pattern such as in/*.log names others" in told
+    path = written(folder, source={"json_lines": {"path": "in/*.log"}})
+    assert "40 released" in sfumato_command("stream", "run", path, "--once").stdout
+
+
 def test_a_file_that_is_waited_for_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     progress = StreamProgress(0)
     progress.awaited = "evnts.jsonl"

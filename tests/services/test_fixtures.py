@@ -93,6 +93,14 @@ def test_a_server_that_is_there_already_is_used(tmp_path: Path, mariadb_server: 
     assert (tmp_path / "test_one.process").read_text(encoding="utf-8") == "{}"
 
 
+def test_mysql_is_skipped_with_both_ways_to_have_it_tested(tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text(MODULE.replace("SERVER", "mysql"), encoding="utf-8")
+
+    ended = run_tests(tmp_path, SFUMATO_TEST_MYSQL="", SFUMATO_MYSQL_URL="")
+
+    assert "run: SFUMATO_TEST_MYSQL=1 make test, or name a server in SFUMATO_MYSQL_URL" in ended.stdout
+
+
 @pytest.mark.slow
 def test_a_bulk_driver_reads_the_database_of_the_module(postgresql_url: str, postgresql18_url: str) -> None:
     from adbc_driver_postgresql import dbapi

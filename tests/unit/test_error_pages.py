@@ -47,7 +47,7 @@ def test_a_code_that_is_no_literal_is_only_handed_on() -> None:
 
 def test_the_collector_sees_each_way_of_giving_a_code() -> None:
     # one of each: keyword, either branch of a choice, argument of Mistake, of a helper, and of one in another file
-    for code in ("sink-busy", "delimited-line-short", "delimited-line-long", "policy-key-twice", "policy-order", "internal", "verify-covers"):
+    for code in ("sink-busy", "delimited-line-short", "delimited-line-long", "policy-key-twice", "policy-order", "internal", "verify-covers", "late"):
         assert code in codes()
 
 

@@ -117,8 +117,8 @@ class Window:
         return path_of
 
     @property
-    def _tables(self) -> tuple[NDArray[Any], ...]:
-        return (*self._paths, *self._nodes, self._sizes)
+    def _tables(self) -> paths.Tables:
+        return paths.Tables._make((*self._paths, *self._nodes, self._sizes))
 
     def _make_room_for_paths(self, further: int) -> None:
         if self._sizes[paths.FREE_PATHS] < further:

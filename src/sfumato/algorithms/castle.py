@@ -32,7 +32,13 @@ class Castle(Settings):
     Does not protect a person who is seen again and again: the boxes of several clusters can be intersected.
     """
 
-    delta: Annotated[int, Field(ge=1, description="how many records may come after one before it must leave")] = 10_000
+    delta: Annotated[
+        int,
+        Field(
+            ge=1,
+            description="how many records may come after one before it must leave; the first wait until `learn` have come, also where that is longer",
+        ),
+    ] = 10_000
     beta: Annotated[int, Field(ge=1, description="the most clusters that records wait in")] = 50
     mu: Annotated[int, Field(ge=1, description="how many of the last published clusters say what loss is usual: up to that a cluster may grow")] = 100
     reusable: Annotated[int, Field(ge=0, description="how many published clusters are kept, for records that lie within them")] = 64

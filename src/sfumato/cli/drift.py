@@ -26,16 +26,17 @@ def drift(policy: Path, format: str) -> None:
         outcome = find_drift(loaded, progress)
     if format == "json":
         told = [{"what": each.what, "words": each.words} | ({"view": each.view} if each.view else {}) for each in outcome.found]
-        answers().write(
-            json.dumps({"since": outcome.since, "drifted": told, "not_compared": list(outcome.unlooked)}, indent=1, ensure_ascii=False) + "\n"
-        )
+        answer = {"since": outcome.since, "drifted": told, "not_compared": list(outcome.unlooked), "notes": list(outcome.notes)}
+        answers().write(json.dumps(answer, indent=1, ensure_ascii=False) + "\n")
     else:
         answers().write("".join(f"{each.what}: {f'{each.view}: ' if each.view else ''}{each.words}\n" for each in outcome.found))
+        answers().write("".join(f"note: {words}\n" for words in outcome.notes))
         since = f"the release of {outcome.since}" if outcome.since else "no earlier release, of which nothing is known here"
         answers().write(f"held against {since}\n")
         unlooked = f"the values of {', '.join(map(on_one_line, outcome.unlooked))} were not compared\n"
         answers().write(unlooked if outcome.since and outcome.unlooked else "")
-        answers().write("" if outcome.found or outcome.since is None else "nothing has drifted\n")
+        nothing = "nothing of what was compared has drifted\n" if outcome.unlooked else "nothing has drifted\n"
+        answers().write("" if outcome.found or outcome.since is None else nothing)
     if outcome.since is None and not outcome.found:
         words = (
             "the policy fits its source, but nothing is known here of its last release, so that nobody can say whether that or the source has changed"

@@ -34,7 +34,8 @@ def retain(policy: Path, now: str | None, format: str) -> None:
         outcome = retain_rows(loaded, _instant(now), progress)
     if format == "json":
         told = [
-            {"batch": batch.name, "outcome": batch.outcome, "rows": batch.rows, "deleted": batch.deleted}
+            {"batch": batch.name, "outcome": batch.outcome, "rows": batch.rows_told, "deleted": batch.deleted_told}
+            | ({"archived": batch.appended, "suppressed": batch.suppressed_told} if batch.suppressed else {})
             | ({"along": [_gone(gone) for gone in batch.along]} if batch.along else {})
             | ({"missing": batch.missing} if batch.missing else {})
             | ({"waits_for": batch.waits_for} if batch.waits_for else {})
@@ -44,8 +45,9 @@ def retain(policy: Path, now: str | None, format: str) -> None:
         answers().write(json.dumps({"batches": told, "without_time": outcome.without_time}, indent=1, ensure_ascii=False) + "\n")
         return
     for batch in outcome.batches:
-        gone = f"; {number_of(batch.deleted, 'row')} deleted from the source" if batch.outcome != "waiting" else ""
-        answers().write(f"{batch.name}: {number_of(batch.rows, 'row')} {_SAID[batch.outcome]}{gone}\n")
+        left_out = f", {batch.suppressed_told} suppressed" if batch.suppressed else ""
+        gone = f"; {_rows(batch.deleted_told)} deleted from the source" if batch.outcome != "waiting" else ""
+        answers().write(f"{batch.name}: {number_of(batch.appended, 'row')} {_SAID[batch.outcome]}{left_out}{gone}\n")
         for other in batch.along if batch.outcome != "waiting" else ():
             answers().write(f"  {other}, by foreign keys\n")
         for note in batch.notes:
@@ -54,6 +56,11 @@ def retain(policy: Path, now: str | None, format: str) -> None:
         answers().write("nothing is old enough\n")
     if outcome.without_time:
         answers().write(f"{number_of(outcome.without_time, 'row')} without a time, or with one beyond the calendar, which never grow old\n")
+
+
+def _rows(number: int | str) -> str:
+    """Return how many rows there are in words; of a bound it is a text already."""
+    return f"{number} rows" if isinstance(number, str) else number_of(number, "row")
 
 
 def _gone(gone: Gone) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -17,10 +18,17 @@ from sfumato.errors import PromiseError, UnreachableError, number_of
 
 if TYPE_CHECKING:
     from sfumato.engine.stream.progress import StreamProgress
+    from sfumato.policy.model import Component
 
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _STALE = 10.0
 _NOBODY_READS = "nobody reads standard output any more, and the stream has ended; the next run goes on from the last commit\n"
+_COLUMNS = 80
+_AT_LINES = "look at its last lines, and for a stray quote"
+_WHERE_TO_LOOK = {
+    "arrow": "half a message, whose writer has not written the rest or is gone",
+    "json_lines": "its last line has no end",
+}
 _NAMED = 5
 """So many files are named at most."""
 
@@ -48,7 +56,7 @@ def run(policy: Path, once: bool, at_end: str, on_stop: str, metrics: str | None
     if format == "json":
         answers().write(json.dumps(progress.as_mapping(), indent=1, ensure_ascii=False) + "\n")
         return
-    answers().write("".join(f"{text}\n" for text in _summary(progress)))
+    answers().write("".join(f"{text}\n" for text in _summary(progress, loaded.policy.source)))
 
 
 def status(policy: Path, format: str) -> None:
@@ -85,7 +93,7 @@ def status(policy: Path, format: str) -> None:
         *_of_lost(told.get("lost_files", 0)),
         *_of_needed(told.get("needed_files", [])),
     ]
-    lines += _of_unfinished(told.get("unfinished"))
+    lines += _of_unfinished(told.get("unfinished"), loaded.policy.source)
     lines += [text for name, view in told["views"].items() for text in _of_view(name, view["accounts"], view["measured"], view.get("set_aside", {}))]
     answers().write("".join(f"{text}\n" for text in [*lines, f"private   {folder}"]))
 
@@ -176,11 +184,21 @@ class _Line:
             sys.stderr.write(f"waits for {self._awaited}: no file yet\n")
             sys.stderr.flush()
         if self._wanted:
-            text = progress.line()
+            # one less than there is room for: some terminals go to the next line behind the last place
+            width = max(1, _columns() - 1)
+            text = progress.line(width)
             if text != self._text:
-                sys.stderr.write("\r" + text.ljust(len(self._text)))
+                sys.stderr.write("\r" + text.ljust(min(len(self._text), width)))
                 sys.stderr.flush()
                 self._text = text
+
+
+def _columns() -> int:
+    """Return how many characters a line of the terminal has."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or _COLUMNS
+    except (OSError, ValueError):
+        return _COLUMNS
 
 
 def _stopped_by_signals(stop: threading.Event) -> None:
@@ -196,15 +214,18 @@ def _stopped_by_signals(stop: threading.Event) -> None:
         signal.signal(number, ask)
 
 
-def _summary(progress: StreamProgress) -> list[str]:
+def _summary(progress: StreamProgress, source: Component | None) -> list[str]:
     lines = [f"records   {progress.records:,}", *_of_awaited(progress.awaited), *_of_lost(progress.lost)]
     for name, view in progress.views.items():
         lines += _of_view(name, view.accounts, view.measured, view.set_aside)
-    return [*lines, *_of_unfinished(progress.as_mapping().get("unfinished"))]
+    return [*lines, *_of_unfinished(progress.as_mapping().get("unfinished"), source)]
 
 
 def _of_awaited(path: str | None) -> list[str]:
-    return [f"source    no file yet: {path}"] if path is not None else []
+    if path is None:
+        return []
+    others = " with the ending of its format; a pattern such as in/*.log names others" if any(Path(path).glob("*")) else ""
+    return [f"source    no file yet: {path}{others}"]
 
 
 def _of_absent(columns: Sequence[str]) -> list[str]:
@@ -223,11 +244,16 @@ def _of_needed(files: Sequence[str]) -> list[str]:
     return [f"needed    still, to go on after a crash: {', '.join([*files[:_NAMED], *further])}"] if files else []
 
 
-def _of_unfinished(told: Mapping[str, Any] | None) -> list[str]:
+def _of_unfinished(told: Mapping[str, Any] | None, source: Component | None) -> list[str]:
     """Return what is said of bytes that are no whole record: the stream waits, and nothing else tells why."""
     from sfumato.engine.stream.progress import words_of_unfinished
 
-    return [f"source    {words_of_unfinished(**told)}: look at its last lines, and for a stray quote"] if told else []
+    return [f"source    {words_of_unfinished(**told)}: {_WHERE_TO_LOOK.get(_format(source), _AT_LINES)}"] if told else []
+
+
+def _format(source: Component | None) -> str:
+    """Return in which format a source is."""
+    return "" if source is None else str(source.settings.get("format", source.name))
 
 
 def _of_view(name: str, accounts: Any, measured: Any, set_aside: Any) -> list[str]:
@@ -237,21 +263,45 @@ def _of_view(name: str, accounts: Any, measured: Any, set_aside: Any) -> list[st
     made_up = int(measured.get("rows", 0)) - came_out
     became += [f"and {number_of(made_up, 'made-up row')}"] if made_up > 0 else []
     lines = [f"{(name or 'release'):<9} {', '.join(became)}"]
+    removed = ", ".join(f"{number:,.0f} of {key.partition('.')[2]}" for key, number in measured.items() if key.startswith("removed."))
+    lines += [f"{'':<9} values that masks have removed: {removed}"] if removed else []
+    lines += _of_clock(measured)
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in set_aside.items())
     lines += [f"{'':<9} set aside since it was started: {reasons}"] if reasons else []
+    from sfumato.engine.stream.live_line import short_number
+
     told = [
-        f"{key} {measured[key]:.4g}" for key in ("z", "p_kanon", "loss", "delay.mean", "delay.longest", "residual_information") if key in measured
+        f"{key} {short_number(measured[key])}"
+        for key in ("z", "p_kanon", "loss", "delay.mean", "delay.longest", "residual_information")
+        if key in measured
     ]
     lines += [f"{'':<9} {', '.join(told)}"] if told else []
     shares = {int(key.rpartition(".")[2]): share for key, share in measured.items() if key.startswith("shares.")}
     if shares:
         from sfumato.reports.stream_page import level_name
 
-        silent = measured.get("silent")
-        nobody = f"fewer than {measured['z']:.0f}" if silent is None else f"{silent:,.0f}"
         detail = ", ".join(f"{share:.1%} {level_name(level)}" for level, share in sorted(shares.items()))
-        lines.append(f"{'':<9} {detail}; nothing of {nobody} of the {measured['people']:,.0f} people in the window")
+        lines.append(f"{'':<9} {detail}; {_of_people(measured)}")
     return lines
+
+
+def _of_people(measured: Mapping[str, float]) -> str:
+    """Return what is said of the people in the window; where so few are silent that it is not told, nor where there are no more people than that."""
+    people, silent, z = int(measured["people"]), measured.get("silent"), int(measured["z"])
+    if silent is None and people <= z:
+        return f"{people:,} {'person' if people == 1 else 'people'} in the window"
+    nobody = f"fewer than {z:,}" if silent is None else f"{silent:,.0f}"
+    return f"nothing of {nobody} of the {people:,} {'person' if people == 1 else 'people'} in the window"
+
+
+def _of_clock(measured: Mapping[str, float]) -> list[str]:
+    """Return what is said where most of the latest records are late: one wrong time may be why."""
+    from sfumato.engine.stream.lately import is_mostly_late, words_of_ahead
+
+    if not is_mostly_late(measured):
+        return []
+    share, ahead = measured["late_lately"], words_of_ahead(measured["clock_ahead"])
+    return [f"{'':<9} clock: {share:.0%} of the latest records are late; the stream's time is {ahead} ahead of the records that come"]
 
 
 def _word(key: str, number: int) -> str:

@@ -21,7 +21,7 @@ ValueType = Literal["text", "integer", "decimal", "date", "timestamp", "ip"]
 
 FORMS: dict[ValueType, str] = {
     "integer": "as in 1250",
-    "decimal": "with a point, as in 12.50",
+    "decimal": "with a point, as in 12.50, and up to 18 digits on either side of it",
     "date": "as in 2020-01-31",
     "timestamp": "as in 2020-01-31T12:30:00Z",
     "ip": "as in 10.0.0.1 or 2001:db8::1",
@@ -332,15 +332,20 @@ def _parse_float(values: pa.Array) -> pa.Array:
 def widened(values: pa.Array) -> pa.Array:
     """Return binary fractions in eight bytes: the number that was meant by four of them, of which all but whole ones hold the nearest alone.
 
-    >>> widened(pa.array([0.1, 36561728.0], pa.float32())).to_pylist()
-    [0.1, 36561728.0]
+    >>> widened(pa.array([0.1, 36561728.0], pa.float32())).to_pylist(), widened(pa.array([0.1, 65504.0], pa.float16())).to_pylist()
+    ([0.1, 36561728.0], [0.1, 65504.0])
     """
+    wide = pc.cast(values, pa.float64())
+    if pa.types.is_float64(values.type):
+        return wide
+    return pc.if_else(pc.equal(pc.trunc(wide), wide), wide, _shortest(values))
+
+
+def _shortest(values: pa.Array) -> pa.Array:
+    """Return binary fractions as the shortest numbers with which they are written."""
     if pa.types.is_float16(values.type):
         return pa.array([None if value is None else float(str(np.float16(value))) for value in values.to_pylist()], pa.float64())
-    wide = pc.cast(values, pa.float64())
-    if not pa.types.is_float32(values.type):
-        return wide
-    return pc.if_else(pc.equal(pc.trunc(wide), wide), wide, pc.cast(pc.cast(values, pa.string()), pa.float64()))
+    return pc.cast(pc.cast(values, pa.string()), pa.float64())
 
 
 def as_held(values: pa.Array) -> pa.Array:

@@ -72,7 +72,8 @@ def decoded(
     rows = _rows(content, dialect, len(names), skipped, fields, columns)
     faults, starts, ends = faults[int(header) :], starts[int(header) :], ends[int(header) :]
     lengths = ends - starts
-    poison = [Poison(place, _CODES[int(faults[place])], int(starts[place]), int(lengths[place])) for place in np.flatnonzero(faults != GOOD).tolist()]
+    codes = ((place, _CODES[int(faults[place])]) for place in np.flatnonzero(faults != GOOD).tolist())
+    poison = [Poison(place, code, int(starts[place]), int(lengths[place])) for place, code in codes]
     return Decoded(rows, np.flatnonzero(faults == GOOD), len(faults), poison)
 
 

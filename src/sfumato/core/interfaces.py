@@ -176,6 +176,15 @@ class BegunSource(Protocol):
 
 
 @runtime_checkable
+class NarrowedSource(Protocol):
+    """A source of which no more columns are read than somebody says beforehand."""
+
+    def narrowed(self, columns: Sequence[str]) -> Source:
+        """Return the source with the same rows and no other columns; to ask for another is a mistake of ours."""
+        ...
+
+
+@runtime_checkable
 class ChoosySink(Protocol):
     """A sink that cannot take every release."""
 

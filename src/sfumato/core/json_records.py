@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from sfumato.core.nested_types import lists
+
 Kind = Literal["integer", "long", "number", "boolean", "text", "list"]
 
 _TYPES: dict[Kind, pa.DataType] = {
@@ -208,6 +210,11 @@ def kind_of(data_type: pa.DataType) -> Kind:
 def arrow_type(kind: Kind) -> pa.DataType:
     """Return the type of a column of a kind."""
     return _TYPES[kind]
+
+
+def field_of(name: str, kind: Kind) -> pa.Field:
+    """Return the field of a column of a kind."""
+    return lists(name) if kind == "list" else pa.field(name, _TYPES[kind])
 
 
 def column(values: list[Any], kind: Kind) -> pa.Array:

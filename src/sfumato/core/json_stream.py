@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.decoded import Decoded, Poison, UnreadableError
-from sfumato.core.json_records import Kind, NotARecordError, arrow_type, column, objects_of, record
+from sfumato.core.json_records import Kind, NotARecordError, arrow_type, column, field_of, objects_of, record
 from sfumato.core.kernels import json_scan as kernel
 from sfumato.core.kernels.pieces import MARGIN, gather
 from sfumato.core.meant_name import meant
@@ -209,7 +209,7 @@ class _Scanned:
 
 
 def _schema(wanted: Sequence[tuple[int, str, Kind]]) -> pa.Schema:
-    return pa.schema([(name, arrow_type(kind)) for _, name, kind in wanted])
+    return pa.schema([field_of(name, kind) for _, name, kind in wanted])
 
 
 def _one_by_one(block: bytes, lines: Sequence[tuple[int, int, int]], kinds: Mapping[str, Kind | None], separator: str, unnamed: Unnamed) -> Decoded:

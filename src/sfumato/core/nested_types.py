@@ -17,8 +17,12 @@ from sfumato.errors import DataError
 ELEMENT = "[*]"
 """How a path says every element."""
 
+READ_LISTS = "give them the role identifier, which removes them, or say lists: text in the source, and mask them with nested"
+"""What is tried where lists of JSON lines are refused."""
+
 _NESTED = b"sfumato.nested"
 _UNREADABLE = b"sfumato.unreadable"
+_LISTS = b"sfumato.lists"
 _DEEPEST = 50
 
 
@@ -40,6 +44,25 @@ def described(field: pa.Field) -> pa.Field:
 def unreadable(name: str, why: str) -> pa.Field:
     """Return the field of a column that nobody can read as text."""
     return pa.field(name, pa.string(), metadata={_UNREADABLE: why.encode()})
+
+
+def lists(name: str, are_read: bool = True) -> pa.Field:
+    """Return the field of a column of JSON lines whose values are lists of anything; ``are_read`` says whether the policy reads them as text in JSON.
+
+    >>> holds_lists(lists("tags")), holds_lists(pa.field("tags", pa.string())), nested_type(lists("tags"))
+    (True, False, None)
+    """
+    return pa.field(name, pa.string(), metadata={_LISTS: b"read" if are_read else b"refused"})
+
+
+def holds_lists(field: pa.Field) -> bool:
+    """Return whether the values of a column are lists of JSON lines, of which nothing says what they hold."""
+    return _LISTS in (field.metadata or {})
+
+
+def are_lists_read(field: pa.Field) -> bool:
+    """Return whether the policy reads such lists as text in JSON."""
+    return (field.metadata or {}).get(_LISTS) != b"refused"
 
 
 def nested_type(field: pa.Field) -> pa.DataType | None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
-from sfumato.core.value_bytes import value_text
+from sfumato.core.value_bytes import told_text
 
 # a sign that no text of a type has
 _NOT_OF_TYPE = "\0"
@@ -37,7 +37,9 @@ def told_apart(values: pa.Array, missing: Sequence[str] = (), kind: ValueType | 
     texts = pc.cast(canonical.as_text(coded.dictionary), pa.string())
     found = texts
     if kind not in (None, "text"):
-        found = pc.coalesce(value_text(coded.dictionary, kind), pc.binary_join_element_wise(_NOT_OF_TYPE, texts, ""))
+        # what is no whole day may still be one instant
+        others = pc.coalesce(told_text(texts, "timestamp"), texts) if kind == "date" else texts
+        found = pc.coalesce(told_text(coded.dictionary, kind), pc.binary_join_element_wise(_NOT_OF_TYPE, others, ""))
     is_missing = pc.is_in(texts, value_set=pa.array([*missing, ""], pa.string()))
     if pa.types.is_floating(values.type):
         is_missing = pc.or_(is_missing, pc.fill_null(pc.is_nan(coded.dictionary), False))

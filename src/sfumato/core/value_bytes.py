@@ -27,6 +27,7 @@ from sfumato.core.canonical import ValueType
 
 _PLAIN = r"^[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?$"
 _EXPONENT = r"^[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?[eE][+-]?[0-9]{1,3}$"
+_MIDNIGHT = "T00:00:00Z"
 _TEXT = pa.string()
 
 
@@ -50,6 +51,25 @@ def value_text(values: pa.Array, declared: ValueType | None = None) -> pa.Array:
         return _decimals(text)
     typed = canonical.parse(text, declared)
     return _instants(typed) if pa.types.is_timestamp(typed.type) else pc.cast(typed, _TEXT)
+
+
+def told_text(values: pa.Array, declared: ValueType | None = None) -> pa.Array:
+    """Return one text for all writings of a value: as ``value_text``, and a day is the instant at which it begins where either is declared.
+
+    >>> told_text(pa.array(["2020-01-31T00:00Z", "2020-01-31", "2020-01-31T12:00Z"]), "date").to_pylist()
+    ['2020-01-31', '2020-01-31', None]
+    >>> told_text(pa.array(["2020-01-31", "2020-01-31 00:00"]), "timestamp").to_pylist()
+    ['2020-01-31T00:00:00Z', '2020-01-31T00:00:00Z']
+    """
+    texts = value_text(values, declared)
+    if declared not in ("date", "timestamp") or texts.null_count == values.null_count or not _is_text(values.type):
+        return texts
+    if declared == "timestamp":
+        days = value_text(values, "date")
+        return pc.coalesce(texts, pc.binary_join_element_wise(days, _MIDNIGHT, ""))
+    instants = value_text(values, "timestamp")
+    days = pc.if_else(pc.ends_with(instants, _MIDNIGHT), pc.utf8_slice_codeunits(instants, 0, -len(_MIDNIGHT)), pa.scalar(None, _TEXT))
+    return pc.coalesce(texts, days)
 
 
 def _is_text(kind: pa.DataType) -> bool:

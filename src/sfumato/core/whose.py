@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.canonical import ValueType
-from sfumato.core.value_bytes import value_text
+from sfumato.core.value_bytes import told_text
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ def known_people(subjects: pa.Array, kind: ValueType | None = None) -> pa.Array:
     if pa.types.is_decimal(subjects.type) or (kind == "date" and pa.types.is_timestamp(subjects.type)):
         # one number at any scale, and a day at midnight, are one person
         coded = subjects.dictionary_encode()
-        return value_text(coded.dictionary, kind).take(coded.indices)
+        return told_text(coded.dictionary, kind).take(coded.indices)
     if not (pa.types.is_string(subjects.type) or pa.types.is_large_string(subjects.type)):
         return subjects
     if kind not in (None, "text"):
         coded = subjects.dictionary_encode()
-        return value_text(coded.dictionary, kind).take(coded.indices)
+        return told_text(coded.dictionary, kind).take(coded.indices)
     empty = pc.equal(pc.binary_length(subjects), 0)
     return pc.if_else(empty, pa.scalar(None, subjects.type), subjects) if pc.any(empty).as_py() else subjects

@@ -30,19 +30,21 @@ _SHORT = f"VARCHAR({_ROOM})"
 class Line:
     """What the ledger says of a batch: it is in the archive, and its rows are still in the source or are deleted there.
 
-    ``source`` is a hash of which table that is: several may go to one archive, and none may delete what another has archived.
+    ``source`` is a hash of which table that is: several may go to one archive, and none may delete what another has archived. Of its ``rows``
+    ``appended`` many are in the archive, and the others were suppressed.
     """
 
     batch: str
     state: State
     rows: int
     source: str
+    appended: int
 
 
 class Archive:
-    """A table of batches."""
+    """A table of batches, of which some may come from one source."""
 
-    def __init__(self, connection: Connection, table: TableName, source: str) -> None:
+    def __init__(self, connection: Connection, table: TableName, source: str = "") -> None:
         self._connection, self.table, self._source = connection, connection.placed(table), source
         self._ledger = TableName(LEDGER, self.table.schema)
 
@@ -69,9 +71,9 @@ class Archive:
         """Return the ledger of this archive."""
         if not self._has_ledger():
             return []
-        query = f"SELECT batch, state, rows_in, source FROM {self._quoted(self._ledger)} WHERE {self._here()} ORDER BY batch"
+        query = f"SELECT batch, state, rows_in, source, rows_out FROM {self._quoted(self._ledger)} WHERE {self._here()} ORDER BY batch"
         columns = [TableColumn("batch", "text", pa.string()), TableColumn("state", "text", pa.string()), TableColumn("rows_in", "bigint", pa.int64())]
-        columns.append(TableColumn("source", "text", pa.string()))
+        columns += [TableColumn("source", "text", pa.string()), TableColumn("rows_out", "bigint", pa.int64())]
         lines = [Line(*row.values()) for batch in self._connection.select(query, columns) for row in batch.to_pylist()]
         self._connection.commit()
         return lines
@@ -83,6 +85,24 @@ class Archive:
         query = f"SELECT batch, rows_out FROM {self._quoted(self._ledger)} WHERE {self._here()}"
         columns = [TableColumn("batch", "text", pa.string()), TableColumn("rows_out", "bigint", pa.int64())]
         return {row["batch"]: row["rows_out"] for batch in self._connection.select(query, columns) for row in batch.to_pylist()}
+
+    def refuse_replacing(self) -> None:
+        """Refuse to let another table take the place of the archive: its rows may be nowhere else, for they were deleted from the source."""
+        if self._is_known():
+            words = f"{self.table} is the archive of a policy with retention, and may be all that is left of rows that were deleted from their source"
+            hint = f"another table; or, where nobody needs it, remove it and its lines in {self._ledger} yourself"
+            raise UsageError(f"{words}; it has not been replaced", code="sink-is-archive", hint=hint)
+
+    def _is_known(self) -> bool:
+        """Return whether there is such an archive with lines in its ledger, also one that the user may not read."""
+        if BATCH not in self._names_there() or self._connection.identity(self._ledger) is None:
+            return False
+        try:
+            return bool(one_value(self._connection, f"SELECT COUNT(*) FROM {self._quoted(self._ledger)} WHERE {self._here()}"))
+        except SfumatoError as error:
+            if error.code != "database-rights":
+                raise
+            return True
 
     def refuse_lost(self, batch: str) -> None:
         """Refuse a batch of which the archive has fewer rows than were appended: those in the source may be all that is left of them."""
@@ -96,12 +116,15 @@ class Archive:
             raise DataError(f"{words}; nothing has been deleted", code="archive-lost", hint=hint)
 
     def _rows_there(self, batch: str) -> int:
-        known = self._connection.columns(self.table) if self._connection.identity(self.table) is not None else []
-        if BATCH not in [column.name for column in known]:
+        if BATCH not in self._names_there():
             return 0
         rows = int(one_value(self._connection, f"SELECT COUNT(*) FROM {self._quoted(self.table)} t WHERE t.{BATCH} = '{batch}'"))
         self._connection.commit()
         return rows
+
+    def _names_there(self) -> list[str]:
+        known = self._connection.columns(self.table) if self._connection.identity(self.table) is not None else []
+        return [column.name for column in known]
 
     def prepare(self, names: Sequence[str], staged: TableName) -> None:
         """Make what is not there yet, like a staged table; refuse an archive of other columns or types."""

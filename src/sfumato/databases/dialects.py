@@ -1,7 +1,8 @@
 r"""What the functions of ``server_functions`` are in the SQL of each engine; one that is missing here an engine cannot do exactly.
 
 ``{0}`` is the first argument. Measured traps, each a test: numeric division of PostgreSQL rounds, so nothing is divided; MariaDB takes "a" and "A "
-for one unless bytes are compared; ``$`` of PCRE and of Java lets a line end follow, ``\z`` does not; years below 1000 have four digits.
+for one unless bytes are compared; ``$`` of PCRE and of Java lets a line end follow, ``\z`` does not; years below 1000 have four digits; DuckDB writes
+no zero before the point of a decimal whose type has no room for one.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ _DUCKDB: dict[str, Written] = {
     "replaced": "REGEXP_REPLACE({0}, {1}, {2}, 'g')",
     "finds": "REGEXP_MATCHES({0}, {1})",
     "plain_text": "CAST({0} AS VARCHAR)",
-    "decimal_text": "CAST({0} AS VARCHAR)",
+    "decimal_text": r"REGEXP_REPLACE(CAST({0} AS VARCHAR), '^(-?)[.]', '\10.')",
     "shortest_text": "RTRIM(RTRIM({0}, '0'), '.')",
     "day_text": "STRFTIME({0}, '%Y-%m-%d')",
     "instant_text": "(RTRIM(RTRIM(STRFTIME({0}, '%Y-%m-%dT%H:%M:%S.%f'), '0'), '.') || 'Z')",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 
 from sfumato.databases.duckdb_connection import DuckdbConnection, refuse_names
-from sfumato.databases.duckdb_types import bytewise, called, is_text, known_person, quoted_name, readable, selected
+from sfumato.databases.duckdb_types import bytewise, called, is_of_two_halves, is_text, known_person, quoted_name, readable, selected
 from sfumato.databases.inside import KEY, NUMBER, PRINT, ROWS, Computed, Decided, Layout, grouped_by, limited, listed
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.databases.unpublishable import refuse_unpublishable
@@ -130,7 +130,7 @@ class DuckdbInside:
     def value_key(self, place: int, name: str) -> str:
         """Hash a value as those of rows are hashed."""
         column = self._layout.counted[place]
-        return f"hash({_SEED}, {f'{_SEED} || {readable(column, name)}' if is_text(column) else name})"
+        return f"hash({_SEED}, {_told_apart(column, readable(column, name))})"
 
     def whole(self, expression: str) -> str:
         """Return a sum, which is of a wider type, as a whole number."""
@@ -202,7 +202,7 @@ class DuckdbInside:
         inner = listed(f"{bytewise(column, expression)} AS {name}" for (column, expression), (_, name) in zip(values, columns, strict=True))
         grouped = f"SELECT {names}, count(*) AS {ROWS} FROM (SELECT {inner} FROM {self._layout.beside(self._published)}) s GROUP BY {names}"
         query = f"SELECT {listed([*(readable(column, name) for column, name in columns), ROWS])} FROM ({grouped}) g"
-        return self._connection.select(query, [*(TableColumn(name, column.called, column.kind, column.as_text) for column, name in columns), _rows()])
+        return self._connection.select(query, [*(column for column, _ in columns), _rows()])
 
     def values(self, staged: TableName, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column of the release."""
@@ -232,8 +232,7 @@ class DuckdbInside:
 
     def _hash(self, columns: Sequence[tuple[TableColumn, str]]) -> str:
         """Return a number that is the same for the same values, and for texts of the same bytes; of no columns a constant."""
-        parts = [f"{_SEED} || {selected(column, name)}" if is_text(column) else selected(column, name) for column, name in columns]
-        return f"hash({listed([_SEED, *parts])})"
+        return f"hash({listed([_SEED, *(_told_apart(column, selected(column, name)) for column, name in columns)])})"
 
     def _as_released(self, name: str) -> str:
         """Return a kept value: that of an enumeration as text, for its type would tell all that it lists, in whatever rows."""
@@ -255,6 +254,13 @@ class DuckdbInside:
 
 def _of_source(name: str) -> str:
     return f"s.{quoted_name(name)}"
+
+
+def _told_apart(column: TableColumn, value: str) -> str:
+    """Return what a value is hashed by. Of 128 bits the server hashes both halves and takes their difference, which is the same for 0 and -1."""
+    if is_text(column):
+        return f"{_SEED} || {value}"
+    return f"{_SEED} || CAST({value} AS VARCHAR)" if is_of_two_halves(column) else value
 
 
 def _typed(column: TableColumn, expression: str) -> str:

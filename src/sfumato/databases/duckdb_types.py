@@ -36,6 +36,7 @@ _WORDS = {
 _AS_TEXT = ("hugeint", "uhugeint", "bignum", "uuid", "enum", "time with time zone")
 _UNITS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DAY = 86_400
+_DIGITS = 18
 # from 1970 on, the first day of the year 1 and that of the year 10000
 _FIRST_DAY, _BEYOND_DAY = -719_162, 2_932_897
 _LARGEST = 2**63 - 1
@@ -76,7 +77,9 @@ def bytewise(column: TableColumn, name: str) -> str:
 
 def known_person(column: TableColumn, name: str) -> str:
     """Return whose a row is, by ``core.whose``: an empty text is nobody, as a missing one is."""
-    return f"NULLIF({selected(column, name)}, '')" if is_text(column) else name
+    shown = selected(column, name)
+    # nothing of JSON is equal to an empty text, and an accent alone is where accents do not count
+    return f"CASE WHEN strlen(CAST({shown} AS VARCHAR)) > 0 THEN {shown} END" if is_text(column) else name
 
 
 def readable(column: TableColumn, name: str) -> str:
@@ -87,6 +90,15 @@ def readable(column: TableColumn, name: str) -> str:
 def is_text(column: TableColumn) -> bool:
     """Return whether a column is read as text."""
     return column.as_text or column.kind == pa.string()
+
+
+def is_of_two_halves(column: TableColumn) -> bool:
+    """Return whether a column holds decimals that do not fit into 64 bits.
+
+    >>> [is_of_two_halves(TableColumn("age", "", pa.decimal128(digits, 2))) for digits in (18, 19)]
+    [False, True]
+    """
+    return column.kind is not None and pa.types.is_decimal(column.kind) and column.kind.precision > _DIGITS
 
 
 def typed(batch: pa.RecordBatch, wanted: pa.Schema, columns: Sequence[TableColumn]) -> pa.RecordBatch:

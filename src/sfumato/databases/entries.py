@@ -27,8 +27,11 @@ def entry(engine: Engine, column: TableColumn, name: str) -> tuple[Any, str]:
         if kind.tz is None:
             return "timestamp", name
         return "timestamp('UTC')", f"({name} AT TIME ZONE 'UTC')"
-    # a year that is compared with a number of two digits is taken for one of this century or the last
-    return _type(kind), f"CAST({name} AS SIGNED)" if engine == "mysql" and column.called.lower().startswith("year") else name
+    if engine == "mysql":
+        from sfumato.databases.mysql_types import number
+
+        return _type(kind), number(column, name)
+    return _type(kind), name
 
 
 def unreadable(engine: Engine, column: TableColumn, name: str) -> str | None:

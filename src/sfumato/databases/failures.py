@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from sfumato.databases.table import TableName
 from sfumato.errors import DataError, SfumatoError, UnreachableError, UsageError
 
 _NO_SERVER = "look at host and port, and whether the server runs and lets this machine in"
@@ -43,9 +44,14 @@ NO_SCHEMA = Failure(
 NO_RIGHT = Failure(
     "does not allow this user to do that",
     code="database-rights",
-    hint="GRANT SELECT on the source; for a sink CREATE in its schema, on PostgreSQL with TEMPORARY on the database; on MySQL and MariaDB CREATE, "
-    "DROP, ALTER, INSERT and SELECT in its database, and with CREATE TEMPORARY TABLES in the database sfumato_staging_ and the name of the user",
+    hint="GRANT SELECT on the source; for a sink USAGE and CREATE on its schema, and TEMPORARY on the database",
 )
+NO_MYSQL_RIGHT = replace(
+    NO_RIGHT,
+    hint="GRANT SELECT on the source; for a sink CREATE, DROP, ALTER, INSERT and SELECT in its database, and with CREATE TEMPORARY TABLES in the "
+    "database sfumato_staging_ and the name of the user",
+)
+WHERE_RIGHTS_ARE = "docs/databases.md has the rights that a run needs"
 CROWDED = Failure(
     "lets in no further connection of this user",
     code="database-unreachable",
@@ -99,6 +105,14 @@ COMPUTED = Failure(
     hint="look at what the view that is read computes, and let it give null there",
     of_data=True,
 )
+
+
+def computed_by(table: TableName) -> Failure:
+    """Return that failure of a table or a view that is known by its name."""
+    hint = f"look at what {table} computes, as a view or in columns of its own, and let it give null there"
+    return replace(COMPUTED, words=f"cannot compute a value of {table}, such as a number or a time that is none or too large", hint=hint)
+
+
 ALTERED = Failure(
     "has a table that somebody has altered while the run worked with it",
     code="database-changed",

@@ -13,7 +13,7 @@ from sfumato.databases.table import Referring, TableName
 def found_by_server(connection: Connection, child: TableName, columns: Sequence[str], parent: TableName, referred: Sequence[str]) -> int | None:
     """Return how many rows find what they refer to by the rules of the server, in the state that is seen; None where it does not hold them to it."""
     identity, own = connection.identity(child), (tuple(columns), tuple(referred))
-    known = (each for each in connection.referring([parent]) if (each.columns, each.referred) == own)
+    known = (each for each in connection.referring([parent]) if (each.columns, each.referred) == own and not each.by_period)
     link = next((each for each in known if connection.identity(each.table) == identity), None)
     if link is None:
         return None

@@ -52,7 +52,8 @@ class GoingAlong:
         self._threads: dict[TableName, list[Referring]] = {}
         refusing: list[TableName] = []
         for chain in self._found(self._held, ()):
-            if len(chain) == 1 and chain[0].table in self._held:
+            # what lies within a period no condition of equality finds
+            if len(chain) == 1 and chain[0].table in self._held and not chain[0].by_period:
                 self._own.append(chain[0])
             elif chain[-1].on_delete in ("refused", "held"):
                 refusing.append(chain[-1].table)
@@ -130,11 +131,16 @@ class GoingAlong:
         """Whether one statement deletes all: rows that may take others of them along, or nobody could count them, and rows that refer to others."""
         return any(own.on_delete in ("deleted", "held") for own in self._own)
 
+    @property
+    def looks_at_each(self) -> bool:
+        """Whether the server refuses to delete rows of the table to which others of it refer, though these be deleted with them."""
+        return any(own.on_delete == "refused" for own in self._own)
+
     def refuse_own(self, keys: TableName, key: Sequence[str]) -> None:
         """Refuse rows to which others of the same table refer that stay; or that go too, where the server looks at each row by itself."""
         for own in self._own:
             if own.on_delete != "emptied" and self._referring(own, keys, key, staying=own.on_delete != "refused"):
-                raise self._referred()
+                raise self._referred(looked_at_singly=own.on_delete == "refused")
 
     def refuse_own_taken(self, keys: TableName, key: Sequence[str]) -> None:
         """Refuse where rows of the same table that stay would go with others, by what the server does and not by what it refuses."""
@@ -142,9 +148,12 @@ class GoingAlong:
             if own.on_delete == "deleted" and self._referring(own, keys, key, staying=True):
                 raise self._referred()
 
-    def _referred(self) -> UnreachableError:
+    def _referred(self, looked_at_singly: bool = False) -> UnreachableError:
         words = f"rows of {self._table} refer to others of it that are to be deleted, by its own foreign key"
         hint = "delete what refers to the rows, or let the key empty it (ON DELETE SET NULL)"
+        if looked_at_singly:
+            words += ", and the server looks at each row by itself, also at those of one batch"
+            hint = "empty what refers to the rows, or let the key do so, or delete it (ON DELETE SET NULL or CASCADE, which DuckDB does not have)"
         return UnreachableError(words, code="retention-referenced", hint=hint)
 
     def counted(self, keys: TableName, key: Sequence[str], chosen: str = _ALL) -> list[Gone]:

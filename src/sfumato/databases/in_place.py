@@ -20,6 +20,8 @@ from sfumato.errors import UnreachableError
 DIGEST = "sfumato_digest"
 """What is read beside the columns of a row: a number by which it is known whether somebody has changed it since."""
 
+_OPEN = "that has not come to its end: some of its rows may be masked and others not"
+
 
 @dataclass(frozen=True)
 class Places:
@@ -127,14 +129,14 @@ def refuse_half_masked(connection: Catalogue, table: TableName) -> None:
         raise half_masked(table)
     is_masked_as_another = getattr(connection, "is_masked_as_another", None)
     if is_masked_as_another is not None and is_masked_as_another(table):
-        words = f"{table} was called otherwise when a run began to mask it in place, and some of its rows are masked and others are not"
+        words = f"{table} was called otherwise when a run began to mask it in place, and {_OPEN}"
         hint = "give it back its name and its schema, and run the policy that masks it once more: sfumato run policy.yaml --resume"
         raise UnreachableError(words, code="in-place-open", hint=hint)
 
 
 def half_masked(table: TableName) -> UnreachableError:
     """Return what is said of a table whose masking has not come to its end."""
-    words = f"{table} is being masked in place, and some of its rows are masked and others are not"
+    words = f"{table} is being masked in place, and {_OPEN}"
     return UnreachableError(
         words, code="in-place-open", hint="run the policy that masks it once more, which finishes it: sfumato run policy.yaml --resume"
     )

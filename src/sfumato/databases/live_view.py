@@ -6,7 +6,7 @@ on such a setting are refused, and before a view is published it is read once mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -53,6 +53,10 @@ class LiveViews(Protocol):
 
     def check(self, roles: Sequence[str]) -> None:
         """Refuse roles that do not exist or see the table itself, and a name that something else has."""
+        ...
+
+    def stored_columns(self) -> Collection[str]:
+        """Return the columns of the source that are known to show what stands in a table, and are not computed for whoever reads them."""
         ...
 
     def statements(self, roles: Sequence[str]) -> list[str]:

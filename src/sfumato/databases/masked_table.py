@@ -172,18 +172,31 @@ class MaskedTable:
         return []
 
     def _check_before(self, facts: Mapping[str, Any]) -> None:
-        """Compare every row with what it was when it was read; where others have written meanwhile let the audience in again and stop."""
+        """Hold the table and what was verified against what was read; where anything of it is another let the audience in again and stop."""
         with self.connection.transaction():
             self.how.stand_still(self.places.table)
-            rows = one_value(self.connection, f"SELECT COUNT(*) FROM {self._quoted(self.places.table)}")
-            same = one_value(self.connection, f"SELECT COUNT(*) {self._matched(facts)} WHERE {self._unchanged(facts)}")
-            is_as_it_was = rows == same == facts["total"]
-            if is_as_it_was:
+            found = self._changed_before(facts)
+            if found is None:
                 self.connection.do(f"UPDATE {self._quoted(self.places.ledger)} SET done = 0")
-        if not is_as_it_was:
+        if found is not None:
             self.undo()
-            words = f"rows of {self.original} were written, changed or deleted while it was read and verified; nothing has been changed"
-            raise DataError(words, code="in-place-changed", hint="run again when nobody writes to it")
+            words = f"{found}; nothing has been changed, and its audience is let in as before"
+            raise DataError(words, code="in-place-changed", hint="mask it from the beginning when nobody writes to it: sfumato run policy.yaml")
+
+    def _changed_before(self, facts: Mapping[str, Any]) -> str | None:
+        """Return what is not as it was when the rows were read and verified, in words; None where everything is."""
+        places, own = self.places, _Own.beside(facts["key"])
+        if any(self.connection.identity(table) is None for table in (places.keys, places.rows)):
+            return f"somebody has removed the rows that were to be copied over those of {self.original}"
+        altered = alteration(self.connection.columns(places.rows), self.connection.columns(places.table))
+        if altered is not None:
+            return f"{self.original} was altered since its rows were read: {altered}"
+        staying = one_value(self.connection, f"SELECT COUNT(*) FROM {self._quoted(places.keys)} WHERE {own.gone} = 0")
+        if one_value(self.connection, f"SELECT COUNT(*) FROM {self._quoted(places.rows)}") != staying:
+            return f"the rows that were to be copied over those of {self.original} are no longer all there"
+        rows = one_value(self.connection, f"SELECT COUNT(*) FROM {self._quoted(places.table)}")
+        same = one_value(self.connection, f"SELECT COUNT(*) {self._matched(facts)} WHERE {self._unchanged(facts)}")
+        return None if rows == same == facts["total"] else f"rows of {self.original} were written, changed or deleted since they were read"
 
     def _keep_out(self, facts: Mapping[str, Any]) -> None:
         """Stop where somebody was let in meanwhile; rights that were given are taken away before that, and are given back with the others."""
@@ -292,6 +305,11 @@ class _Own:
         return cls(*(free_name(name, key) for name in ("n", "gone", "digest")))
 
 
+def _written_meanwhile(table: TableName) -> DataError:
+    words = f"rows of {table} were written, changed or deleted while it was read and verified; nothing has been changed"
+    return DataError(words, code="in-place-changed", hint="run again when nobody writes to it")
+
+
 class Draft:
     """Masked rows on their way: they come in any order with the keys of their originals, and are put into a table like that of these."""
 
@@ -344,6 +362,15 @@ class Draft:
             ) from None
         for table in (drafts.keys, drafts.rows):
             self._how.settle(table)
+        self._refuse_lost(own.gone)
+
+    def _refuse_lost(self, gone: str) -> None:
+        """Refuse what others have deleted since it was read, and has no keys or no values now: verification would blame the run."""
+        keys, rows = (self._connection.quoted(table) for table in (self._drafts.keys, self._drafts.rows))
+        here = one_value(self._connection, f"SELECT COUNT(*) FROM {keys}")
+        filled = one_value(self._connection, f"SELECT COUNT(*) + (SELECT COUNT(*) FROM {rows}) FROM {keys} WHERE {gone} = 1")
+        if (here, filled) != (self._total, self._total):
+            raise _written_meanwhile(self._drafts.table)
 
     def described(self, names: Sequence[str]) -> pa.Schema:
         """Return some columns as the table will have them."""

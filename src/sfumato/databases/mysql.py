@@ -23,7 +23,7 @@ from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.bulk_text import bulk_text
 from sfumato.databases.connection import Catalogue
-from sfumato.databases.failures import ALTERED, NO_TABLES, REFERRED_TO, TOO_FAR, Failure, busy
+from sfumato.databases.failures import ALTERED, NO_TABLES, REFERRED_TO, TOO_FAR, Failure, busy, computed_by
 from sfumato.databases.left_copy import BEGINNING
 from sfumato.databases.mysql_foreign_keys import REFERRED, TOO_DEEP
 from sfumato.databases.mysql_primary_keys import do_without_keys
@@ -32,7 +32,7 @@ from sfumato.databases.mysql_referring import referring
 from sfumato.databases.mysql_replacing import TRIGGERED, is_replaced, refused_replacing
 from sfumato.databases.mysql_retaining import MysqlRetaining
 from sfumato.databases.mysql_rights import missing_rights
-from sfumato.databases.mysql_session import SECONDS, SETTINGS, driver, mysql_errors, opened
+from sfumato.databases.mysql_session import SECONDS, SETTINGS, WHILE_READING, driver, mysql_errors, opened
 from sfumato.databases.mysql_types import LONGEST_ROW, called, column_of, is_time, longest, made_kind, quoted, quoted_name, selected, text_of, typed
 from sfumato.databases.mysql_views import reads
 from sfumato.databases.needed_rights import Need
@@ -57,6 +57,7 @@ _PRIMARY_KEY = """
 SELECT column_name FROM information_schema.key_column_usage
 WHERE table_schema = %s AND table_name = %s AND constraint_name = 'PRIMARY' ORDER BY ordinal_position
 """
+_NO_COLUMNS = "make a view anew that names a table or a column which is gone, or whose collation is another by now; or GRANT SELECT on the table"
 
 
 class MysqlConnection:
@@ -120,6 +121,8 @@ class MysqlConnection:
             known = [
                 name for (name,) in self._rows("SELECT table_name FROM information_schema.tables WHERE table_schema = %s", [self._schema_of(table)])
             ]
+            if table.name in map(text_of, known):
+                raise DataError(f"{self._address.shown} shows no columns of {table}", code="table-missing", hint=_NO_COLUMNS)
             hint = suggestion(table.name, known) if known else NO_TABLES
             raise DataError(f"{self._address.shown} has no table {table}", code="table-missing", hint=hint)
         return [column_of(*row) for row in rows]
@@ -184,12 +187,13 @@ class MysqlConnection:
         """Read some columns by one statement, some rows at a time."""
         names = ", ".join(selected(column) for column in columns) or "NULL"
         ordered = f" ORDER BY {quoted_name(order)}" if order else ""
-        yield from self.select(f"SELECT {names} FROM {quoted(self.placed(table))}{ordered}{f' LIMIT {limit}' if limit is not None else ''}", columns)
+        query = f"SELECT {names} FROM {quoted(self.placed(table))}{ordered}{f' LIMIT {limit}' if limit is not None else ''}"
+        yield from self.select(query, columns, reading=table)
 
-    def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
-        """Return what a query gives, as columns of these types."""
+    def select(self, query: str, columns: Sequence[TableColumn], reading: TableName | None = None) -> Iterator[pa.RecordBatch]:
+        """Return what a query gives, as columns of these types; ``reading`` is a table or a view that is named where it computes what is no value."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
-        with self._errors(query), self._connection.cursor(driver().cursors.SSCursor) as cursor:
+        with self._errors(query, _computing(reading)), self._connection.cursor(driver().cursors.SSCursor) as cursor:
             cursor.execute(query)
             while rows := cursor.fetchmany(_ROWS):
                 yield typed(rows, wanted, columns)
@@ -222,9 +226,9 @@ class MysqlConnection:
         }
         return "ENGINE = MyISAM" if "myisam" in engines else "ENGINE = Aria TRANSACTIONAL = 0 ROW_FORMAT = DYNAMIC" if "aria" in engines else ""
 
-    def character_sets(self, table: TableName) -> set[str]:
-        """Return the character sets of the columns of a table."""
-        query = "SELECT DISTINCT character_set_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
+    def collations(self, table: TableName) -> set[str]:
+        """Return the rules by which the server compares the columns of a table."""
+        query = "SELECT DISTINCT collation_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
         return {text_of(name) for (name,) in self._rows(query, [self._schema_of(table), table.name]) if name is not None}
 
     def refuse_names(self, columns: Sequence[str]) -> None:
@@ -243,7 +247,7 @@ class MysqlConnection:
         for table in self.beginning_with(beginning, TableName("")):
             if not is_copy(table.name):
                 continue
-            ((free,),) = self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
+            ((free,),) = self._rows("SELECT GET_LOCK(%s, 0)", [lock_of_staged(table)])
             if free:
                 self._staged.append(table)
                 left.append(table)
@@ -255,7 +259,7 @@ class MysqlConnection:
 
     def leave(self, table: TableName) -> None:
         """Leave a staged table to those whose it is."""
-        self._rows("SELECT RELEASE_LOCK(%s)", [_lock(table)])
+        self._rows("SELECT RELEASE_LOCK(%s)", [lock_of_staged(table)])
         self._staged.remove(table)
 
     def made_at(self, table: TableName) -> str:
@@ -284,7 +288,7 @@ class MysqlConnection:
         _refuse_names(columns)
         self._make_staging()
         self._clear_dead()
-        self._rows("SELECT GET_LOCK(%s, 0)", [_lock(table)])
+        self._rows("SELECT GET_LOCK(%s, 0)", [lock_of_staged(table)])
         self._staged.append(table)
 
     def _make_staging(self) -> None:
@@ -559,7 +563,7 @@ class MysqlConnection:
         )
         found = self._rows(query, [self.staging, len(BEGINNING), BEGINNING])
         for name, kind in [(text_of(name), kind) for name, kind in found if is_staged(text_of(name))]:
-            ((free,),) = self._rows("SELECT IS_FREE_LOCK(%s)", [_lock(TableName(name.removesuffix("_old")))])
+            ((free,),) = self._rows("SELECT IS_FREE_LOCK(%s)", [lock_of_staged(TableName(name.removesuffix("_old")))])
             if free:
                 self._drop(TableName(name, self.staging), "VIEW" if text_of(kind) == "VIEW" else "TABLE")
 
@@ -576,9 +580,9 @@ class MysqlConnection:
             cursor.execute(query, values)
             return list(cursor.fetchall())
 
-    def do(self, statement: str) -> None:
-        """Let the server do something."""
-        with self._errors(statement), self._connection.cursor() as cursor:
+    def do(self, statement: str, reading: TableName | None = None) -> None:
+        """Let the server do something; ``reading`` is a table or a view that is named where it computes what is no value."""
+        with self._errors(statement, _computing(reading)), self._connection.cursor() as cursor:
             cursor.execute(statement)
 
     def put(self, statement: str) -> None:
@@ -600,6 +604,10 @@ class MysqlConnection:
         return mysql_errors(self._address.shown, statement, meaning)
 
 
+def _computing(table: TableName | None) -> Mapping[str, Failure]:
+    return {} if table is None else dict.fromkeys(WHILE_READING, computed_by(table))
+
+
 def _refuse_names(names: Sequence[str]) -> None:
     """Refuse names with characters that these servers allow in no name."""
     if any(ord(character) > _LAST_OF_NAMES or character == "\0" for name in names for character in name):
@@ -612,5 +620,6 @@ def _alone(name: str) -> str:
     return f"sfumato {hashlib.sha256(name.encode()).hexdigest()[:32]}"
 
 
-def _lock(table: TableName) -> str:
+def lock_of_staged(table: TableName) -> str:
+    """Return the name of the lock that whoever has staged a table holds until its session ends."""
     return f"sfumato:{table.name}"

@@ -44,7 +44,7 @@ def read_by(text: str) -> TableName | None:
     >>> read_by("select 1 AS `id` from (`w`.`b` join `w`.`c`)"), read_by("select 1 AS `1` from `w`.`b` union select 2 AS `2`"), read_by("")
     (None, None, None)
     """
-    words, depth = _WORDS.findall(text), 0
+    words, depth = words_of(text), 0
     for place, word in enumerate(words):
         depth += (word == "(") - (word == ")")
         if depth == 0 and word.lower() == "from":
@@ -52,9 +52,19 @@ def read_by(text: str) -> TableName | None:
     return None
 
 
+def words_of(text: str) -> list[str]:
+    """Return the words of what a view is made by: names in their quotation marks, texts, and what else there is."""
+    return _WORDS.findall(text)
+
+
+def named(word: str) -> str:
+    """Return the name that stands between quotation marks."""
+    return word[1:-1].replace("``", "`")
+
+
 def _named(words: list[str]) -> TableName | None:
     """Return the table that some words begin with, where nothing comes behind it that would be a further one."""
-    names = [word[1:-1].replace("``", "`") for word in words[:3:2] if word.startswith("`")]
+    names = [named(word) for word in words[:3:2] if word.startswith("`")]
     if not names:
         return None
     qualified = len(names) > 1 and words[1] == "."

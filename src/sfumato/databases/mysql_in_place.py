@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sfumato.databases.failures import CHANGED
 from sfumato.databases.in_place import Places
 from sfumato.databases.keyed_rows import same_key
 from sfumato.databases.mysql import MysqlConnection
@@ -59,11 +60,14 @@ class MysqlInPlace:
         """Ask the catalogue."""
         connection, place = self._connection, self._connection.placed(table)
         names = [place.schema, place.name]
-        ((kind,),) = connection.facts(_TABLE, names)
+        # each question finds what is there when it is asked
+        engine, found = engine_without_transactions(connection, place), connection.facts(_TABLE, names)
+        if not found:
+            raise CHANGED.error(connection.shown)
+        kind = found[0][0]
         columns = [tuple(map(text_of, row)) for row in connection.facts(_COLUMNS, names)]
         hanging = [f"the trigger {text_of(name)}" for (name,) in connection.facts(_TRIGGERS, names)]
         hanging += [] if text_of(kind) == "BASE TABLE" else [f"that it is a {text_of(kind).lower()}"]
-        engine = engine_without_transactions(connection, place)
         hanging += [f"its engine {engine}, which has no transactions"] if engine else []
         unique: dict[str, list[tuple[str, int | None]]] = {}
         for index, column, length in connection.facts(_UNIQUE, names):
@@ -168,10 +172,12 @@ class MysqlInPlace:
         """Rename the table back, and the rest to names that the next run would clear away too."""
         del grants
         self._forget_histograms(places.table)
-        away = [self._connection.staged_name(original) for _ in places.private]
+        # somebody may have removed one: the table comes back all the same
+        there = [table for table in places.private if self._connection.identity(table) is not None]
+        away = [self._connection.staged_name(original) for _ in there]
         for name in away:
             self._connection.reserve(name, [])
-        self._connection.rename([(places.table, original), *zip(places.private, away, strict=True)])
+        self._connection.rename([(places.table, original), *zip(there, away, strict=True)])
         for name in away:
             self._connection.do(f"DROP TABLE IF EXISTS {quoted(name)}")
 

@@ -8,7 +8,7 @@ are equal do not matter then. All rows of such a group have the same values, and
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,7 +29,7 @@ from sfumato.databases.mysql_types import (
     quoted_name,
     selected,
 )
-from sfumato.databases.table import TableColumn, TableName, numbered
+from sfumato.databases.table import TableColumn, TableName
 from sfumato.databases.unpublishable import refuse_unpublishable
 
 _DIGITS = 24
@@ -72,19 +72,30 @@ class MysqlInside:
         self._rows = TableName(new_name(self._beginning), self._labels.schema)
         self._counted = {column.name: f"c{place}" for place, column in enumerate(layout.counted)}
         self._kept = {column.name: self._counted.get(column.name, f"k{place}") for place, column in enumerate(layout.copied)}
-        self._mixed = _is_mixed(connection.character_sets(layout.table) - {"utf8mb4"}, bool(layout.computed))
+        self._mixed = _is_mixed(connection.collations(layout.table), bool(layout.computed))
         # both are nobody's, so that nobody can write values that are taken for two of them, or for a missing one
         self._between, self._missing = secrets.token_hex(5), secrets.token_hex(8)
         self._halves, self._number = Halves(connection, _SETTINGS), 0
+        self.unfinished: str | None = None
         for setting in _SETTINGS:
             connection.do(setting)
 
+    @property
+    def copy(self) -> TableName:
+        """The private copy."""
+        return self._rows
+
     def take_up(self) -> bool:
-        """Go on with what a run that was killed has copied, unless its server was started anew since: its engine keeps no log."""
+        """Go on with what a run that was killed has copied, unless its server was started anew since: its engine keeps no log.
+
+        Of one that was killed while it copied a part is there, beside which nothing is written: ``unfinished`` says where.
+        """
         for left in self._connection.left_behind(self._beginning):
-            if unsealed(left, self._connection.comment_of(left)) == self._whole(left):
+            comment = self._connection.comment_of(left)
+            if unsealed(left, comment) == self._whole(left):
                 self._rows = left
                 return True
+            self.unfinished = self.unfinished if comment else left.schema
             # it may be another installation's, which can go on with it
             self._connection.leave(left)
         return False
@@ -107,7 +118,7 @@ class MysqlInside:
         if self._layout.numbered:
             select = f"SELECT i.*, ROW_NUMBER() OVER (PARTITION BY i.{KEY} ORDER BY i.{_PLACE}) AS {NUMBER} FROM ({select}) i"
         made = f"CREATE TABLE {quoted(self._rows)} ({_KEY}, {_PLACE} INT UNSIGNED NOT NULL) {self._connection.unlogged}"
-        self._connection.do(f"{made} {select}")
+        self._connection.do(f"{made} {select}", reading=self._layout.table)
         # it may have waited for somebody who altered the table
         self._connection.refuse_other_types(self._layout.table, [*self._layout.counted, *self._layout.copied])
         refuse_unpublishable(self._connection, "mysql", quoted(self._rows), self._layout, self._kept)
@@ -270,10 +281,12 @@ class MysqlInside:
         """Return those of some columns whose published texts are all short."""
         if not names:
             return set()
-        asked = listed(f"MAX(CHAR_LENGTH({made[name]}))" for name in names)
+        asked = listed(f"COALESCE(MAX(CHAR_LENGTH({made[name]})), 0)" for name in names)
         columns = [TableColumn(name, "bigint", pa.int64()) for name in names]
         (found,) = self._connection.select(f"SELECT {asked} FROM {self._layout.beside(self._published)}", columns)
-        return {name for name, longest_of in zip(names, found.columns, strict=True) if (longest_of[0].as_py() or 0) <= _SHORT}
+        lengths = {name: longest_of[0].as_py() for name, longest_of in zip(names, found.columns, strict=True)}
+        # where statements are only printed nobody knows
+        return {name for name, length in lengths.items() if length is not None and length <= _SHORT}
 
     def shown(self, staged: TableName, texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Group what is staged by a hash of its own text."""
@@ -298,8 +311,8 @@ class MysqlInside:
         key = self._digest([self._part(column, expression) for column, expression in values])
         joined = self._layout.beside(self._published)
         shown = [selected(column, expression) for column, expression in values]
-        names = numbered([column for column, _ in values])
-        return self._connection.select(f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {key}", [*names, _rows()])
+        query = f"SELECT {listed([*shown, 'COUNT(*)'])} FROM {joined} GROUP BY {key}"
+        return self._connection.select(query, [*(column for column, _ in values), _rows()])
 
     @property
     def _published(self) -> str:
@@ -367,12 +380,19 @@ class MysqlInside:
         return f"CONCAT({exact(column, name)})"
 
 
-def _is_mixed(others: set[str], is_computed: bool) -> bool:
-    """Say whether texts cannot be written one after the other as they are, for the character sets of a table beside utf8mb4.
+def _is_mixed(collations: Collection[str], is_computed: bool) -> bool:
+    """Say whether texts cannot be written one after the other as they are, for the collations of a table.
 
-    The server does so with one that begins with ASCII; what is computed is of a third kind.
+    The server does so with those of ``utf8mb4`` and of one other that begins with ASCII; what is computed is of a third kind, and ``utf8mb4_bin`` is
+    the only one of its kind that stands beside labels.
+
+    >>> _is_mixed(["utf8mb4_general_ci", "utf8mb4_bin", "latin1_bin"], is_computed=False), _is_mixed(["utf8mb4_nopad_bin"], is_computed=False)
+    (False, True)
     """
-    return len(others) > (0 if is_computed else 1) or not others.isdisjoint(_WITHOUT_ASCII)
+    own = {name for name in collations if name.startswith("utf8mb4_")}
+    others = set(collations) - own
+    without_ascii = any(name.partition("_")[0] in _WITHOUT_ASCII for name in others)
+    return len(others) > (0 if is_computed else 1) or without_ascii or any(name.endswith("_bin") for name in own - {"utf8mb4_bin"})
 
 
 def _by_chance() -> str:

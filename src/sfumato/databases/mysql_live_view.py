@@ -8,7 +8,7 @@ view can have a comment: a condition that always holds says that a run has made 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 import pyarrow as pa
@@ -16,8 +16,9 @@ import pyarrow as pa
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_readers import Readers, seen
+from sfumato.databases.mysql_stored_columns import stored_columns
 from sfumato.databases.mysql_types import exact, quoted, quoted_name, selected, text_of
-from sfumato.databases.table import TableColumn, TableName, numbered
+from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import PromiseError, SfumatoError, UsageError
 
 _OLD = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
@@ -81,6 +82,10 @@ class MysqlLiveView:
         if self._is_mariadb:
             self._connection.do(f"SET SESSION sql_mode = '{_MODES},NO_AUTO_CREATE_USER'")
 
+    def stored_columns(self) -> Collection[str]:
+        """Ask the catalogue."""
+        return stored_columns(self._connection, self._source)
+
     def statements(self, roles: Sequence[str]) -> list[str]:
         """Return what publishes the view."""
         return [self._made(self._target), *(self._granted(role) for role in roles)]
@@ -104,10 +109,9 @@ class MysqlLiveView:
         """Group the table by what a column is made of, and by what it becomes."""
         inputs = [(column, _of_source(column.name)) for column in shown.reads]
         values = [*inputs, (shown.column, self._value(shown))]
-        names = numbered([column for column, _ in values])
         listed = ", ".join([*(selected(column, expression) for column, expression in values), "COUNT(*)"])
         query = f"SELECT {listed} FROM {quoted(self._source)} s GROUP BY SHA2({_joined(values)}, 256)"
-        return self._connection.select(query, [*names, _ROWS])
+        return self._connection.select(query, [*(column for column, _ in values), _ROWS])
 
     def prints(self) -> tuple[tuple[int, str], tuple[int, str]]:
         """Sum both up in one statement."""

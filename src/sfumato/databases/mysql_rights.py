@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from sfumato.databases.failures import NO_RIGHT, NO_SCHEMA
+from sfumato.databases.failures import NO_RIGHT, NO_SCHEMA, WHERE_RIGHTS_ARE
 from sfumato.databases.mysql_asking import Session
 from sfumato.databases.mysql_types import quoted
-from sfumato.databases.needed_rights import Need
+from sfumato.databases.needed_rights import Need, granted
 from sfumato.databases.table import TableName
 from sfumato.errors import SfumatoError
 
@@ -31,6 +32,7 @@ _ASKED_OF_NONE: Mapping[str, str] = {
 }
 # a right to one table, which may not be there yet, says nothing of others in its database
 _OF_TABLE = "SELECT 1 FROM information_schema.table_privileges WHERE table_schema = %s AND table_name = %s AND privilege_type = %s LIMIT 1"
+_SEES_ALL = "SELECT 1 FROM information_schema.user_privileges WHERE privilege_type = 'SHOW DATABASES' LIMIT 1"
 _SCHEMA = "SELECT 1 FROM information_schema.schemata WHERE schema_name = %s"
 
 
@@ -38,8 +40,17 @@ def missing_rights(session: Session, needs: Sequence[Need]) -> list[Need]:
     """Return the rights that the user has not; a database that is not there, or is not shown to the user, is an error."""
     for schema in dict.fromkeys(need.table.schema for need in needs):
         if schema != session.staging and not session.facts(_SCHEMA, [schema]):
-            raise NO_SCHEMA.error(session.shown, f"database {schema}")
+            raise _not_shown(session, str(schema), [need for need in needs if need.table.schema == schema])
     return [need for need in needs if not _may(session, need)]
+
+
+def _not_shown(session: Session, schema: str, needs: Sequence[Need]) -> SfumatoError:
+    """Return what is said of a database that is not shown: who may see all of them knows that it is not there, others may lack every right to it."""
+    if session.facts(_SEES_ALL, []):
+        return NO_SCHEMA.error(session.shown, f"database {schema}")
+    words = f"has no database {schema}, or gives this user no right to it"
+    hint = f"{granted(needs, 'mysql')}; CREATE DATABASE first, where it is not there; {WHERE_RIGHTS_ARE}"
+    return replace(NO_RIGHT, words=words, hint=hint).error(session.shown)
 
 
 def _may(session: Session, need: Need) -> bool:

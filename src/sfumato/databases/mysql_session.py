@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -12,15 +13,17 @@ from sfumato.databases.address import Address
 from sfumato.databases.failures import (
     ALTERED,
     CHANGED,
+    COMPUTED,
     DEADLOCK,
     FULL,
     GONE,
     LOCKED,
     NO_DATABASE,
-    NO_RIGHT,
+    NO_MYSQL_RIGHT,
     REFUSED,
     TOO_FAR,
     VALUE,
+    WHERE_RIGHTS_ARE,
     Failure,
     named_in,
     of_code,
@@ -48,10 +51,10 @@ _FAILURES = {
     "1045": REFUSED,
     "1698": REFUSED,
     "1049": NO_DATABASE,
-    "1044": NO_RIGHT,
-    "1142": NO_RIGHT,
-    "1227": NO_RIGHT,
-    "1370": NO_RIGHT,
+    "1044": NO_MYSQL_RIGHT,
+    "1142": NO_MYSQL_RIGHT,
+    "1227": NO_MYSQL_RIGHT,
+    "1370": NO_MYSQL_RIGHT,
     "1021": FULL,
     "1114": FULL,
     "1051": CHANGED,
@@ -64,6 +67,10 @@ _FAILURES = {
     "1265": VALUE,
     "1366": VALUE,
     "1406": VALUE,
+    "1365": COMPUTED,
+    "1411": COMPUTED,
+    "1690": COMPUTED,
+    "3141": COMPUTED,
     "1053": GONE,
     "1317": GONE,
     "1927": GONE,
@@ -71,6 +78,8 @@ _FAILURES = {
     # the driver says so of a connection that it has given up
     "0": GONE,
 }
+WHILE_READING = ("1292", "1365", "1411", "1690", "3141")
+"""What a server says of values that a view or a column computes from others; by the first also of a time that a column cannot hold."""
 # what goes wrong with a file has one code, and the system's own behind it
 _OF_A_FILE, _NO_ROOM = ("3", "1026", "1030"), re.compile(r"\b(28|122)\b")
 # an engine's errors have one code too; of this one it says in words that foreign keys are followed 15 rows deep
@@ -89,21 +98,23 @@ def mysql_errors(server: str, statement: str = "", meaning: Mapping[str, Failure
         full = code == _DISK_FULL or (code in _OF_A_FILE and _NO_ROOM.search(str(error)))
         deep = code == _OF_AN_ENGINE and _DEEP.search(str(error))
         failure = FULL if full else TOO_FAR if deep else of_code(code, {**_FAILURES, **(meaning or {})})
-        detail = f"error {code}{_denied(code, str(error.args[-1]), statement) if failure is NO_RIGHT else ''}"
+        denied, grant = _denied(code, str(error.args[-1]), statement) if failure is NO_MYSQL_RIGHT else ("", None)
+        failure = failure if grant is None else replace(failure, hint=f"{grant}; {WHERE_RIGHTS_ARE}")
+        detail = f"error {code}{denied}"
         raise failure.error(server, detail if code else "") from None
 
 
-def _denied(code: str | None, said: str, statement: str) -> str:
-    """Return what is not allowed, and where; no name that the statement has not, for a function of somebody's may say anything."""
+def _denied(code: str | None, said: str, statement: str) -> tuple[str, str | None]:
+    """Return what is not allowed, and where, and what would allow it; no name that the statement has not, which may be anything."""
     if code == _ON_DATABASE:
         database = _NO_DATABASE.search(said)
         named = named_in(statement, database[1], quoted_name) if database else None
-        return f", on the database {named}" if named else ", on a database"
+        return f", on the database {named}" if named else ", on a database", None
     denied = _DENIED.search(said)
     if denied is None:
-        return ""
+        return "", None
     named = named_in(statement, denied[2], quoted_name) if denied[2] else None
-    return f", no {denied[1]} on {named or 'a table'}"
+    return f", no {denied[1]} on {named or 'a table'}", f"GRANT {denied[1]} ON {named}" if named else None
 
 
 def opened(address: Address, password: str | None) -> Any:

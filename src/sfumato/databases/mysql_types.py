@@ -110,6 +110,24 @@ def exact(column: TableColumn, name: str) -> str:
     return f"CAST({name} AS DOUBLE)" if column.kind == pa.float32() else name
 
 
+def number(column: TableColumn, name: str) -> str:
+    """Return a number as nothing but the number, whatever its type shows beside it; another value as it is.
+
+    A year that is compared with a number of two digits is taken for one of this century or the last, and ZEROFILL is part of a text.
+
+    >>> number(TableColumn("a", "int(5) unsigned zerofill", pa.uint32()), "`a`")
+    'CAST(`a` AS UNSIGNED)'
+    """
+    words = column.called.lower()
+    if words.startswith("year"):
+        return f"CAST({name} AS SIGNED)"
+    if "zerofill" not in words or column.kind is None:
+        return name
+    if pa.types.is_decimal(column.kind):
+        return f"CAST({name} AS DECIMAL({column.kind.precision}, {column.kind.scale}))"
+    return f"CAST({name} AS UNSIGNED)" if is_whole(column) else name
+
+
 def text_of(value: Any) -> str:
     """Return a name that some servers give as bytes."""
     return value.decode() if isinstance(value, bytes) else str(value)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from sfumato.databases.address import Kind
-from sfumato.databases.failures import NO_RIGHT
+from sfumato.databases.failures import NO_RIGHT, WHERE_RIGHTS_ARE
 from sfumato.databases.private_names import is_staged
 from sfumato.databases.table import TableName
 
@@ -49,5 +49,10 @@ class Need(NamedTuple):
 def refuse_missing(server: str, kind: Kind, missing: Sequence[Need]) -> None:
     """Refuse to begin where rights are missing, and name them all."""
     if missing:
-        told, grants = (", ".join(dict.fromkeys(map(str, missing))), "; ".join(dict.fromkeys(need.granted(kind) for need in missing)))
-        raise replace(NO_RIGHT, hint=f"{grants}; docs/databases.md has the rights that a run needs").error(server, f"no {told}")
+        told = ", ".join(dict.fromkeys(map(str, missing)))
+        raise replace(NO_RIGHT, hint=f"{granted(missing, kind)}; {WHERE_RIGHTS_ARE}").error(server, f"no {told}")
+
+
+def granted(needs: Sequence[Need], kind: Kind) -> str:
+    """Return what somebody would grant, each once."""
+    return "; ".join(dict.fromkeys(need.granted(kind) for need in needs))

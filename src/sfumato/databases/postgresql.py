@@ -229,7 +229,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
 
     def _publish(self, staged: TableName, table: TableName, target: TableName) -> None:
         # runs that end at once take their turns
-        self.do(f"SELECT pg_advisory_xact_lock({_work(f'publish {target}')})")
+        self.do(f"SELECT pg_advisory_xact_lock({lock_of_work(f'publish {target}')})")
         self.refuse_used(table)
         names, old = self._names_of(staged), self._find(target)
         # before anything is asked of what hangs on it
@@ -324,12 +324,12 @@ class PostgresqlConnection(PostgresqlCatalogue):
 
     def claim(self, name: str) -> None:
         """Hold a lock in the session that works: it may go on for a moment when its process is dead, and others wait so long."""
-        self.do(f"SELECT pg_advisory_lock({_work(name)})")
+        self.do(f"SELECT pg_advisory_lock({lock_of_work(name)})")
         self.commit()
 
     def disclaim(self, name: str) -> None:
         """Give the lock back."""
-        self.do(f"SELECT pg_advisory_unlock({_work(name)})")
+        self.do(f"SELECT pg_advisory_unlock({lock_of_work(name)})")
         self.commit()
 
     def left_behind(self, beginning: str, beside: TableName) -> dict[TableName, str]:
@@ -338,7 +338,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
         found = self._rows(_LEFT, {"schema": schema, "beginning": beginning})
         copies = {name: comment for name, comment in found if is_copy(name) and Mark.is_one(comment)}
         # whoever takes a lock here gives it back at the end of the statement: it is a transaction
-        free = [name for name in copies if self._rows("SELECT pg_try_advisory_xact_lock(%s::bigint)", [_work(name)])[0][0]]
+        free = [name for name in copies if self._rows("SELECT pg_try_advisory_xact_lock(%s::bigint)", [lock_of_work(name)])[0][0]]
         return {TableName(name, schema): copies[name] for name in free}
 
     def remove_left(self, table: TableName) -> None:
@@ -404,6 +404,6 @@ class PostgresqlConnection(PostgresqlCatalogue):
         self.do(withheld(statement))
 
 
-def _work(name: str) -> int:
+def lock_of_work(name: str) -> int:
     """Return the number of the lock of those who work."""
     return int.from_bytes(hashlib.sha256(f"sfumato work {name}".encode()).digest()[:8], "big", signed=True)

@@ -36,19 +36,22 @@ _ALL = """
 SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname = ANY(%s::name[])
 """
+# older servers have no keys by periods
+_BY_PERIOD = "coalesce((to_jsonb(c)->>'conperiod')::boolean, false)"
 # a key to a table in partitions is there once more for each of these
-_FOREIGN_KEYS = """
+_FOREIGN_KEYS = f"""
 SELECT n.nspname, t.relname,
     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place)
         JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number),
     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.confkey) WITH ORDINALITY k(number, place)
-        JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number)
+        JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number),
+    {_BY_PERIOD}
 FROM pg_constraint c JOIN pg_class t ON t.oid = c.confrelid JOIN pg_namespace n ON n.oid = t.relnamespace
 WHERE c.contype = 'f' AND c.conrelid = %s AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.conrelid = c.conrelid)
 ORDER BY c.conname
 """
 # nor is one told of a part where it is told of the whole; one that is not enforced, or whose triggers are switched off, does nothing
-_REFERRING = """
+_REFERRING = f"""
 SELECT n.nspname, t.relname, c.confrelid,
     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(c.conkey) WITH ORDINALITY k(number, place)
         JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = k.number),
@@ -58,7 +61,7 @@ SELECT n.nspname, t.relname, c.confrelid,
     (SELECT array_agg(CASE WHEN l.oid IS NOT NULL THEN format('%%I.%%I', s.nspname, l.collname) END ORDER BY k.place)
         FROM unnest(c.confkey) WITH ORDINALITY k(number, place) JOIN pg_attribute a ON a.attrelid = c.confrelid AND a.attnum = k.number
         LEFT JOIN pg_collation l ON l.oid = a.attcollation LEFT JOIN pg_namespace s ON s.oid = l.collnamespace),
-    t.relkind <> 'p', o.relkind <> 'p'
+    t.relkind <> 'p', o.relkind <> 'p', {_BY_PERIOD}
 FROM pg_constraint c JOIN pg_class t ON t.oid = c.conrelid JOIN pg_namespace n ON n.oid = t.relnamespace JOIN pg_class o ON o.oid = c.confrelid
 WHERE c.contype = 'f' AND c.confrelid = ANY(%(tables)s::oid[])
     AND NOT EXISTS (SELECT FROM pg_constraint p WHERE p.oid = c.conparentid AND p.confrelid = ANY(%(tables)s::oid[]))
@@ -178,7 +181,9 @@ class PostgresqlCatalogue:
     def foreign_keys(self, table: TableName) -> list[ForeignKey]:
         """Return the foreign keys; views have none."""
         rows = self._rows(_FOREIGN_KEYS, [self._found(table)[0]])
-        return [ForeignKey(tuple(columns), TableName(other, schema), tuple(referred)) for schema, other, columns, referred in rows]
+        return [
+            ForeignKey(tuple(columns), TableName(other, schema), tuple(referred), by_period) for schema, other, columns, referred, by_period in rows
+        ]
 
     def reads(self, table: TableName, other: Catalogue, replaced: TableName) -> bool:
         """Return that it does not: a table on which a view hangs is not replaced, whoever reads it."""
@@ -228,8 +233,8 @@ class PostgresqlCatalogue:
         numbers = {self._found(table)[0]: table for table in tables}
         rows = self._rows(_REFERRING, {"tables": list(numbers)})
         return [
-            Referring(TableName(name, schema), tuple(own), numbers[to], tuple(referred), _ON_DELETE[kind], tuple(collations), alone, to_itself)
-            for schema, name, to, own, referred, kind, collations, alone, to_itself in rows
+            Referring(TableName(name, schema), tuple(own), numbers[to], tuple(referred), _ON_DELETE[kind], tuple(collations), *kept)
+            for schema, name, to, own, referred, kind, collations, *kept in rows
         ]
 
     def acting(self, table: TableName, event: Literal["DELETE", "INSERT"]) -> list[str]:

@@ -20,7 +20,7 @@ from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_hash import chained
 from sfumato.databases.postgresql_rights import kept_private
 from sfumato.databases.postgresql_types import bytewise, called, known_person, quoted, quoted_name
-from sfumato.databases.table import TableColumn, TableName, numbered
+from sfumato.databases.table import TableColumn, TableName
 from sfumato.databases.unpublishable import refuse_unpublishable
 
 _MEMORY, _SORTED = 128 << 20, 32 << 20
@@ -65,6 +65,11 @@ class PostgresqlInside:
     @property
     def _cells(self) -> TableName:
         return TableName(f"{self._rows.name}_cells", self._rows.schema)
+
+    @property
+    def copy(self) -> TableName:
+        """The private copy."""
+        return self._rows
 
     def take_up(self) -> bool:
         """Go on with what a run that was killed has copied and counted."""
@@ -346,8 +351,7 @@ class PostgresqlInside:
         values = [*inputs, (computed.column, _typed(computed.column, computed.sql(self._of_copy)))]
         shown = [bytewise(column, f"({expression})") for column, expression in values]
         query = f"SELECT {listed([*shown, 'count(*)'])} FROM {self._layout.beside(self._published)}{grouped_by(_first(len(shown)))}"
-        names = numbered([column for column, _ in values])
-        return self._connection.select(query, [*names, _rows()])
+        return self._connection.select(query, [*(column for column, _ in values), _rows()])
 
     def values(self, staged: TableName, column: TableColumn) -> tuple[int, int]:
         """Count the values of a column of the release."""

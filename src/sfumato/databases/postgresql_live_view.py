@@ -7,15 +7,16 @@ are looked at after the masks. The transaction sees the table in one state.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
 from sfumato.databases.postgresql import PostgresqlConnection
 from sfumato.databases.postgresql_replacing import DEPENDENT
+from sfumato.databases.postgresql_stored_columns import stored_columns
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
-from sfumato.databases.table import TableColumn, TableName, numbered
+from sfumato.databases.table import TableColumn, TableName
 from sfumato.errors import UnreachableError, UsageError, suggestion
 
 _OLD = """
@@ -91,6 +92,10 @@ class PostgresqlLiveView:
             raise UnreachableError(told, code="sink-table-used", hint="name the view otherwise, or remove what hangs on it yourself")
         return True
 
+    def stored_columns(self) -> Collection[str]:
+        """Ask the catalogue."""
+        return stored_columns(self._connection, self._source)
+
     def statements(self, roles: Sequence[str]) -> list[str]:
         """Return what is done in the transaction, under the view's own name."""
         return [self._made(self._target), self._noted(self._target), *(self._granted(self._target, role) for role in roles)]
@@ -119,9 +124,8 @@ class PostgresqlLiveView:
         values = [*inputs, (shown.column, self._value(shown))]
         expressions = [bytewise(column, f"({expression})") for column, expression in values]
         places = ", ".join(str(place + 1) for place in range(len(values)))
-        names = numbered([column for column, _ in values])
         query = f"SELECT {', '.join([*expressions, 'count(*)'])} FROM {quoted(self._source)} s GROUP BY {places}"
-        return self._connection.select(query, [*names, _ROWS])
+        return self._connection.select(query, [*(column for column, _ in values), _ROWS])
 
     def prints(self) -> tuple[tuple[int, str], tuple[int, str]]:
         """Sum both up in one statement."""

@@ -48,7 +48,7 @@ from sfumato.errors import SfumatoError, UnreachableError
 _LOCK = "10s"
 # qualified, for it is the one statement of a session that looks where the user's do
 _PATH = "SELECT pg_catalog.unnest(pg_catalog.current_schemas(false))"
-_FIXED = {
+FIXED = {
     "search_path": "pg_catalog,pg_temp",
     "row_security": "off",
     # how values are written as text, and texts are read, must not depend on whose session it is
@@ -61,6 +61,7 @@ _FIXED = {
     "standard_conforming_strings": "on",
     "transform_null_equals": "off",
 }
+"""How sessions are set, whatever the settings of a user or a server are."""
 # of the other encodings that a database may have each character is one of UTF-8 that no other is
 _UNCLEAR = ("SQL_ASCII", "EUC_JP", "EUC_TW", "MULE_INTERNAL")
 DENIED = re.compile("(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence)")
@@ -103,7 +104,7 @@ def catalogue_session(address: Address, password: str | None) -> tuple[Any, list
             if encoding in _UNCLEAR:
                 raise UNCLEAR_TEXTS.error(address.shown, str(encoding))
             path = [schema for (schema,) in session.execute(_PATH).fetchall() if schema not in ("pg_catalog", "information_schema")]
-            for name, value in (_FIXED | {"lock_timeout": _LOCK}).items():
+            for name, value in (FIXED | {"lock_timeout": _LOCK}).items():
                 session.execute(f"SET {name} = {', '.join(repr(part) for part in value.split(','))}")
         except BaseException:
             session.close()
@@ -114,7 +115,7 @@ def catalogue_session(address: Address, password: str | None) -> tuple[Any, list
 def working_session(address: Address, password: str | None) -> Any:
     """Open a session in which rows come and go. Its driver asks for something as soon as it is there, so it is told before where to look."""
     _, dbapi = _drivers()
-    fixed = " ".join(f"-c{name}={value}" for name, value in _FIXED.items())
+    fixed = " ".join(f"-c{name}={value}" for name, value in FIXED.items())
     with postgresql_errors(address.shown):
         session = dbapi.connect(_uri(address, password, options=fixed))
         with session.cursor() as cursor:

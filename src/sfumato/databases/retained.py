@@ -145,6 +145,11 @@ class Retained:
         return self._along.tables
 
     @property
+    def looks_at_each(self) -> bool:
+        """Whether rows of one batch that refer to each other are refused."""
+        return self._along.looks_at_each
+
+    @property
     def acting(self) -> list[str]:
         """What acts by itself when rows are deleted."""
         along = [f"{name} of {table}" for table in self._along.deleting for name in self._connection.acting(table, "DELETE")]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
@@ -29,11 +29,15 @@ class TableName:
 
 @dataclass(frozen=True)
 class ForeignKey:
-    """Columns of a table whose values are those of columns of another one, or of the same; the table that is referred to has its schema."""
+    """Columns of a table whose values are those of columns of another one, or of the same; the table that is referred to has its schema.
+
+    ``by_period`` says that the last of them is a time that must lie within those there, and need not be one of them.
+    """
 
     columns: tuple[str, ...]
     table: TableName
     referred: tuple[str, ...]
+    by_period: bool = False
 
 
 OnDelete = Literal["refused", "held", "deleted", "emptied"]
@@ -46,7 +50,7 @@ class Referring:
     """Columns of a table by which its rows refer to rows of another one, or of the same, and what becomes of them when those are deleted.
 
     ``collations`` are those by which the server compares the columns, as SQL writes them, where it has to be told; ``spares_heirs`` says that rows of
-    tables which inherit from the first are not meant, ``to_itself`` the same of the second.
+    tables which inherit from the first are not meant, ``to_itself`` the same of the second; ``by_period`` is as of a foreign key.
     """
 
     table: TableName
@@ -57,6 +61,7 @@ class Referring:
     collations: tuple[str | None, ...] = ()
     spares_heirs: bool = False
     to_itself: bool = False
+    by_period: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,3 @@ class TableColumn:
     def field(self) -> pa.Field:
         """The column as a source describes it."""
         return pa.field(self.name, self.kind) if self.kind is not None else unreadable(self.name, f"values of type {self.called}")
-
-
-def numbered(columns: Iterable[TableColumn]) -> list[TableColumn]:
-    """Return columns as a query lists expressions of their types: by their places, as c0, c1 and so on."""
-    return [replace(column, name=f"c{place}") for place, column in enumerate(columns)]

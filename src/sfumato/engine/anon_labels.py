@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -37,29 +38,38 @@ def anon_labels(plan: Plan) -> list[str]:
 
 def _labelled(plan: Plan, table: TableName, column: TableColumn) -> Iterator[str]:
     label = _label(plan, column)
-    if label is None:
+    if isinstance(label, _Nothing):
         # a name may hold a line end, after which the comment would be no comment
-        name, mask = json.dumps(column.name), plan.resolved.masks[column.name].component_name()
-        yield f"-- column {name}: {mask} has no counterpart in anon; it is shown as nothing"
-    yield f"SECURITY LABEL FOR anon ON COLUMN {quoted(table)}.{quoted_name(column.name)} IS {literal(label or _NOTHING)}"
+        yield f"-- column {json.dumps(column.name)}: {label.why}; it is shown as nothing"
+    text = _NOTHING if isinstance(label, _Nothing) else label
+    yield f"SECURITY LABEL FOR anon ON COLUMN {quoted(table)}.{quoted_name(column.name)} IS {literal(text)}"
 
 
-def _label(plan: Plan, column: TableColumn) -> str | None:
-    if column.name not in plan.published:
-        return _NOTHING
+@dataclass(frozen=True)
+class _Nothing:
+    """Why a column is shown as nothing, though its mask does not say so."""
+
+    why: str
+
+
+def _label(plan: Plan, column: TableColumn) -> str | _Nothing:
     masked = plan.resolved.masks.get(column.name)
+    if column.name not in plan.published:
+        return _Nothing("the policy does not name it" if column.name in plan.unnamed else "the policy removes it")
     return "NOT MASKED" if masked is None else _of_mask(masked, column)
 
 
-def _of_mask(masked: MaskedColumn, column: TableColumn) -> str | None:
+def _of_mask(masked: MaskedColumn, column: TableColumn) -> str | _Nothing:
+    name = masked.component_name()
     if masked.when is not None or masked.on_null is not None or len(masked.steps) != 1:
-        return None
+        return _Nothing(f"{name} has no counterpart in anon with a condition, with something for missing values, or in several steps")
     (step,) = masked.steps
     written = _COUNTERPARTS.get(step.component_name())
-    if written is None or (step.card.changes_type and not (pa.types.is_string(column.kind) and not column.as_text)):
-        # a label cannot change the type of a column
-        return None
-    return written(step, quoted_name(column.name))
+    if written is None:
+        return _Nothing(f"{name} has no counterpart in anon")
+    if step.card.changes_type and not (pa.types.is_string(column.kind) and not column.as_text):
+        return _Nothing(f"{name} gives text, the column is of type {column.called}, and a label cannot change that")
+    return written(step, quoted_name(column.name)) or _Nothing(f"{name} has no counterpart in anon with these settings")
 
 
 def _shortened(step: Any, name: str) -> str | None:

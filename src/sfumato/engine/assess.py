@@ -17,6 +17,7 @@ from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, Reading, read
 from sfumato.core.whose import Subject
 from sfumato.engine.assessment_words import in_words
+from sfumato.engine.columns_read import narrowed_to
 from sfumato.engine.plan import as_source
 from sfumato.errors import DataError, UsageError, suggestion
 from sfumato.measures.reidentification import distinction, expected_in_population, journalist, reidentification, separation
@@ -97,9 +98,10 @@ def assess(
     source = as_source(data)
     names = list(dict.fromkeys([quasi_identifiers] if isinstance(quasi_identifiers, str) else quasi_identifiers))
     whose = Subject(subject) if isinstance(subject, str) else subject
-    _refuse_unknown(source, names if whose is None else [*names, whose.name])
+    looked_at = names if whose is None else [*names, whose.name]
+    _refuse_unknown(source, looked_at)
     progress.stage("reading", source.about())
-    reading = read(source, names, {}, progress, subject=whose)
+    reading = read(narrowed_to(source, looked_at), names, {}, progress, subject=whose)
     if not reading.rows:
         raise DataError("the source has no rows", code="source-empty", hint="run again when there are some")
     table = _Table(reading, names)
@@ -201,7 +203,7 @@ def _journalist(
     everybody = as_source(population)
     _refuse_unknown(everybody, names, "population")
     progress.stage("population", everybody.about())
-    whole = read(everybody, names, {}, progress)
+    whole = read(narrowed_to(everybody, names), names, {}, progress)
     if whole.rows < sizes.sum():
         raise UsageError("a population is no smaller than the table", code="population-small", hint="a table of everybody")
     elsewhere = _sizes_elsewhere(reading, whole, names, firsts)

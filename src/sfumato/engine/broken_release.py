@@ -11,14 +11,15 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.errors import PromiseError, first_few
 
 _SAID = re.compile(r"verification stopped the run: the staged release (?P<what>.*); nothing has been published", re.DOTALL)
+_HINT = "run again; if it happens twice, report it: this must not happen"
 
 
-def broken(what: str, code: str, who: str = "the staged release") -> PromiseError:
+def broken(what: str, code: str, who: str = "the staged release", hint: str = _HINT) -> PromiseError:
     """Return the error of a release that is not as it must be."""
     return PromiseError(
         f"verification stopped the run: {who} {what}; nothing has been published",
         code=code,
-        hint="run again; if it happens twice, report it: this must not happen",
+        hint=hint,
     )
 
 

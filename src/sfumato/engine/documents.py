@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sfumato.core.interfaces import NestingSink
-from sfumato.core.nested_types import refuse_unreadable
+from sfumato.core.nested_types import READ_LISTS, are_lists_read, holds_lists, refuse_unreadable
 from sfumato.errors import DataError
 
 if TYPE_CHECKING:
@@ -24,7 +24,11 @@ def refuse_documents(plan: Plan) -> None:
     policy, masks = plan.resolved.policy, plan.resolved.masks
     read = {*plan.published, *(name for name in plan.masked for name in masks[name].reads), *([policy.subject] if policy.subject else [])}
     refuse_unreadable(plan.schema, [name for name in plan.schema.names if name in read], "the source")
-    nested = [name for name in plan.nested if name in read]
+    told = [field for field in plan.schema if field.name in read and (field.name in plan.nested or holds_lists(field))]
+    unread = [field.name for field in told if not are_lists_read(field)]
+    if unread:
+        raise DataError(f"the source has fields whose values are lists: {', '.join(unread)}", code="column-nested", hint=READ_LISTS)
+    nested = [field.name for field in told]
     grouped = [name for name in nested if policy.columns[name].role in ("quasi_identifier", "sensitive") or name == policy.subject]
     if grouped:
         raise _refused("and cannot be quasi_identifier, sensitive or the subject", grouped)

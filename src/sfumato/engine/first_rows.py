@@ -15,7 +15,7 @@ from sfumato.core.entities import Kind, entities_in
 from sfumato.core.interfaces import BegunSource, Source
 from sfumato.core.nested_types import is_readable, nested_type
 from sfumato.engine.plan import Plan
-from sfumato.errors import DataError, first_few
+from sfumato.errors import SfumatoError, first_few
 
 _ROWS = "as it is, promises count rows and not people"
 _LOOKED_AT = 20_000
@@ -96,8 +96,8 @@ class _Looked:
     def __init__(self, source: Source, removed: Sequence[str], shown: Sequence[str]) -> None:
         try:
             self._table = _beginning(source, [*removed, *shown])
-        except DataError:
-            # what is removed may be of a kind that cannot be read
+        except SfumatoError:
+            # what is removed may be of a kind that cannot be read, and is in no copy: whoever has it may be gone by now
             self._table = _beginning(source, shown)
         self._names = set(self._table.column_names)
 

@@ -193,7 +193,7 @@ def linked(plans: Mapping[str, Plan], tables: Tables) -> list[Link]:
         for key in tables.foreign_keys(name):
             parent = entries.get(tables.connection.identity(key.table))
             link = Link(name, key.columns, parent, key.referred, str(key.table))
-            links.append(link if parent is None else _checked(link, plan, plans[parent], tables))
+            links.append(link if parent is None else _checked(link, key, plan, plans[parent], tables))
     return links
 
 
@@ -210,11 +210,9 @@ def lost_keys(plans: Mapping[str, Plan], tables: Tables) -> dict[str, str]:
     return found
 
 
-def _checked(link: Link, child: Plan, parent: Plan, tables: Tables) -> Link:
+def _checked(link: Link, key: ForeignKey, child: Plan, parent: Plan, tables: Tables) -> Link:
     """Return a key between two tables of the policy with what is wrong with it, which is a mistake unless it is accepted."""
-    wrong = [
-        (column, why) for column, other in zip(link.columns, link.referred, strict=True) if (why := _differ(child, column, parent, other)) is not None
-    ]
+    wrong = _wrong(key, child, parent)
     if not wrong:
         return link
     if "broken_key" in child.resolved.accepts:
@@ -223,8 +221,16 @@ def _checked(link: Link, child: Plan, parent: Plan, tables: Tables) -> Link:
         path = ("columns", column)
         words = f"is of the foreign key {link.shown}, by which the release could not be joined: {why}"
         line = child.resolved.lines.at(path)
-        tables.add(Mistake(key_text(("tables", link.child, *path)), words, "policy-broken-key", _hint(link.child), line))
+        tables.add(Mistake(key_text(("tables", link.child, *path)), words, "policy-broken-key", _hint(link.child, key), line))
     return link
+
+
+def _wrong(key: ForeignKey, child: Plan, parent: Plan) -> list[tuple[str, str]]:
+    """Return what is wrong with a key, with the column of which it is told."""
+    if key.by_period:
+        return [(key.columns[-1], "it is a key by periods (PERIOD), which lie within others, and releases are joined by what is the same")]
+    pairs = zip(key.columns, key.referred, strict=True)
+    return [(column, why) for column, other in pairs if (why := _differ(child, column, parent, other)) is not None]
 
 
 def _differ(child: Plan, column: str, parent: Plan, other: str) -> str | None:
@@ -265,9 +271,12 @@ def _fate(plan: Plan, column: str) -> str:
     return f"is masked with {mask.component_name()}" if mask is not None and mask.changes else "is kept"
 
 
-def _hint(table: str) -> str:
+def _hint(table: str, key: ForeignKey) -> str:
+    accepted = f"accept: broken_key in the table {yaml_text(table)}"
+    if key.by_period:
+        return accepted
     same = "keep both, or give both the same mask with the same key and domain, such as mask: {hash: {key: main, domain: patient}}"
-    return f"{same}; or accept: broken_key in the table {yaml_text(table)}"
+    return f"{same}; or {accepted}"
 
 
 def _listed(columns: Sequence[str]) -> str:

@@ -23,7 +23,7 @@ from sfumato.databases.masked_table import SEEN, Change, Ledger, MaskedTable
 from sfumato.engine.in_place_checks import change_of
 from sfumato.engine.plan import Plans
 from sfumato.engine.release import Release
-from sfumato.errors import nothing_to_resume, number_of
+from sfumato.errors import DataError, nothing_to_resume, number_of
 from sfumato.policy.identity import policy_hash
 from sfumato.policy.load import Loaded
 from sfumato.policy.views import resolve_views
@@ -67,12 +67,9 @@ def in_place(loaded: Loaded, progress: Progress, resume: bool = False) -> Iterat
             ledger = masked.ledger()
             if ledger is not None and ledger.facts["policy"] != policy_hash(loaded.policy):
                 raise half_masked(masked.original)
-            finished = _finished(sink, masked, ledger, progress) if ledger is not None and ledger.is_begun else None
-            if finished is None:
-                # nothing of the table was changed: it is masked from the beginning
-                masked.undo()
-                if resume:
-                    raise nothing_to_resume("no earlier run of this policy has begun to mask in place")
+            if ledger is None and resume:
+                raise nothing_to_resume("no earlier run of this policy has begun to mask in place")
+            finished = _finished(sink, masked, ledger, progress, resume) if ledger is not None else None
             connection.disclaim(f"mask {masked.original}")
             yield InPlaceRun(loaded, progress, masked, finished)
 
@@ -86,11 +83,20 @@ def _asked(loaded: Loaded) -> Sql | None:
     return found if isinstance(found, Sql) else None
 
 
-def _finished(sink: Sql, masked: MaskedTable, ledger: Ledger, progress: Progress) -> Release:
-    """Copy the rest of the rows, and publish the record that the earlier run would have published."""
-    deleted = masked.finish(progress)
+def _finished(sink: Sql, masked: MaskedTable, ledger: Ledger, progress: Progress, resume: bool) -> Release | None:
+    """Copy the rest of the rows, and publish the record that the earlier run would have published.
+
+    None where it had only kept the audience out, and others have changed the table since: the audience is let in again, and who did not ask to
+    ``resume`` masks it from the beginning.
+    """
+    try:
+        deleted = masked.finish(progress)
+    except DataError as error:
+        if resume or error.code != "in-place-changed":
+            raise
+        return None
     record = RunRecord.model_validate(ledger.facts["record"])
-    notes = [*record.notes, "an earlier run had begun to copy the rows, and this one has finished it"]
+    notes = [*record.notes, "an earlier run had begun to mask the table, and this one has finished it"]
     if ledger.facts.get(SEEN):
         notes.append("while it was masked in part others could read the table, by rights that were given to them or by what was made of it meanwhile")
     if deleted:

@@ -13,6 +13,7 @@ from sfumato.core.yaml_text import yaml_text
 from sfumato.databases.address import Address, Kind
 from sfumato.databases.inside import Layout
 from sfumato.databases.key_servers import allowed_on
+from sfumato.databases.known_columns import known_columns
 from sfumato.databases.located import Located, LocatedSink
 from sfumato.databases.masks_there import MasksThere, needed
 from sfumato.databases.policy_texts import PolicyTexts
@@ -51,21 +52,24 @@ def statements(plan: Plan) -> list[str]:
     """Return what a run would let the database do, in its own language and without secrets; nothing where it is not done there."""
     if not isinstance(plan.source, Located) or not isinstance(plan.sink, LocatedSink) or not_inside(plan):
         return []
-    masks = _masks(plan, plan.sink.address)
     with plan.source.connected() as connection:
-        known = {column.name: column for column in connection.columns(plan.source.table_name)}
-        computed = [each for each in masks.computed(connection, plan.sink.address.kind, known).values() if each is not None]
-        source, target = (_placed(connection, plan.sink.address.kind, table) for table in (plan.source.table_name, plan.sink.table_name))
-    if plan.sink.address.kind == "spark":
-        return spark_steps(plan.source.table_name, plan.sink.table_name, plan.quasi_identifiers, [each.column.name for each in computed])
+        return _statements(plan, plan.source, plan.sink, connection)
+
+
+def _statements(plan: Plan, source: Located, sink: LocatedSink, connection: Any) -> list[str]:
+    kind, known = sink.address.kind, known_columns(connection, source)
+    masks = _masks(plan, sink.address)
+    computed = [each for each in masks.computed(connection, kind, known).values() if each is not None]
+    if kind == "spark":
+        return spark_steps(source.table_name, sink.table_name, plan.quasi_identifiers, [each.column.name for each in computed])
     subject = plan.resolved.policy.subject
     coded = dict.fromkeys([*plan.quasi_identifiers, *plan.watched, *([] if subject is None else [subject])])
     counted, kept, read = ([known[name] for name in names] for names in (coded, plan.kept, needed(computed)))
     numbered, whose = deals_out(plan.resolved.algorithm), None if subject is None else known[subject]
-    layout = Layout(source, counted, kept, computed, read, masks.shown, subject=whose, numbered=numbered)
+    layout = Layout(_placed(connection, kind, source.table_name), counted, kept, computed, read, masks.shown, subject=whose, numbered=numbered)
     texts = iter(range(2 * len(known)))
     columns = [(shown, next(texts) if name in plan.quasi_identifiers else None) for name in plan.published for shown in plan.shown_as(name)]
-    return script(plan.sink.address, layout, target, columns, bool(plan.resolved.promises))
+    return script(source, connection, layout, _placed(connection, kind, sink.table_name), columns, bool(plan.resolved.promises))
 
 
 def _placed(connection: Any, kind: Kind, table: TableName) -> TableName:
@@ -129,6 +133,5 @@ def _masked_here(plan: Plan, source: Located, sink: LocatedSink, masks: MasksThe
         return list(masks.masks)
     own = [name for name in masks.masks if name in plan.watched or plan.resolved.policy.columns[name].unique]
     with source.connected() as connection:
-        columns = {column.name: column for column in connection.columns(source.table_name)}
-        computed = masks.computed(connection, sink.address.kind, columns)
+        computed = masks.computed(connection, sink.address.kind, known_columns(connection, source))
     return [name for name in masks.masks if name in own or computed[name] is None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import Any
@@ -19,6 +19,7 @@ from sfumato.core.html import html_bar, html_sentence
 from sfumato.core.interfaces import Progress
 from sfumato.core.quiet import Quiet
 from sfumato.core.reading import CodedColumn, read
+from sfumato.engine.columns_read import narrowed_to
 from sfumato.engine.count import build_hierarchy
 from sfumato.engine.ladder_tree import Node, drawn, readable
 from sfumato.engine.plan import AnyPolicy, Plan, make_plan
@@ -130,18 +131,23 @@ class LadderView:
 
 def hierarchy(policy: AnyPolicy, column: str, data: Any = None, view: str | None = None) -> LadderView:
     """Return the ladder of a column, as a policy says it or as it is made from the values, with the rows of each node."""
-    return _view(make_plan(policy, data, view), column, Quiet())
+    return _view(_reading(make_plan(policy, data, view), column), column, Quiet())
 
 
 def view_ladder(policy: AnyPolicy, column: str, progress: Progress | None = None, view: str | None = None) -> LadderView:
     """Read one column of the policy's source and build its ladder."""
-    return _view(make_plan(policy, view=view), column, progress or Quiet())
+    return _view(_reading(make_plan(policy, view=view), column), column, progress or Quiet())
 
 
 def view_ladders(policy: AnyPolicy, progress: Progress | None = None, view: str | None = None) -> list[LadderView]:
     """Read the columns that are generalised and build their ladders."""
     plan = make_plan(policy, view=view)
+    plan = _reading(plan, *plan.quasi_identifiers)
     return [_view(plan, name, progress or Quiet()) for name in plan.quasi_identifiers]
+
+
+def _reading(plan: Plan, *columns: str) -> Plan:
+    return replace(plan, source=narrowed_to(plan.source, columns))
 
 
 def _entry(column: Column) -> dict[str, Any]:

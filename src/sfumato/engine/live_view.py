@@ -30,7 +30,7 @@ from sfumato.databases.live_view import Definition, LiveViews, ShownColumn, live
 from sfumato.databases.located import Located
 from sfumato.databases.view_text import view_text
 from sfumato.engine.broken_release import broken
-from sfumato.engine.live_view_checks import definition_of, live_view_asked
+from sfumato.engine.live_view_checks import definition_of, live_view_asked, refuse_computed
 from sfumato.engine.mask_effects import mask_notes
 from sfumato.engine.masks_inside import masked_again
 from sfumato.engine.plan import Plan, Plans
@@ -71,6 +71,7 @@ def begun(plans: Plans) -> Iterator[LiveViewRun | None]:
     with sink.connected() as connection, connection.alone(f"live view {connection.placed(sink.table_name)}"):
         definition = definition_of(plan, plan.source, sink, connection)
         views = live_views_of(connection, sink.address.kind, definition)
+        refuse_computed(plan, definition, views.stored_columns())
         views.check(sink.roles)
         yield LiveViewRun(plan, sink, definition, views)
 
@@ -128,7 +129,9 @@ def _verified(run: LiveViewRun) -> tuple[dict[str, Effect], int]:
     if in_view != made:
         raise broken("does not show each row of its table as the expressions make it", code="verify-live-view", who="the view")
     if effects and run.views.masked_prints(other_session=False) != run.views.masked_prints(other_session=True):
-        raise broken("shows something else to a session with other settings", code="verify-live-view", who="the view")
+        what = "shows something else to a session with other settings"
+        hint = "the source computes values from settings of a session, such as a time zone: mask columns of a table; or report it if it does not"
+        raise broken(what, code="verify-live-view", who="the view", hint=hint)
     return effects, in_view[0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from sfumato.core.mask import WIDE
@@ -10,10 +10,12 @@ from sfumato.core.masked_column import MaskedColumn
 from sfumato.core.mistakes import key_text
 from sfumato.core.nested_types import refuse_unreadable
 from sfumato.databases.engines import engine_of
+from sfumato.databases.known_columns import known_columns
 from sfumato.databases.live_view import Definition, ShownColumn, kept_column, masked_column
 from sfumato.databases.located import Located
 from sfumato.engine.plan import Plan, Plans
 from sfumato.errors import Mistake, PolicyError
+from sfumato.policy.checks import NO_PROMISE_OF_A_VIEW, PROMISE_OF_A_VIEW
 from sfumato.sinks.live_view import LiveView
 
 _COPY = "publish a copy, sink: {sql: ...}"
@@ -44,8 +46,7 @@ def _of_the_policy(plan: Plan, views: int) -> Iterator[Mistake]:
         words = "a live view is in the database of its source, made by the user who reads that, and the two are not the same"
         yield _mistake(plan, ("sink",), words, f"the url of the source; or {_COPY}")
     if plan.resolved.promises:
-        words = "a promise is kept by the rows of a release, and those of a live view change"
-        yield _mistake(plan, ("promises",), words, f"{_COPY}; a live view is access control, without promises")
+        yield _mistake(plan, ("promises",), PROMISE_OF_A_VIEW, NO_PROMISE_OF_A_VIEW)
     for name in plan.quasi_identifiers:
         words = "a quasi_identifier is generalised by what other rows hold, and those of a live view change"
         yield _mistake(plan, ("columns", name), words, f"role: other with a mask such as generalise or shorten; or {_COPY}")
@@ -80,7 +81,7 @@ def _not_live(mask: MaskedColumn) -> str | None:
 def definition_of(plan: Plan, source: Located, sink: LiveView, connection: Any) -> Definition:
     """Return the view as expressions; refuse columns whose masks the server does not do exactly."""
     refuse_unreadable(plan.schema, plan.published, str(source.table_name))
-    known = {column.name: column for column in connection.columns(source.table_name)}
+    known = known_columns(connection, source)
     engine = engine_of(connection, sink.address.kind)
     shown: list[ShownColumn] = []
     mistakes: list[Mistake] = []
@@ -96,6 +97,15 @@ def definition_of(plan: Plan, source: Located, sink: LiveView, connection: Any) 
     if mistakes:
         raise PolicyError(mistakes, name=plan.resolved.name)
     return Definition(sink.table_name, source.table_name, shown)
+
+
+def refuse_computed(plan: Plan, definition: Definition, stored: Collection[str]) -> None:
+    """Refuse masks that read what a view or a virtual column computes: a reader's session could have it compute something else."""
+    read = [(shown.column.name, column.name) for shown in definition.masked for column in shown.reads if column.name not in stored]
+    words = "is made of {}, which is not known to be stored in a table as it is read, so that settings of whoever reads the view could change it"
+    hint = f"a table itself as the source, or a view that only names its columns (which GRANT SHOW VIEW shows to the user); or {_COPY}"
+    if read:
+        raise PolicyError([_mistake(plan, ("columns", name, "mask"), words.format(of), hint) for name, of in read], name=plan.resolved.name)
 
 
 def _mistake(plan: Plan, path: tuple[str, ...], words: str, hint: str) -> Mistake:

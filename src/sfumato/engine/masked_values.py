@@ -37,6 +37,7 @@ def check_masked(plan: Plan, masks: MaskPlan, staged: Staged, originals: Mapping
     if not names:
         return
     written = read(staged.written, names, {name: [name] for name in names}, Quiet())
+    of_few: list[str] = []
     for name, column in written.columns.items():
         if plan.resolved.policy.columns[name].unique:
             _refuse_joined(name, column, originals[name])
@@ -46,11 +47,12 @@ def check_masked(plan: Plan, masks: MaskPlan, staged: Staged, originals: Mapping
         mask = plan.resolved.masks[name]
         if plan.resolved.promises and shows_values(mask, same) and int((counts == 1).sum()) * 2 > distinct:
             refuse_unless_accepted(plan, name, distinct)
-        if people is None and tells_people_apart(plan, name):
-            _refuse_few_people(plan, name, column, originals[name], staged.text_classes(Quiet()).class_of)
+        if people is None and tells_people_apart(plan, name) and _few_people(plan, column, originals[name], staged.text_classes(Quiet()).class_of):
+            of_few.append(name)
         linking = int(((counts == 1) & (column.counts()[:-1] > 1)).sum())
         if plan.resolved.promises and linking * 2 > distinct:
             refuse_linking(plan, name, distinct)
+    refuse_rows_of_one(plan, of_few)
 
 
 def shows_values(mask: MaskedColumn, same: float) -> bool:
@@ -65,15 +67,14 @@ def tells_people_apart(plan: Plan, name: str) -> bool:
     return counted and plan.resolved.policy.columns[name].role == "identifier" and card.deterministic and card.uniqueness != "lossy"
 
 
-def _refuse_few_people(plan: Plan, name: str, column: CodedColumn, originals: NDArray[np.uint64], class_of: NDArray[np.int32]) -> None:
-    """Refuse classes of k rows in which fewer than k values of an identifier stand; a missing one is somebody's of whom nothing is said."""
+def _few_people(plan: Plan, column: CodedColumn, originals: NDArray[np.uint64], class_of: NDArray[np.int32]) -> bool:
+    """Return whether in some class of k rows fewer than k values of an identifier stand; a missing one is somebody's of whom nothing is said."""
     there = column.codes >= 0
     _, values = np.unique(originals[there], return_inverse=True)
     pairs = np.unique(class_of[there].astype(np.int64) * (int(values.max(initial=0)) + 1) + values)
     number = int(class_of.max(initial=-1)) + 1
     persons = np.bincount(pairs // (int(values.max(initial=0)) + 1), minlength=number) + np.bincount(class_of[~there], minlength=number)
-    if persons.min(initial=plan.threshold) < plan.threshold:
-        refuse_rows_of_one(plan, name)
+    return bool(persons.min(initial=plan.threshold) < plan.threshold)
 
 
 def perturbed_columns(plan: Plan) -> list[str]:

@@ -28,8 +28,8 @@ def check_masks_inside(plan: Plan, masks: MaskPlan, staged: Examining) -> dict[s
         same = effect.unchanged / effect.present if effect.present else 0.0
         if shows_values(plan.resolved.masks[name], same) and once * 2 > distinct:
             refuse_unless_accepted(plan, name, distinct)
-        if tells_people_apart(plan, name) and staged.fewest(name) < plan.threshold:
-            refuse_rows_of_one(plan, name)
+    told_apart = [name for name in effects if plan.resolved.promises and tells_people_apart(plan, name)]
+    refuse_rows_of_one(plan, [name for name in told_apart if staged.fewest(name) < plan.threshold])
     return effects
 
 

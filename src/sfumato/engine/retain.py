@@ -23,7 +23,7 @@ from sfumato.core import periods
 from sfumato.core.interfaces import Progress
 from sfumato.core.nested_types import is_readable
 from sfumato.core.quiet import Quiet
-from sfumato.core.record import RunRecord
+from sfumato.core.record import Count, RunRecord, people
 from sfumato.core.workplace import Workplace
 from sfumato.databases.address import Address
 from sfumato.databases.archive import BATCH, LEDGER, Archive
@@ -49,6 +49,10 @@ from sfumato.sinks.sql import Sql
 # of the lists of keys, and of what is read back from the archive's place before it is appended
 _OF_KEYS: tuple[Right, ...] = ("CREATE", "SELECT", "INSERT", "DELETE", "INDEX", "DROP")
 _OF_STAGED: tuple[Right, ...] = ("CREATE", "SELECT", "INSERT", "DROP")
+_LOOKED_AT_SINGLY = (
+    "Mind that a batch is refused in which rows refer to each other by the table's own foreign key: the server looks at each row by itself when they "
+    "are deleted."
+)
 _TOO_SMALL = ("promise-impossible", "suppression-limit", "nothing-left")
 
 
@@ -67,7 +71,7 @@ class Batch:
     ``along`` are rows of other tables that went with them, or were changed with them, by foreign keys. ``missing`` are rows of the batch that were
     not in the source any more when they were to be deleted, or had another time: where somebody puts them back they are archived once more.
     ``expected`` are the rows that would have gone along when the batch was begun, as its record has them. ``waits_for`` says why rows wait
-    that are enough for the promises.
+    that are enough for the promises. Of the rows ``suppressed`` many are not in the archive; of fewer than ``threshold`` nobody is told how many.
     """
 
     name: str
@@ -79,6 +83,32 @@ class Batch:
     missing: int = 0
     expected: Sequence[Gone] | None = None
     waits_for: str = ""
+    suppressed: int = 0
+    threshold: int = 2
+
+    @property
+    def appended(self) -> int:
+        """How many of the rows are in the archive."""
+        return self.rows - self.suppressed
+
+    @property
+    def rows_told(self) -> Count:
+        """How many rows there were, as the record says it."""
+        return self._told(self.rows)
+
+    @property
+    def suppressed_told(self) -> Count:
+        """How many rows were suppressed, as the record says it."""
+        told: Count = people(self.suppressed, self.threshold)
+        return told
+
+    @property
+    def deleted_told(self) -> Count:
+        """How many rows were deleted from the source, of which nobody may work out how few of them were suppressed."""
+        return self._told(self.deleted)
+
+    def _told(self, rows: int) -> Count:
+        return f"< {self.appended + self.threshold}" if 0 < self.suppressed < self.threshold else rows
 
     @property
     def notes(self) -> list[str]:
@@ -162,12 +192,14 @@ def retention_steps(loaded: Loaded, plans: Plans) -> list[str]:
         _refuse_without_rights(connection, source, sink)
         retained = _retained(connection, plan, retention)
         tables, acting = retained.tables_along, [*retained.acting, *_acting_on_archive(sink)]
+        looks_at_each = retained.looks_at_each
     along = f"With them rows of {', '.join(map(str, tables))} go, or are changed, by foreign keys; the record of a batch says how many."
     triggers = f"Mind that {', '.join(acting)} {'act' if len(acting) > 1 else 'acts'} by itself when rows are archived or deleted."
     return [
         f"With sfumato retain do so for the rows of each {retention.period} that ended {retention.older_than} ago, append each as a batch, and "
         "delete them from the source by their keys.",
         *([along] if tables else []),
+        *([_LOOKED_AT_SINGLY] if looks_at_each else []),
         *([triggers] if acting else []),
     ]
 
@@ -246,7 +278,8 @@ class _Work:
                     self.retained.refuse_altered(line.batch)
                     archive.refuse_lost(line.batch)
                     deleted = self._delete(line.batch, archive)
-                    found.append(Batch(line.batch, "finished", line.rows, deleted.rows, along=deleted.along, missing=deleted.missing))
+                    batch = Batch(line.batch, "finished", line.rows, deleted.rows, along=deleted.along, missing=deleted.missing)
+                    found.append(self._with_suppressed(batch, line.rows - line.appended))
         return found
 
     def archive(self, before: datetime) -> list[Batch]:
@@ -293,7 +326,11 @@ class _Work:
             else:
                 deleted.append(self._delete(name, archive))
             done = sum(deleted, Deleted())
-            return self._noted(Batch(name, "archived", rows, done.rows, record, done.along, done.missing, along))
+            batch = Batch(name, "archived", rows, done.rows, record, done.along, done.missing, along)
+            return self._noted(self._with_suppressed(batch, rows - record.rows.out))
+
+    def _with_suppressed(self, batch: Batch, suppressed: int) -> Batch:
+        return replace(batch, suppressed=suppressed, threshold=self.plan.threshold)
 
     def _noted(self, batch: Batch) -> Batch:
         """Return a batch with what its record did not know yet; write that into its file too."""

@@ -11,8 +11,7 @@ from typing import Any
 from sfumato.core.elsewhere import FrequenciesElsewhere
 from sfumato.core.examined import Examining
 from sfumato.core.files import source_changed
-from sfumato.core.interfaces import Attached, AttachPlan, MaskPlan, Progress, Published, ReplacingSink, Source, Staged
-from sfumato.core.mask import WIDE
+from sfumato.core.interfaces import Attached, MaskPlan, Progress, Published, ReplacingSink, Source, Staged
 from sfumato.core.problem import Problem
 from sfumato.core.publication import Publication, in_published_order
 from sfumato.core.quiet import Quiet
@@ -20,6 +19,7 @@ from sfumato.core.recoding import Recoding, nothing_to_recode
 from sfumato.core.record import RunRecord, Together
 from sfumato.core.workplace import Workplace
 from sfumato.engine.beside_strict import beside_strict
+from sfumato.engine.columns_read import attach_plan, narrowed
 from sfumato.engine.count import Counted, count, most_suppressed
 from sfumato.engine.derived import Finer, count_within, search_within
 from sfumato.engine.documents import nested_in_release
@@ -121,7 +121,10 @@ def _refuse_retention(plans: Plans) -> None:
     """Refuse a policy that archives and deletes: nobody should do that who meant to publish a copy."""
     resolved = next(iter(plans.views.values())).resolved
     if resolved.policy.retention is not None:
-        words, hint = "the policy archives rows and deletes them", "sfumato retain, or leave retention out to publish a copy of all rows"
+        words, hint = (
+            "the policy archives rows and deletes them",
+            "sfumato retain, or leave retention out to publish a copy of all rows to another table",
+        )
         raise PolicyError([Mistake("retention", words, "policy-retention", hint, resolved.lines.at(("retention",)))], name=resolved.name)
 
 
@@ -134,6 +137,7 @@ def run_plans(plans: Plans, progress: Progress, timings: Timings | None = None, 
 def _run(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings, kind: str) -> dict[str, Release]:
     views: dict[str, View] = {}
     records: dict[str, RunRecord] = {}
+    plans = narrowed(plans)
     try:
         together = None
         if plans.are_tables:
@@ -175,7 +179,7 @@ def staged_views(plans: Plans, workplace: Workplace, progress: Progress, timings
     first = next(iter(plans.views.values()))
     with timings.stage("count"):
         progress.stage("reading", plans.source.about())
-        attached = first.store.attach(plans.source, _attach_plan(plans), workplace, progress)
+        attached = first.store.attach(plans.source, attach_plan(plans), workplace, progress)
     finers: dict[str, Finer] = {}
     try:
         for name, plan in plans.views.items():
@@ -191,9 +195,10 @@ def staged_views(plans: Plans, workplace: Workplace, progress: Progress, timings
 
 def counted_views(plans: Plans, workplace: Workplace, progress: Progress, timings: Timings) -> Iterator[tuple[Plan, Counted, Recoding]]:
     """Read the source once; count and search each view as a run would, and yield what was found. Nothing is written."""
+    plans = narrowed(plans)
     first = next(iter(plans.views.values()))
     progress.stage("reading", plans.source.about())
-    attached = first.store.attach(plans.source, _attach_plan(plans), workplace, progress)
+    attached = first.store.attach(plans.source, attach_plan(plans), workplace, progress)
     finers: dict[str, Finer] = {}
     try:
         for name, plan in plans.views.items():
@@ -287,20 +292,6 @@ def _verified_inside(view: View, staged: Examining, progress: Progress) -> RunRe
         effects = check_masks_inside(plan, view.masks, staged)
     record = make_record(plan, view.counted, view.recoding, verified, view.suppressed, view.timings.seconds, effects)
     return record.model_copy(update={"notes": [*record.notes, *view.notes, *first_rows_notes([plan]).get(plan.view, ()), *_missed(view)]})
-
-
-def _attach_plan(plans: Plans) -> AttachPlan:
-    """Return what all views together need of the source."""
-    views = list(plans.views.values())
-    coded = dict.fromkeys(name for plan in views for name in [*plan.quasi_identifiers, *plan.watched, *plan.laddered])
-    subject = views[0].resolved.subject
-    masks = [mask for plan in views for mask in plan.resolved.masks.values()]
-    read_by_masks = [name for mask in masks for name in mask.reads]
-    if subject is not None and any(mask.card.scope in WIDE for mask in masks):
-        read_by_masks.append(subject.name)
-    masked = [name for plan in views for name in plan.masked if name not in plan.quasi_identifiers]
-    kept = dict.fromkeys([*(name for plan in views for name in plan.kept), *masked, *read_by_masks])
-    return AttachPlan(list(coded), list(kept), subject)
 
 
 def _search(plan: Plan, problem: Problem, counted: Counted, progress: Progress) -> Recoding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -56,15 +57,19 @@ def refuse_linking(plan: Plan, name: str, distinct: int) -> None:
         )
 
 
-def refuse_rows_of_one(plan: Plan, name: str) -> None:
-    """Refuse classes that hold fewer values of an identifier than they promise people, where nothing says whose rows they are, unless accepted."""
-    if not _is_accepted(plan, name):
-        raise PromiseError(
-            f"there are classes with fewer than {plan.threshold} values of the identifier {name}, as everybody can see who reads them: "
-            "if it says whose rows they are, fewer people than promised are in them",
-            code="subject-missing",
-            hint=f"subject: {name}; {_accept(name)}, if it says nothing of people",
-        )
+def refuse_rows_of_one(plan: Plan, names: Sequence[str]) -> None:
+    """Refuse classes that hold fewer values of identifiers than they promise people, where nothing says whose rows they are, unless accepted."""
+    told = [name for name in names if not _is_accepted(plan, name)]
+    if not told:
+        return
+    identifiers = f"the identifier {told[0]}" if len(told) == 1 else f"each of the identifiers {', '.join(told)}"
+    raise PromiseError(
+        f"there are classes with fewer than {plan.threshold} values of {identifiers}, as everybody can see who reads them: "
+        f"if {'it' if len(told) == 1 else 'one'} says whose rows they are, fewer people than promised are in them",
+        code="subject-missing",
+        hint=f"subject: {told[0]}; or say accept: singling_out in {' and '.join(f'columns.{name}' for name in told)}, "
+        f"if {'it says' if len(told) == 1 else 'they say'} nothing of people",
+    )
 
 
 def refuse_found(plan: Plan, name: str) -> None:

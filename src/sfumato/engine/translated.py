@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core import canonical
-from sfumato.core.interfaces import Scan, Source
+from sfumato.core.interfaces import BegunSource, NarrowedSource, Scan, Source
 from sfumato.core.mistakes import key_text
 from sfumato.core.nested_types import nested_type
 from sfumato.core.written_forms import WrittenForm
@@ -32,8 +32,19 @@ class Translated:
 
     def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Read the rows of some columns, the translated ones as codes: each value is translated once a batch."""
-        forms = {name: form for name, form in self.forms.items() if name in columns}
-        for batch in self.source.batches(columns, coded):
+        return self._as_read(self.source.batches(columns, coded), coded)
+
+    def beginning(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Read some columns of about so many rows, where these can be had without the others."""
+        return self._as_read(self.source.beginning(columns, rows) if isinstance(self.source, BegunSource) else self.source.batches(columns), ())
+
+    def narrowed(self, columns: Sequence[str]) -> Translated:
+        """Return the source with no other columns, where it can be had so."""
+        return replace(self, source=self.source.narrowed(columns)) if isinstance(self.source, NarrowedSource) else self
+
+    def _as_read(self, batches: Iterable[pa.RecordBatch], coded: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            forms = {name: form for name, form in self.forms.items() if name in batch.schema.names}
             translated = {name: self._translated(batch.column(name), name, form, name in coded) for name, form in forms.items()}
             yield pa.RecordBatch.from_pydict({name: translated.get(name, batch.column(name)) for name in batch.schema.names})
 

@@ -64,7 +64,7 @@ class Line:
         """Return the line with some of its values."""
         return Line(self.values.filter(pa.array(inside)), self.places[inside], self.unit)
 
-    def place(self, bound: float | str, kind: canonical.ValueType) -> Fraction:
+    def place(self, bound: int | float | str, kind: canonical.ValueType) -> Fraction:
         """Return where a bound of the policy stands, in units; raise ValueError where it is not of the column's type."""
         if isinstance(bound, str):
             typed = canonical.parse(pa.array([bound]), kind)
@@ -72,7 +72,8 @@ class Line:
                 raise ValueError
             other = Line.of(typed)
             return other.at(0) * (other.unit or 1) / (self.unit or 1)
-        return Fraction(repr(float(bound))) / (self.unit or 1)
+        # of a whole number a float tells no more than fifteen digits for certain
+        return Fraction(bound if isinstance(bound, int) else repr(bound)) / (self.unit or 1)
 
     def at(self, number: int) -> Fraction:
         """Return where the value of a number stands: a fraction of numpy's numbers would wrap around."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,13 +28,14 @@ from sfumato.errors import DataError
 from sfumato.hierarchies._line import Line, as_float
 
 _MANY = 4096
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def _plain(value: object) -> object:
     return value.isoformat() if isinstance(value, datetime.date) else value
 
 
-Bound = Annotated[float | str, BeforeValidator(_plain)]
+Bound = Annotated[int | float | str, BeforeValidator(_plain)]
 """A number, or a date or an instant as text."""
 
 
@@ -126,8 +128,19 @@ class Interval(Settings):
 
 
 def _falls(bounds: Sequence[Any]) -> bool:
-    """Return whether bounds do not rise; a number and a text are compared only where the column's type is known."""
-    return any(type(one) is type(other) and one is not None and one >= other for one, other in pairwise(bounds))
+    """Return whether bounds do not rise; a number and a text, or texts that are numbers, are compared only where the column's type is known.
+
+    >>> _falls([2, 10.5]), _falls([10, 2]), _falls(["9", "10"]), _falls(["2020-02-01", "2020-01-01"]), _falls([None, 3])
+    (False, True, False, True, False)
+    """
+    return any(_are_alike(one, other) and one >= other for one, other in pairwise(bounds))
+
+
+def _are_alike(one: Any, other: Any) -> bool:
+    """Return whether two bounds can be compared as they are: days and instants as texts, which begin with the year."""
+    if isinstance(one, str) and isinstance(other, str):
+        return bool(_DAY.match(one) and _DAY.match(other))
+    return None not in (one, other) and not isinstance(one, str) and not isinstance(other, str)
 
 
 @dataclass(frozen=True, eq=False)

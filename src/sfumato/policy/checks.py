@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from sfumato.core.masked_column import MaskedColumn
 
 
+PROMISE_OF_A_VIEW = "a promise is kept by the rows of a release, and those of a live view change"
+NO_PROMISE_OF_A_VIEW = "publish a copy, sink: {sql: ...}; a live view is access control, without promises"
+"""What is wrong with a live view of which something is promised, and what is tried."""
+
+
 class Checks:
     """What must be true between the parts of a policy."""
 
@@ -186,12 +191,7 @@ class Checks:
                 "promises: [{k_anonymity: {k: 5}}]",
             )
         if self._policy.promises and not roles & {"quasi_identifier", None} and self._policy.columns:
-            self._say(
-                ("promises",),
-                "something is promised, but there is no quasi_identifier",
-                "policy-no-quasi-identifier",
-                "give the columns by which people can be known that role",
-            )
+            self._promised_of_nobody()
         if self._policy.order == "source" and self._policy.promises:
             self._say(
                 ("order",),
@@ -199,6 +199,18 @@ class Checks:
                 "policy-order",
                 "leave it out",
             )
+
+    def _promised_of_nobody(self) -> None:
+        if self._policy.sink is not None and self._policy.sink.name == "live_view":
+            # whoever gave columns the role would be told next that a view generalises none
+            self._say(("promises",), PROMISE_OF_A_VIEW, "policy-live-view", NO_PROMISE_OF_A_VIEW)
+            return
+        self._say(
+            ("promises",),
+            "something is promised, but there is no quasi_identifier",
+            "policy-no-quasi-identifier",
+            "give the columns by which people can be known that role",
+        )
 
     def _subject(self) -> None:
         subject = self._policy.subject

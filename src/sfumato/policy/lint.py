@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.mask import Mask, Mixing, Totals
 from sfumato.core.mistakes import Place, key_text
-from sfumato.errors import Mistake
+from sfumato.errors import Mistake, number_of
 from sfumato.key_material import NOT_SHOWN, named
 from sfumato.policy.lint_together import averaged_out, beside_chance, is_noise, measured
 from sfumato.policy.model import Column
@@ -78,7 +79,20 @@ def lint(views: Mapping[str, Resolved], accepted: bool = True) -> list[Mistake]:
     told = [] if seeded is None else [Mistake("seed", FOR_TESTS, "lint-seed", "leave it out of what is published", seeded.lines.at(("seed",)))]
     found = [each for name, view in views.items() for each in _of_view(name, view)]
     told += [warning for columns, warning in (*found, *_between_views(views)) if accepted or not _accept(columns)]
-    return list(dict.fromkeys(told))
+    return _once(told)
+
+
+def _once(told: Sequence[Mistake]) -> list[Mistake]:
+    """Return warnings of which views share a line as one that counts them."""
+    found: dict[tuple[Any, ...], list[Mistake]] = {}
+    for each in dict.fromkeys(told):
+        same = (each.line, each.message, each.code, each.hint)
+        found.setdefault((*same, each.key) if each.line is None else same, []).append(each)
+    return [_with_others(first, len(others)) for first, *others in found.values()]
+
+
+def _with_others(warning: Mistake, others: int) -> Mistake:
+    return replace(warning, key=f"{warning.key}, and in {number_of(others, 'other view')}") if others else warning
 
 
 def _accept(columns: Sequence[Column]) -> bool:
@@ -118,6 +132,10 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
         for column in promise.reads if getattr(promise, "kind", None) == "distinct" else ():
             if column in policy.columns and policy.columns[column].type in _MOSTLY_UNIQUE and column not in view.masks:
                 yield warning(column, "type", SAYS_LITTLE, code="lint-distinct", hint="t_closeness with the ordered distance, or a coarser column")
+    if _names_people_beside_noise(view):
+        words = "is published as it is beside made-up records, which are in the names of others: whoever knows a name finds all of that person"
+        hint = "a mask with a key, such as hash, unless these are pseudonyms already, that nobody else knows; then accept: warnings"
+        yield warning(policy.subject or "", "role", words, code="lint-noise-subject", hint=hint)
     for column, entry in policy.columns.items():
         if entry.role == "other" and _is_left(view, column) and _TELLING.search(_words(column)):
             words = "is published as it is, and by its name people could be known by it"
@@ -128,6 +146,15 @@ def _of_view(name: str, view: Resolved) -> Iterator[_Warned]:
         elif entry.role == "identifier" and column in view.masks and not view.masks[column].changes:
             words = "is an identifier, and its mask keeps it as it is"
             yield warning(column, "mask", words, code="lint-left-in-clear", hint="no mask, which removes it, or a pseudonym: hash with a key")
+
+
+def _names_people_beside_noise(view: Resolved) -> bool:
+    """Return whether a search makes records up in the names of people who are published as they are."""
+    subject = view.policy.subject
+    if subject is None or subject not in view.policy.columns or getattr(view.algorithm, "noise", None) is None:
+        return False
+    mask = view.masks.get(subject)
+    return view.policy.columns[subject].role != "identifier" if mask is None else not mask.changes
 
 
 def _shown_kin(view: Resolved, column: str) -> list[str]:

@@ -73,6 +73,7 @@ class StreamChecks:
         """Return them all."""
         return [
             *self._window(),
+            *self._jump(),
             *self._of_time(),
             *self._people(),
             *self._needs_a_window(),
@@ -116,6 +117,11 @@ class StreamChecks:
         if not window.length and window.count is None:
             yield self._wrong(("window", kinds[0]), "is no time at all", "policy-window", f"{kinds[0]}: 10m")
         yield from self._published_times(window)
+
+    def _jump(self) -> Iterator[Mistake]:
+        jump = None if self.policy.stream is None else self.policy.stream.longest_jump
+        if jump is not None and not 0 < jump <= _LONGEST:
+            yield self._wrong(("stream", "jump"), "is longer than a hundred years" if jump else "is no time at all", "policy-window", "jump: 1h")
 
     def _published_times(self, window: Window) -> Iterator[Mistake]:
         """Yield what is wrong with the columns that say when windows began and ended."""

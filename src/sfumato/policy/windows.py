@@ -62,9 +62,20 @@ class StreamSettings(Settings):
 
     batch: Annotated[int, Field(ge=1, le=10_000_000, description="how many records are taken at once, where as many are there")] = 5_000
     on_late: Annotated[
-        Literal["leave_out", "next"],
-        Field(description="what becomes of a record whose window is over: it is left out, or goes into the oldest window that is open"),
+        Literal["leave_out", "next", "set_aside"],
+        Field(
+            description="what becomes of a record whose window is over: it is left out, goes into the oldest window that is open, "
+            "or is set aside, whole, as a dead letter"
+        ),
     ] = "leave_out"
+    jump: Annotated[
+        str | None,
+        Field(
+            pattern=DURATION,
+            description="how far ahead of the stream's own time a record is believed, such as 1h: one beyond that is a dead letter until another "
+            "person's record says so too; any is where it is not given",
+        ),
+    ] = None
     on_unfit: Annotated[
         Literal["set_aside", "error"],
         Field(description="what becomes of a record that does not fit the policy: it is set aside as a dead letter, or the stream stops"),
@@ -85,6 +96,11 @@ class StreamSettings(Settings):
             min_length=1, description="the private folder that says how far the stream has come; one of the installation's own where none is named"
         ),
     ] = None
+
+    @property
+    def longest_jump(self) -> int | None:
+        """How far ahead of the stream's time a record is believed, in microseconds; None where any is."""
+        return None if self.jump is None else _microseconds(self.jump)
 
     @property
     def longest_wait(self) -> float:

@@ -9,10 +9,11 @@ import hashlib
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from itertools import pairwise
+from statistics import median
 from typing import Any
 
 from sfumato.core.charts import Chart
@@ -22,16 +23,17 @@ from sfumato.errors import number_of
 Point = Mapping[str, Any]
 _LINES = {
     "z": ("z: how many people must share what is published", "z"),
-    "p_kanon": ("p_kanon: share of people whose published attributes k people share; a measure, no promise", "p_kanon"),
+    "p_kanon": ("p_kanon: people whose published attributes {k} share; a measure, no promise", "p_kanon"),
     "residual": ("residual information: entropy after as a share of entropy before", "residual_information"),
-    "silent": ("people of whom nothing is published, in the window; fewer than z are not told", "silent"),
+    "silent": ("people of whom nothing is published; 1 to z - 1 are drawn as z - 1", "silent"),
     "held": ("records held", "accounts.held"),
 }
 _MEANS = {
-    "delay": ("delay: how many records came before one left, on average", "delay.mean"),
+    "delay": ("delay: how many records came after one until it could leave, on average", "delay.mean"),
     "loss": ("loss: the part of its column's range that a published value covers", "loss"),
 }
 _SHARES = ("p_kanon", "loss")
+_STEPPED = ("z", "silent", "held")
 _ENTROPIES = {"before": "entropy_before", "after": "entropy_after"}
 _BECAME = ("released", "aggregated", "suppressed", "late", "dead", "held")
 _MOST_BINS, _MOST_LABELS = 120, 8
@@ -90,14 +92,15 @@ def charts_of(points: Sequence[Point]) -> list[Chart]:
     axis = _Axis.of(points)
     found = [_volumes(points, axis)]
     for name, (title, key) in _LINES.items():
-        values = [_number(point.get(key)) for point in points]
+        values = [_silent(point) if name == "silent" else _number(point.get(key)) for point in points]
         known = [value for value in values if math.isfinite(value)]
         if len(known) > 1 and (any(known) or name not in ("silent", "held")):
-            found.append(axis.chart(title, {name: values}, most=1.0 if name in _SHARES else None, is_stepped=name == "z"))
+            title = title.format(k=points[-1].get("k", "k"))
+            found.append(axis.chart(title, {name: values}, most=1.0 if name in _SHARES else None, is_stepped=name in _STEPPED))
     for name, (title, key) in _MEANS.items():
         values = _between([(_number(point.get("rows")), _number(point.get(key))) for point in points])
         if any(math.isfinite(value) and (value or name == "loss") for value in values):
-            found.append(axis.chart(title, {name: values}, most=1.0 if name in _SHARES else None))
+            found.append(axis.where_known(values).chart(title, {name: _known(values)}, most=1.0 if name in _SHARES else None))
     entropies = {name: [_number(point.get(key)) for point in points] for name, key in _ENTROPIES.items()}
     if any(math.isfinite(value) for value in entropies["before"]):
         found.insert(-1, axis.chart("entropy of what people show, in bits, without made-up records", entropies))
@@ -117,6 +120,8 @@ class _Axis:
     is_time: bool
     begin: float = 0.0
     """Where nothing had come yet."""
+    spans: tuple[float, float] | None = None
+    """From where to where charts go, where that is not what these values say."""
 
     @classmethod
     def of(cls, points: Sequence[Point]) -> _Axis:
@@ -137,8 +142,9 @@ class _Axis:
 
     @property
     def step(self) -> float:
-        """How long a bar of the volume is: round, and so long that there are not too many."""
-        least = (self.values[-1] - self.begin) / _MOST_BINS
+        """How long a bar of the volume is: round, so long that there are not too many, and mostly no shorter than from one point to the next."""
+        gaps = [after - before for before, after in pairwise([self.begin, *self.values]) if after > before]
+        least = max((self.values[-1] - self.begin) / _MOST_BINS, median(gaps) if gaps else 0.0)
         if self.is_time:
             return next((step for step in _STEPS if step >= least), 30 * _DAY)
         return max(1.0, _round(least))
@@ -156,7 +162,12 @@ class _Axis:
     def span(self) -> tuple[float, float]:
         """From where to where all charts go."""
         edges = self.edges
-        return min(edges[0], self.values[0]), edges[-1]
+        return self.spans or (min(edges[0], self.values[0]), edges[-1])
+
+    def where_known(self, values: Sequence[float]) -> _Axis:
+        """Return the axis at the places at which there is a value: between two releases a line goes on."""
+        places = [place for place, value in zip(self.values, values, strict=True) if math.isfinite(value)]
+        return replace(self, values=places, spans=self.span)
 
     def labels(self) -> dict[float, str]:
         """Return what stands along the axis: days, or hours of a day, at round times."""
@@ -185,7 +196,9 @@ def _view(points: Sequence[Point]) -> list[str]:
 def _detail(last: Point) -> list[str]:
     """Return in which detail records left, as a table, where there are several."""
     shares = {key.rpartition(".")[2]: last[key] for key in last if key.startswith("shares.")}
-    return [html_table([(level_name(int(level)), f"{share:.1%}") for level, share in sorted(shares.items())], ("detail", "share"))] if shares else []
+    rows = [(level_name(int(level)), f"{share:.1%}") for level, share in sorted(shares.items())]
+    rows += [(name, f"{last[name] / last['records']:.1%}") for name in ("suppressed", "late") if shares and last.get(name)]
+    return [html_table(rows, ("detail", "share"))] if rows else []
 
 
 def level_name(level: int) -> str:
@@ -239,6 +252,16 @@ def _between(points: Sequence[tuple[float, float]]) -> list[float]:
         found.append((total - sum_before) / (rows - before) if rows > before and math.isfinite(mean) else math.nan)
         before, sum_before = rows, total
     return found
+
+
+def _silent(point: Point) -> float:
+    """Return of how many people nothing is published, and where it is not told the most that it can be: a line with holes shows nothing."""
+    untold = "silent" in point and point["silent"] is None
+    return max(0.0, _number(point.get("z")) - 1) if untold else _number(point.get("silent"))
+
+
+def _known(values: Sequence[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
 
 
 def _round(value: float) -> float:

@@ -14,6 +14,7 @@ from sfumato.core.files import PolicyPath
 from sfumato.core.interfaces import Scan, Source
 from sfumato.core.settings import Settings
 from sfumato.databases.address import Address, AddressText, parsed
+from sfumato.databases.archive import Archive
 from sfumato.databases.class_tables import ClassTables, Held
 from sfumato.databases.column_names import refused_columns
 from sfumato.databases.connection import Connection, connected
@@ -97,11 +98,12 @@ class Sql(Settings):
         """
         if self.address.kind == "mysql" and self.in_place:
             self.refuse_unwritable()
-        if self.in_place or self.address.kind == "duckdb":
+        if self.in_place:
             return
         with self.connected() as connection:
             for table in self._tables:
                 connection.refuse_used(table)
+                Archive(connection, table).refuse_replacing()
 
     def refuse_unwritable(self, is_inside: bool = False) -> None:
         """Refuse a schema that is not there, or in which the user may not do what is needed, before anything is read for it.
@@ -137,6 +139,7 @@ class Sql(Settings):
         writer = SqlWriter(connection, self.table_name, schema, self.places(), together)
         try:
             connection.refuse_used(self.table_name, schema.names)
+            Archive(connection, self.table_name).refuse_replacing()
         except BaseException:
             writer.abort()
             raise

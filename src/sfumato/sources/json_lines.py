@@ -15,7 +15,8 @@ from sfumato.core.beginnings import seems_to_be
 from sfumato.core.compression import Compression, buffered, compression_of, opened
 from sfumato.core.files import source_changed, to_utf8, unchanged
 from sfumato.core.json_blocks import blocks, columns_of, shape_of
-from sfumato.core.json_records import Kind, NotARecordError, Shape, arrow_type, column, objects_of, record
+from sfumato.core.json_records import Kind, NotARecordError, Shape, column, field_of, objects_of, record
+from sfumato.core.nested_types import READ_LISTS
 from sfumato.core.table_files import TableFiles
 from sfumato.errors import DataError
 
@@ -59,7 +60,7 @@ class JsonLines(TableFiles):
 
     def describe(self) -> pa.Schema:
         """Return all fields of all lines, in the order in which they appear."""
-        return pa.schema([(name, arrow_type(kind)) for name, kind in self._shape().kinds.items()])
+        return pa.schema([field_of(name, kind) for name, kind in self._shape().kinds.items()])
 
     def file_schema(self) -> pa.Schema:
         """Return the fields of one file."""
@@ -79,9 +80,9 @@ class JsonLines(TableFiles):
             raise DataError(
                 f"{self.path} has fields whose values are lists: {', '.join(nested)}",
                 code="column-nested",
-                hint="give them the role identifier, which removes them, or say lists: text in the source, and mask them with nested",
+                hint=READ_LISTS,
             )
-        schema = pa.schema([(name, arrow_type(kinds[name])) for name in columns])
+        schema = pa.schema([field_of(name, kinds[name]) for name in columns])
         before = self.state()
         for part in self.parts():
             with unchanged(part.path):

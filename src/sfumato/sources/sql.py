@@ -1,7 +1,8 @@
 """SQL: a table or a view of PostgreSQL, MariaDB, MySQL or a database file of DuckDB, read in one state.
 
 A run reads its source several times, and a table goes on being written to. So its rows are read once, by one statement, into a private file, which is
-removed when nobody needs it any more; all that a run does is done with these rows.
+removed when nobody needs it any more; all that a run does is done with these rows. A run says beforehand which columns it looks at, and no others are
+read: what nobody looks at has no business here, and what nobody could publish does no harm there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sfumato.errors import DataError
 
 
 class Sql(Settings):
-    """A table of a database. Cost: one statement that reads all its columns, and one copy of them on the disk."""
+    """A table of a database. Cost: one statement that reads the columns that a run looks at, and one copy of them on the disk."""
 
     url: Annotated[
         AddressText, Field(description="the address, without a password: postgresql://reader@host:5432/hospital, or duckdb:///hospital.duckdb")
@@ -47,6 +48,7 @@ class Sql(Settings):
     _columns: list[TableColumn] | None = PrivateAttr(None)
     _hidden: bool = PrivateAttr(False)
     _copy: LocalCopy | None = PrivateAttr(None)
+    _looked_at: frozenset[str] | None = PrivateAttr(None)
 
     @model_validator(mode="after")
     def _is_not_private(self) -> Sql:
@@ -55,7 +57,15 @@ class Sql(Settings):
 
     def describe(self) -> pa.Schema:
         """Return the columns and their types, as the server's catalogue has them."""
-        return pa.schema([described(column, self.address) for column in self._described()])
+        return self._schema(self._chosen())
+
+    def narrowed(self, columns: Sequence[str]) -> Sql:
+        """Return the table as one of which no other columns are read; itself where a copy of it has been made."""
+        if self._copy is not None:
+            return self
+        found = self.model_copy()
+        found._looked_at = frozenset(columns)
+        return found
 
     def identity(self) -> str | None:
         """Return which table it is, whatever it is called."""
@@ -84,16 +94,18 @@ class Sql(Settings):
 
     def batches(self, columns: Sequence[str], coded: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Read some columns of the copy, which is made the first time."""
+        if not self._has(columns):
+            raise AssertionError("what is read of a table was told beforehand")
         refuse_unreadable(self.describe(), columns, str(self.table_name))
         yield from self._copied().batches(columns, coded)
 
     def beginning(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Ask the server for some rows; of the copy, where there is one."""
-        if self._copy is not None:
+        """Ask the server for some rows; of the copy, where there is one that has the columns."""
+        if self._copy is not None and self._has(columns):
             yield from self.batches(columns)
             return
         wanted = [column for name in columns for column in self._described() if column.name == name]
-        refuse_unreadable(self.describe(), columns, str(self.table_name))
+        refuse_unreadable(self._schema(self._described()), columns, str(self.table_name))
         with self.connected() as connection:
             yield from connection.read(self.table_name, wanted, limit=rows)
 
@@ -114,7 +126,7 @@ class Sql(Settings):
 
     def take(self, connection: Connection) -> None:
         """Read all rows in a session that somebody else has opened."""
-        columns = [column for column in self._described() if is_readable(column.field)]
+        columns = [column for column in self._chosen() if is_readable(column.field)]
         self._copy = LocalCopy(pa.schema([column.field for column in columns]), connection.read(self.table_name, columns))
 
     @property
@@ -145,6 +157,19 @@ class Sql(Settings):
         if self._columns is None:
             raise AssertionError("columns that were looked at are known")
         return self._columns
+
+    def _schema(self, columns: Sequence[TableColumn]) -> pa.Schema:
+        return pa.schema([described(column, self.address) for column in columns])
+
+    def _chosen(self) -> list[TableColumn]:
+        """Return the columns that are read; one where none is looked at, for that tells how many rows there are."""
+        every = self._described()
+        if self._looked_at is None:
+            return every
+        return [column for column in every if column.name in self._looked_at] or [column for column in every if is_readable(column.field)][:1]
+
+    def _has(self, columns: Sequence[str]) -> bool:
+        return self._looked_at is None or {*columns} <= {column.name for column in self._chosen()}
 
     def _copied(self) -> Source:
         if self._copy is None:

@@ -23,10 +23,11 @@ from sfumato.core.recoding import Recoding
 from sfumato.core.whose import known_people
 from sfumato.core.workplace import Workplace
 from sfumato.databases.inside import FIRST, KEY, LAST, PRINT, ROWS, Computed, Computing, Decided, Inside, Layout, labels_of_classes
+from sfumato.databases.known_columns import known_columns
 from sfumato.databases.located import Located, LocatedSink, PartlySeen, inside_of
 from sfumato.databases.masks_there import MasksThere, needed
 from sfumato.databases.table import TableName
-from sfumato.errors import nothing_to_resume
+from sfumato.errors import UsageError, nothing_to_resume
 from sfumato.stores._cells import cells_of, numbers_of
 from sfumato.stores._divided import DividedTable
 
@@ -57,17 +58,21 @@ class InsideStore:
             if not self._resume:
                 inside.take()
             elif not inside.take_up():
-                raise nothing_to_resume(
-                    f"no run of this installation that was killed has left a copy of {self._source.table_name} with these columns"
-                )
+                raise self._nothing_left(getattr(inside, "unfinished", None))
             return _counted(inside, layout, workplace)
         except BaseException:
             inside.close()
             raise
 
+    def _nothing_left(self, unfinished: str | None) -> UsageError:
+        """Return what is said where there is no copy to go on with; a part of one may be in the database that is ``unfinished``."""
+        words = f"no run of this installation that was killed has left a copy of {self._source.table_name} with these columns"
+        part = f"{words} of which all rows had come; what had come of one is in {unfinished}, and the next run removes it"
+        return nothing_to_resume(words if unfinished is None else part)
+
     def _layout(self, connection: Any, plan: AttachPlan) -> Layout:
         """Return what is counted, kept and computed of the table."""
-        known = {column.name: column for column in connection.columns(self._source.table_name)}
+        known = known_columns(connection, self._source)
         computed = [each for each in self._masks.computed(connection, self._sink.address.kind, known).values() if each is not None]
         people = [] if plan.subject is None else [plan.subject.name]
         coded = dict.fromkeys([*plan.coded, *people])

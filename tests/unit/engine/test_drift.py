@@ -83,16 +83,60 @@ def test_columns_of_another_type_are_told(tmp_path: Path) -> None:
     assert [each.words for each in drift(own).found] == ["column age was of type integer of 32 bits and is of type double"]
 
 
-def test_values_that_hierarchies_do_not_know_are_counted_and_not_told(released: Path) -> None:
-    write(released, town=lambda number: "Secretville" if number < 7 else TOWNS[number % 3])
-    (found,) = drift(policy(released)).found
+@pytest.mark.parametrize(("way", "done"), [("generalise", "generalised"), ("suppress", "suppressed")])
+@pytest.mark.parametrize(("strangers", "told"), [(7, "7"), (2, "< 3")])
+def test_values_of_which_the_policy_says_what_becomes_of_them_are_a_note(tmp_path: Path, way: str, done: str, strangers: int, told: str) -> None:
+    write(tmp_path, town=lambda number: "Secretville" if number < strangers else TOWNS[number % 3])
+    own = {**policy(tmp_path), "suppression_limit": 0.5}
+    own["columns"] = {**own["columns"], "town": {**own["columns"]["town"], "on_unknown": way}}
+    sfumato.run(own)
+    outcome = drift(own)
 
-    assert (found.what, found.words) == ("values", "column town: 7 rows with a value that its hierarchy does not know")
+    assert outcome.found == []
+    assert outcome.notes == [f"column town: {told} rows with a value that its hierarchy does not know, which is {done} as the policy says"]
+
+
+def test_values_that_nobody_has_foreseen_are_counted_and_not_told(released: Path) -> None:
+    write(released, town=lambda number: "Secretville" if number < 7 else TOWNS[number % 3])
     strict = policy(released)
     strict["columns"] = {**strict["columns"], "town": {**strict["columns"]["town"], "on_unknown": "error"}}
     (found,) = drift(strict).found
-    assert found.what == "values"
+
+    assert (found.what, found.words.split(" [")[0]) == ("values", "column town: 7 rows with a value that its hierarchy does not know")
     assert "Secretville" not in found.words
+
+
+@pytest.mark.parametrize(
+    ("header", "unnamed"), [("age,town,illness,secret", "refuse"), ("age,city,illness", "refuse"), ("age,city,illness", "remove")]
+)
+def test_a_source_with_other_columns_hides_nothing_of_the_release(tmp_path: Path, header: str, unnamed: str) -> None:
+    own = {**policy(tmp_path), "unnamed": unnamed}
+    write(tmp_path)
+    sfumato.run(own)
+    write(tmp_path, header=header)
+    release = tmp_path / "release.csv"
+    lines = release.read_text().splitlines()
+    release.write_text("\n".join([*lines[:-1], "99,Ulm,i1"]) + "\n")
+    schema, *others = drift(own).found
+
+    assert schema.what == "schema"
+    assert [(each.what, each.words.split(" (")[0]) for each in others] == [
+        ("release", "the release holds other values than were published"),
+        ("promises", "the release as it is there does not keep k_anonymity"),
+    ]
+
+
+def test_a_source_with_new_columns_hides_nothing_of_its_others(tmp_path: Path) -> None:
+    own = {**policy(tmp_path), "unnamed": "refuse"}
+    own["columns"] = {**own["columns"], "town": {**own["columns"]["town"], "on_unknown": "error"}}
+    write(tmp_path)
+    sfumato.run(own)
+    write(tmp_path, header="age,town,illness,secret", town=lambda number: "Secretville" if number < 7 else TOWNS[number % 3])
+
+    assert [(each.what, each.words.split(" [")[0]) for each in drift(own).found] == [
+        ("schema", "the source has columns that the policy does not name: secret"),
+        ("values", "column town: 7 rows with a value that its hierarchy does not know"),
+    ]
 
 
 def test_promises_that_can_no_longer_be_kept_are_told(released: Path) -> None:
@@ -154,6 +198,22 @@ def test_a_release_is_known_however_many_runs_came_after_it(released: Path, monk
     assert kept.count([str(released / "other.csv")]) == 2
 
 
+def test_a_run_that_another_one_removes_meanwhile_is_none(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = str(released / "other.csv")
+    sfumato.run({**policy(released), "sink": other})
+    (gone,) = (path.parent for path in places.folder("runs").glob("*/run.json") if json.loads(path.read_text())["record"]["files"] == [other])
+    read = Path.read_text
+
+    def read_meanwhile(path: Path, **more: Any) -> str:
+        if path.parent == gone:
+            shutil.rmtree(gone)
+        return read(path, **more)
+
+    monkeypatch.setattr(Path, "read_text", read_meanwhile)
+    assert drift(policy(released)).since is not None
+    assert not gone.exists()
+
+
 def test_a_release_of_which_nothing_is_known_has_a_status_of_its_own(released: Path, sfumato_command: Command) -> None:
     path = released / "policy.yaml"
     path.write_text(json.dumps(policy(released)))
@@ -163,9 +223,13 @@ def test_a_release_of_which_nothing_is_known_has_a_status_of_its_own(released: P
     assert (unknown.returncode, "nothing has drifted" in unknown.stdout, "[drift-unknown]" in unknown.stderr) == (7, False, True)
 
 
-def test_the_status_tells_a_pipeline(released: Path, sfumato_command: Command) -> None:
-    path = released / "policy.yaml"
-    path.write_text(json.dumps(policy(released)))
+def test_the_status_tells_a_pipeline(tmp_path: Path, sfumato_command: Command) -> None:
+    write(tmp_path)
+    released, path = tmp_path, tmp_path / "policy.yaml"
+    own = policy(released)
+    own["columns"] = {**own["columns"], "town": {**own["columns"]["town"], "on_unknown": "error"}}
+    path.write_text(json.dumps(own))
+    sfumato.run(path)
     fine = sfumato_command("drift", path)
     assert (fine.returncode, fine.stdout.splitlines()[-1]) == (0, "nothing has drifted")
 

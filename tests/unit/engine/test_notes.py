@@ -63,13 +63,18 @@ def test_a_column_that_is_nearly_of_a_type_is_named() -> None:
     [
         (["2020-01-01", "2020-01-02", "2020-13-45"], "calendar", "1 of its 3 values are not of type date (as in 2020-01-31)"),
         (["10.0.0.1", "10.0.0.2", "10.0.0.999"], "network", "1 of its 3 values are not of type ip (as in 10.0.0.1 or 2001:db8::1)"),
+        (
+            ["1.5", "2.5", "1.1234567890123456789"],
+            "interval",
+            "1 of its 3 values are not of type decimal (with a point, as in 12.50, and up to 18 digits on either side of it)",
+        ),
         (["2020-01-01", "2020-02-30", "2020-13-45", "2020-01-02"], "calendar", "2 of its 4 values are not of type date (as in 2020-01-31)"),
     ],
     ids=str,
 )
 def test_values_that_only_have_the_form_of_a_type_are_counted(values: list[str], ladder: str, words: str) -> None:
     with pytest.raises(DataError) as caught:
-        notes(pa.table({"d": values}), {"d": {"role": "quasi_identifier", "hierarchy": {ladder: {}}}})
+        notes(pa.table({"d": values}), {"d": {"role": "quasi_identifier", "hierarchy": {ladder: {"width": 5} if ladder == "interval" else {}}}})
 
     assert caught.value.message == f"column d is text, because {words}"
 

@@ -100,6 +100,16 @@ def test_pseudonyms_that_show_classes_of_few_people_are_refused_where_nobody_say
     assert any("many values of the identifier pid stand in several rows" in note for note in accepted.record.notes)
 
 
+def test_all_pseudonyms_that_show_classes_of_few_people_are_named_at_once() -> None:
+    table = pa.table({"pid": [f"P{pid}" for pid in VISITS], "card": [f"C{pid}" for pid in VISITS], "age": [30 + pid // 2 for pid in VISITS]})
+    columns = {name: {"role": "identifier", "mask": "keep"} for name in ("pid", "card")} | {"age": {"role": "quasi_identifier"}}
+    with pytest.raises(PromiseError) as caught:
+        sfumato.run({"columns": columns, "promises": [{"k_anonymity": {"k": 5}}]}, table)
+
+    assert "fewer than 5 values of each of the identifiers pid, card, as everybody can see" in str(caught.value)
+    assert caught.value.hint == "subject: pid; or say accept: singling_out in columns.pid and columns.card, if they say nothing of people"
+
+
 def test_an_identifier_that_is_removed_and_stands_in_several_rows_is_noted() -> None:
     assert any("say subject: pid" in note for note in visits({"role": "identifier"}).record.notes)
 

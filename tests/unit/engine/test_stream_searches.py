@@ -453,7 +453,7 @@ def test_a_time_beyond_the_calendar_is_a_dead_letter_also_where_hours_have_floor
 
     pushed = session.push([event("a", "x", 1_700_000_000), event("b", "x", at), event("c", "x", 1_700_000_001)])
 
-    assert [(letter.number, letter.code, letter.column) for letter in pushed.dead] == [(1, "time-missing", "at")]
+    assert [(letter.number, letter.code, letter.column) for letter in pushed.dead] == [(1, "time-outside", "at")]
     assert session.accounts.suppressed == 2
 
 

@@ -172,12 +172,12 @@ def test_a_late_record_can_go_into_the_window_that_is_open() -> None:
     check(session, released=2, held=1)
 
 
-def test_a_record_without_a_time_is_a_dead_letter() -> None:
+def test_a_record_without_a_time_or_with_one_that_cannot_be_read_is_a_dead_letter() -> None:
     session = sfumato.stream(policy({"time": "10s", "column": "at"}, columns=TIMED))
 
     pushed = session.push([*timed([1, None]), *timed([2], at="soon")])
 
-    assert [(letter.number, letter.code, letter.column) for letter in pushed.dead] == [(1, "time-missing", "at"), (2, "time-missing", "at")]
+    assert [(letter.number, letter.code, letter.column) for letter in pushed.dead] == [(1, "time-missing", "at"), (2, "value-type", "at")]
     check(session, dead=2, held=1)
 
 
@@ -509,7 +509,8 @@ def test_a_refusal_names_the_view_and_where_it_says_so() -> None:
     assert caught.value.message == ("view doctor: most of the 4 values of column number that would be published occur once: it singles people out")
     accepting = "give it the role identifier or quasi_identifier, mask it, or say accept: singling_out in views.doctor.columns.number"
     assert caught.value.hint == (
-        f"{accepting}; nothing was released yet, and where records wait already the changed policy begins anew with another state"
+        f"{accepting}; nothing was released yet: change the policy and run it again, and where that is refused, because records of the old one wait, "
+        "with another folder, stream: {state: ...}"
     )
 
 
@@ -572,7 +573,7 @@ def test_a_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(DataError) as caught:
         session.restore(state)
 
-    assert caught.value.message == "what was given to be restored is of version 7, and this is version 2"
+    assert caught.value.message == "what was given to be restored is of version 7, and this is version 3"
 
 
 def test_the_order_of_rows_says_nothing_of_the_order_in_which_they_came() -> None:
@@ -626,7 +627,7 @@ def test_times_beyond_the_calendar_are_dead_letters_in_every_window(window: dict
 
     pushed = session.push([{**timed([1])[0], "at": at} for at in (1, *absurd)])
 
-    assert {letter.code for letter in pushed.dead} <= {"time-missing", "value-type"}
+    assert {letter.code for letter in pushed.dead} <= {"time-outside", "value-type"}
     session.flush()
     assert (session.accounts.dead, session.accounts.records) == (len(absurd), len(absurd) + 1)
 

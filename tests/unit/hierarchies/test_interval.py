@@ -71,6 +71,18 @@ def test_edges_are_where_the_next_interval_begins() -> None:
     assert labels(build(AGES, edges=[18, 31, 65])) == [("17", "[18, 30]", "[31, 64]", "[65, 90]"), ("[17, 30]", "[31, 90]"), ("*",)]
 
 
+def test_edges_of_long_whole_numbers_are_not_rounded() -> None:
+    far = 2**53
+    found = build(pa.array([far, far + 1, far + 2, far + 3]), edges=[far + 1, far + 3])
+    assert labels(found)[0] == (str(far), f"[{far + 1}, {far + 2}]", str(far + 3))
+
+
+def test_edges_that_are_written_as_texts_rise_as_the_column_does() -> None:
+    assert labels(build(AGES, edges=["9", "31", "100"]))[0] == ("[9, 30]", "[31, 99]")
+    with pytest.raises(DataError):
+        build(AGES, edges=["31", "9"])
+
+
 def test_edges_beyond_the_values_do_no_harm() -> None:
     assert labels(build(AGES, edges=[-5, 200])) == [("[-5, 199]",), ("*",)]
 

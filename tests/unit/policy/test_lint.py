@@ -284,3 +284,34 @@ def test_lengths_and_choices_are_told_in_our_words() -> None:
         "columns.note.mask.kinds[0]": ("must be one of url", "email"),
         "columns.sex.mask": ("must have at least 1 part", None),
     }
+
+
+EVENTS: dict[str, Any] = {"at": {"role": "other", "type": "timestamp"}, "item": {"role": "sensitive"}}
+
+
+@pytest.mark.parametrize("noise", [True, False])
+@pytest.mark.parametrize(
+    ("user", "codes"),
+    [
+        ({"role": "other"}, ["lint-noise-subject"]),
+        ({"role": "other", "mask": "keep"}, ["lint-noise-subject"]),
+        ({"role": "other", "accept": ["warnings"]}, []),
+        ({"role": "identifier"}, []),
+        ({"role": "identifier", "mask": {"hash": {"key": "main"}}}, []),
+    ],
+)
+def test_people_who_are_published_as_they_are_beside_made_up_records_are_warned_of(user: dict[str, Any], codes: list[str], noise: bool) -> None:
+    search = {"z": 4, "time": "at", "path": "item"} | ({"noise": {"diffmax": 2}} if noise else {})
+    views = resolve_views(load({"subject": "pid", "columns": {"pid": user, **EVENTS}, "keys": KEYS, "algorithm": {"z_anonymity": search}})).views
+    assert [warning.code for warning in lint(views, accepted=False)] == (codes if noise else [])
+
+
+def test_a_line_that_views_share_is_warned_of_once(tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "source: a.csv\nsubject: pid\nkeys: {main: {environment: SFUMATO_KEY}}\ncolumns:\n"
+        "  pid: {role: identifier}\n  ward: {role: other, mask: {hash: {unkeyed: sha256}}}\n"
+        "views:\n  one: {sink: one.csv}\n  two: {sink: two.csv}\n  three: {sink: three.csv, columns: {ward: {role: other}}}\n"
+    )
+    found = [(warning.code, warning.key, warning.line) for warning in lint(resolve_views(load(path)).views)]
+    assert found == [("lint-mask", "views.one.columns.ward.mask, and in 1 other view", 6)]

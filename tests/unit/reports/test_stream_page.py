@@ -29,7 +29,7 @@ def test_time_runs_along_all_charts_where_the_stream_has_one() -> None:
     assert {chart.along for chart in charts} == {"time of the stream, UTC"}
     assert charts[0].labels[BEGIN + 12 * HOUR] == "01 Jan 12:00"
     assert [chart.title.partition(":")[0] for chart in charts] == [
-        "records in half an hour, by what became of them",
+        "records in an hour, by what became of them",
         "z",
         "entropy of what people show, in bits, without made-up records",
         "p_kanon",
@@ -62,8 +62,8 @@ def test_bars_add_up_to_what_became_of_all_records(time: bool) -> None:
 def test_what_came_before_the_first_look_is_spread_over_the_time_that_it_took() -> None:
     late = [point | {"began": BEGIN} for point in points(30)[9:]]
     bars = charts_of(late)[0].series["finest"]
-    # half an hour has 300 of the 600 that come in an hour, before the first look as after it
-    assert set(map(round, bars)) == {300}
+    # an hour has 600, before the first look as after it
+    assert set(map(round, bars)) == {600}
 
 
 def test_delay_and_loss_are_those_between_two_points() -> None:
@@ -96,3 +96,48 @@ def test_names_of_series_stand_below_the_title() -> None:
     assert title is not None
     assert int(title[1]) < 26
     assert [int(x) for x in names] == sorted({int(x) for x in names})
+
+
+def test_a_line_of_delay_goes_on_between_releases_and_not_in_dots() -> None:
+    rows, delays = (100, 100, 100, 200, 200, 300), (10.0, 10.0, 10.0, 20.0, 20.0, 20.0)
+    charts = charts_of(points(6, rows=lambda place: rows[place - 1], **{"delay.mean": lambda place: delays[place - 1]}))
+    delay = next(chart for chart in charts if chart.title.startswith("delay"))
+    assert [at - BEGIN for at in delay.axis] == [HOUR, 4 * HOUR, 6 * HOUR]
+    assert list(delay.series["delay"]) == [10.0, 30.0, 20.0]
+    assert "<circle" not in delay.svg()
+    assert delay.span == charts[0].span
+
+
+def test_what_is_held_holds_until_the_next_point() -> None:
+    held = next(chart for chart in charts_of(points(5, **{"accounts.held": lambda place: place % 2})) if chart.title == "records held")
+    assert held.is_stepped
+
+
+def test_where_it_is_not_told_how_many_are_silent_the_most_that_it_can_be_is_drawn() -> None:
+    charts = charts_of(points(4, silent=lambda place: (20, None, 0, None)[place - 1]))
+    silent = next(chart for chart in charts if chart.title.startswith("people of whom nothing"))
+    assert list(silent.series["silent"]) == [20.0, 6.0, 0.0, 8.0]
+
+
+def test_the_title_of_p_kanon_says_how_many_people() -> None:
+    titles = [chart.title for chart in charts_of(points(4, k=lambda _: 3))]
+    assert "p_kanon: people whose published attributes 3 share; a measure, no promise" in titles
+
+
+def test_titles_are_no_wider_than_their_charts() -> None:
+    means = {"delay.mean": float, "loss": lambda place: place / 8}
+    every = points(4, k=lambda _: 1000, silent=lambda place: place, rows=lambda place: place, **means)
+    charts = charts_of(every)
+    assert {chart.title.split(":")[0] for chart in charts} >= {"p_kanon", "z", "delay", "loss"}
+    assert max(len(chart.title) for chart in charts) <= 76  # of the font's bold letters
+
+
+def test_bars_are_no_shorter_than_from_one_look_to_the_next() -> None:
+    assert charts_of(points(3))[0].title == "records in an hour, by what became of them"
+
+
+def test_shares_of_detail_add_up_to_all_records() -> None:
+    shares = {"shares.0": lambda _: 0.6, "shares.1": lambda _: 0.25, "suppressed": lambda place: 100 * place, "late": lambda place: 50 * place}
+    page = stream_page("a stream", {"": points(5, **shares)})
+    told = [float(share) for share in re.findall(r">([\d.]+)%<", page)]
+    assert told == [60.0, 25.0, 10.0, 5.0]

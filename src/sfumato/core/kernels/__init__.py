@@ -52,7 +52,16 @@ def await_compiled() -> None:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function when it is first called, and keep it compiled for later processes."""
-    dispatcher = _compiled(function, cache=True)
+    return _kept(function)
+
+
+def plain_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that makes no array, and calls only such ones: numba does not count who holds an array, which it does at each use of one."""
+    return _kept(function, _nrt=False)
+
+
+def _kept(function: Callable[..., Any], **options: Any) -> Any:
+    dispatcher = _compiled(function, cache=True, **options)
     dispatcher._cache.load_overload = partial(_load_kept, dispatcher._cache)
     return dispatcher
 
@@ -68,6 +77,11 @@ def _load_kept(kept: Any, signature: Any, target: Any) -> Any:
 def inner_kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that only kernels call: without the wrapper for Python, which costs time to make."""
     return _compiled(function, no_cpython_wrapper=True)
+
+
+def plain_inner_kernel(function: Callable[..., Any]) -> Any:
+    """Compile a function that only plain kernels call, and that makes no array either."""
+    return _compiled(function, no_cpython_wrapper=True, _nrt=False)
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Any:

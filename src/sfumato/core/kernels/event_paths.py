@@ -9,12 +9,27 @@ the kernel of z-anonymity counts; here only how many paths go through it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sfumato.core.kernels import inner_kernel, kernel
 from sfumato.core.kernels._words import word_at
+
+
+class Tables(NamedTuple):
+    """What is kept of paths and of nodes: slots of open addresses, keys, what is known of each, numbers not in use, and how many of these."""
+
+    path_slots: Any
+    path_keys: Any
+    rows: Any
+    free_paths: Any
+    node_slots: Any
+    node_keys: Any
+    nodes: Any
+    free_nodes: Any
+    sizes: Any
+
 
 FREE_PATHS, FREE_NODES = 0, 1
 """Where the tables' own counts stand: how many numbers of paths and of nodes are not in use."""
@@ -23,7 +38,7 @@ FREE_PATHS, FREE_NODES = 0, 1
 @kernel
 def number_texts(data: Any, offsets: Any, valid: Any, separator: Any, coarsest_first: Any, secret: Any, tables: Any, path_of: Any) -> None:
     """Write down the number of each text's path, -1 where it is missing or empty; numbers that are not in use must be enough."""
-    slots, keys, rows, free_paths, sizes = tables[0], tables[1], tables[2], tables[3], tables[8]
+    slots, keys, rows, free_paths, sizes = tables.path_slots, tables.path_keys, tables.rows, tables.free_paths, tables.sizes
     levels = rows.shape[1] - 2
     cuts, digest = np.empty((levels, 2), np.int64), np.empty(2, np.uint64)
     for place in range(len(path_of)):
@@ -47,7 +62,7 @@ def number_texts(data: Any, offsets: Any, valid: Any, separator: Any, coarsest_f
 @kernel
 def number_codes(codes: Any, heights: Any, secret: Any, tables: Any, path_of: Any) -> None:
     """Write down the number of each path of codes, one a level, the finest first; -1 where there are none. A code means one node."""
-    slots, keys, rows, free_paths, sizes = tables[0], tables[1], tables[2], tables[3], tables[8]
+    slots, keys, rows, free_paths, sizes = tables.path_slots, tables.path_keys, tables.rows, tables.free_paths, tables.sizes
     levels = rows.shape[1] - 2
     digest, one, width = np.empty(2, np.uint64), np.empty(8, np.uint8), 8 * codes.shape[1]
     whole = np.empty(width + 8, np.uint8)
@@ -75,7 +90,7 @@ def number_codes(codes: Any, heights: Any, secret: Any, tables: Any, path_of: An
 @kernel
 def number_keys(path_keys: Any, node_keys: Any, heights: Any, tables: Any, path_of: Any) -> None:
     """Take up paths whose digests are known, one digest a level: what a snapshot holds."""
-    slots, keys, rows, free_paths, sizes = tables[0], tables[1], tables[2], tables[3], tables[8]
+    slots, keys, rows, free_paths, sizes = tables.path_slots, tables.path_keys, tables.rows, tables.free_paths, tables.sizes
     levels = rows.shape[1] - 2
     for place in range(len(path_of)):
         path, slot = _found(slots, keys, path_keys[place])
@@ -113,7 +128,7 @@ def place_keys(keys: Any, ids: Any, slots: Any) -> None:
 @inner_kernel
 def _node(tables: Any, digest: Any) -> Any:
     """Return the number of a node, which one path more goes through."""
-    slots, keys, rows, free, sizes = tables[4], tables[5], tables[6], tables[7], tables[8]
+    slots, keys, rows, free, sizes = tables.node_slots, tables.node_keys, tables.nodes, tables.free_nodes, tables.sizes
     node, slot = _found(slots, keys, digest)
     if node < 0:
         node = _new(slots, keys, free, sizes, FREE_NODES, digest, slot)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels import plain_inner_kernel, plain_kernel
 from sfumato.core.kernels._words import fetch_row
 
 HEAD, TAIL, WAITING, PAIRS, NEWEST, DRAWN, FAKES, MAKES_UP = 0, 1, 2, 3, 4, 5, 6, 7
@@ -41,7 +41,7 @@ _LINKS = 3
 
 
 # fmt: off
-@kernel
+@plain_kernel
 def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: Any, missing: Any, begin: int, window: int, ways: Any,
            secret: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, levels: Any, fakes: Any, scratch: Any) -> Any:
     # fmt: on
@@ -50,7 +50,7 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
     ``missing`` is how many people at most may be made up for each record. ``fakes[0]`` has where the made-up people of each record begin among
     those of ``fakes[2]``, ``fakes[1]`` the place of the true one among them. ``scratch`` is room for choosing them.
     """
-    rows = tables[2]
+    rows = tables.rows
     most = rows.shape[1] - 2
     begins, places, made_up = fakes
     for place in range(begin, len(times)):
@@ -99,14 +99,14 @@ def decide(times: Any, people: Any, path_of: Any, opted_out: Any, thresholds: An
     return len(times)
 
 
-@kernel
+@plain_kernel
 def opt_out(people: Any, pairs: Any, counts: Any, secret: Any) -> None:
     """Let nothing be made up in the name of some people; there must be room for all."""
     for place in range(len(people)):
         pairs[_pair(people[place], NOBODY, pairs, counts, secret), 2] = 1
 
 
-@kernel
+@plain_kernel
 def place_pairs(old: Any, pairs: Any, secret: Any) -> None:
     """Put pairs into a larger table."""
     mask = len(pairs) - 1
@@ -119,10 +119,10 @@ def place_pairs(old: Any, pairs: Any, secret: Any) -> None:
                 pairs[slot, column] = old[place, column]
 
 
-@kernel
+@plain_kernel
 def renew(old: Any, is_dropped: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
     """Put the records of a ring into another one, but for those that are gone or dropped: others say the same of the same person."""
-    nodes = tables[6]
+    nodes = tables.nodes
     for node in range(len(nodes)):
         nodes[node, LATEST] = -1
     first, number, newest = counts[HEAD], counts[TAIL] - counts[HEAD], np.int64(NEVER)
@@ -139,10 +139,10 @@ def renew(old: Any, is_dropped: Any, tables: Any, pairs: Any, ring: Any, heap: A
         newest = max(newest, time)
 
 
-@kernel
+@plain_kernel
 def take_up(entries: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
     """Take up records that a snapshot holds, as they were decided; there must be room for all."""
-    rows, nodes = tables[2], tables[6]
+    rows, nodes = tables.rows, tables.nodes
     most = rows.shape[1] - 2
     for place in range(len(entries)):
         time, person, packed = entries[place, 0], entries[place, 1], entries[place, 2]
@@ -164,22 +164,22 @@ def take_up(entries: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
 # --- who shows what -------------------------------------------------------------------------------------------------------
 
 
-@inner_kernel
+@plain_inner_kernel
 def _counted(height: Any, ways: Any) -> Any:
     """Return how many levels of a path are counted: without generalisation only the first two, unless all is as published."""
     return height if ways[GENERALISE] or ways[ORIGINAL] else min(height, 2)
 
 
-@inner_kernel
+@plain_inner_kernel
 def _reached(released: Any, height: Any, ways: Any) -> Any:
     """Return on how many levels a record counts: where what is released finer does not count above, on those up to its own."""
     return released + 1 if ways[REST] and released >= 0 else _counted(height, ways)
 
 
-@inner_kernel
+@plain_inner_kernel
 def _shown(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> Any:
     """Count a record of a person for a node, and return how many people there are for it."""
-    nodes = tables[6]
+    nodes = tables.nodes
     slot = _pair(person, node, pairs, counts, secret)
     if pairs[slot, 2] == 0:
         nodes[node, PEOPLE] += 1
@@ -189,28 +189,28 @@ def _shown(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret:
     return nodes[node, PEOPLE]
 
 
-@inner_kernel
+@plain_inner_kernel
 def _in_categories(person: Any, path: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
     """Count a record for all categories of its attribute, whatever of it is published; where nobody is made up, nobody asks."""
-    rows = tables[2]
+    rows = tables.rows
     if counts[MAKES_UP]:
         for level in range(1, rows[path, rows.shape[1] - 2]):
             pairs[_pair(person, -2 - rows[path, level], pairs, counts, secret), 2] += 1
 
 
-@inner_kernel
+@plain_inner_kernel
 def _made_of(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
     """Count a made-up record."""
     slot = _pair(person, node, pairs, counts, secret)
     if pairs[slot, 2] == 0 and pairs[slot, 3] == 0:
-        tables[6][node, SEEMING] += 1
+        tables.nodes[node, SEEMING] += 1
     pairs[slot, 3] += 1
 
 
-@inner_kernel
+@plain_inner_kernel
 def _less(person: Any, node: Any, column: int, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
     """Count a record no more: a true one in column 2, a made-up one in column 3."""
-    nodes = tables[6]
+    nodes = tables.nodes
     slot = _known(person, node, pairs, secret)
     pairs[slot, column] -= 1
     if pairs[slot, 2] == 0 and column == 2 and node >= 0:
@@ -221,7 +221,7 @@ def _less(person: Any, node: Any, column: int, tables: Any, pairs: Any, counts: 
         _forget_pair(slot, pairs, counts, secret)
 
 
-@inner_kernel
+@plain_inner_kernel
 def _pair(person: Any, node: Any, pairs: Any, counts: Any, secret: Any) -> Any:
     """Return the slot of a pair; a new one is put there, and must be counted."""
     mask = len(pairs) - 1
@@ -235,7 +235,7 @@ def _pair(person: Any, node: Any, pairs: Any, counts: Any, secret: Any) -> Any:
     return slot
 
 
-@inner_kernel
+@plain_inner_kernel
 def _known(person: Any, node: Any, pairs: Any, secret: Any) -> Any:
     """Return the slot of a pair, -1 where there is none."""
     mask = len(pairs) - 1
@@ -247,7 +247,7 @@ def _known(person: Any, node: Any, pairs: Any, secret: Any) -> Any:
     return np.int64(-1)
 
 
-@inner_kernel
+@plain_inner_kernel
 def _home(person: Any, node: Any, mask: Any, secret: Any) -> Any:
     mixed = (np.uint64(person) ^ secret[0]) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(32)
@@ -255,10 +255,10 @@ def _home(person: Any, node: Any, mask: Any, secret: Any) -> Any:
     return np.int64((mixed >> np.uint64(32)) & np.uint64(mask))
 
 
-@inner_kernel
+@plain_inner_kernel
 def _ask_ahead(place: Any, people: Any, path_of: Any, ways: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any) -> None:
     """Ask for the pairs of a record that comes soon, and of one that goes soon: memory is what takes the time."""
-    rows, mask = tables[2], len(pairs) - 1
+    rows, mask = tables.rows, len(pairs) - 1
     most = rows.shape[1] - 2
     if place + _AHEAD < len(people) and path_of[place + _AHEAD] >= 0:
         path = path_of[place + _AHEAD]
@@ -272,7 +272,7 @@ def _ask_ahead(place: Any, people: Any, path_of: Any, ways: Any, tables: Any, pa
             fetch_row(pairs, _home(ring[slot, 1], rows[path, level], mask, secret))
 
 
-@inner_kernel
+@plain_inner_kernel
 def _forget_pair(slot: Any, pairs: Any, counts: Any, secret: Any) -> None:
     """Empty a slot, and move up what stood behind it for want of room."""
     mask = len(pairs) - 1
@@ -292,26 +292,26 @@ def _forget_pair(slot: Any, pairs: Any, counts: Any, secret: Any) -> None:
 
 
 # fmt: off
-@inner_kernel
+@plain_inner_kernel
 def _keep(time: Any, person: Any, path: Any, reach: Any, released: Any, kind: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
     # fmt: on
-    rows, nodes = tables[2], tables[6]
+    rows, nodes = tables.rows, tables.nodes
     for level in range(reach - 1):
         nodes[rows[path, level], OPEN] += 1
     packed = (np.int64(path) << 24) | (np.int64(reach) << 16) | ((released + 2) << 8) | kind
     _store(time, person, _waiting(packed, time < counts[NEWEST]), tables, ring, heap, counts)
 
 
-@inner_kernel
+@plain_inner_kernel
 def _waiting(packed: Any, is_late: Any) -> Any:
     """Say of a record whether it stands in the heap: those before it would hide that it leaves first."""
     return packed | WAITS if is_late else packed & ~np.int64(WAITS)
 
 
-@inner_kernel
+@plain_inner_kernel
 def _store(time: Any, person: Any, packed: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
     """Put a record behind all others, and let each node of it know it as the latest; of made-up ones nobody knows."""
-    rows, nodes = tables[2], tables[6]
+    rows, nodes = tables.rows, tables.nodes
     record, path = counts[TAIL], packed >> 24
     slot = record & (len(ring) - 1)
     ring[slot, 0], ring[slot, 1], ring[slot, 2] = time, person, packed
@@ -325,20 +325,20 @@ def _store(time: Any, person: Any, packed: Any, tables: Any, ring: Any, heap: An
     counts[TAIL] += 1
 
 
-@inner_kernel
+@plain_inner_kernel
 def _level_of(slot: Any, node: Any, tables: Any, ring: Any) -> Any:
     """Return which level of a record a node is."""
-    rows, level = tables[2], 0
+    rows, level = tables.rows, 0
     path = ring[slot, 2] >> 24
     while rows[path, level] != node:
         level += 1
     return level
 
 
-@inner_kernel
+@plain_inner_kernel
 def _close(node: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any) -> None:
     """Let records of a node count above it no more, for what they show is published now. All of them came after it last was."""
-    rows, nodes = tables[2], tables[6]
+    rows, nodes = tables.rows, tables.nodes
     record = nodes[node, LATEST]
     while nodes[node, OPEN] > 0:
         slot = record & (len(ring) - 1)
@@ -353,7 +353,7 @@ def _close(node: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: A
         ring[slot, 2] = (packed & ~np.int64(255 << 16)) | ((level + 1) << 16)
 
 
-@inner_kernel
+@plain_inner_kernel
 def _expire(horizon: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
     while counts[WAITING] > 0 and heap[0, 0] < horizon:
         slot = heap[0, 1] & (len(ring) - 1)
@@ -371,9 +371,9 @@ def _expire(horizon: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
         counts[HEAD] += 1
 
 
-@inner_kernel
+@plain_inner_kernel
 def _gone(person: Any, packed: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
-    rows, nodes = tables[2], tables[6]
+    rows, nodes = tables.rows, tables.nodes
     path, reach = packed >> 24, (packed >> 16) & 255
     if packed & FAKE:
         _less(person, rows[path, 0], 3, tables, pairs, counts, secret)
@@ -387,10 +387,10 @@ def _gone(person: Any, packed: Any, tables: Any, pairs: Any, counts: Any, secret
                 _less(person, -2 - rows[path, level], 2, tables, pairs, counts, secret)
 
 
-@inner_kernel
+@plain_inner_kernel
 def _unused(path: Any, tables: Any) -> None:
     """Let go of a path, and of its nodes, where no record uses them any more."""
-    path_slots, path_keys, rows, free_paths, node_slots, node_keys, nodes, free_nodes, sizes = tables
+    rows, nodes = tables.rows, tables.nodes
     most = rows.shape[1] - 2
     rows[path, most + 1] -= 1
     if rows[path, most + 1] > 0:
@@ -399,11 +399,11 @@ def _unused(path: Any, tables: Any) -> None:
         node = rows[path, level]
         nodes[node, PATHS] -= 1
         if nodes[node, PATHS] == 0:
-            _give_back(node, node_slots, node_keys, free_nodes, sizes, 1)
-    _give_back(path, path_slots, path_keys, free_paths, sizes, 0)
+            _give_back(node, tables.node_slots, tables.node_keys, tables.free_nodes, tables.sizes, 1)
+    _give_back(path, tables.path_slots, tables.path_keys, tables.free_paths, tables.sizes, 0)
 
 
-@inner_kernel
+@plain_inner_kernel
 def _give_back(number: Any, slots: Any, keys: Any, free: Any, sizes: Any, which: int) -> None:
     mask = len(slots) - 1
     slot = np.int64(keys[number, 0] & np.uint64(mask))
@@ -421,7 +421,7 @@ def _give_back(number: Any, slots: Any, keys: Any, free: Any, sizes: Any, which:
     sizes[which] += 1
 
 
-@inner_kernel
+@plain_inner_kernel
 def _heap_in(time: Any, record: Any, heap: Any, counts: Any) -> None:
     place = counts[WAITING]
     counts[WAITING] += 1
@@ -432,7 +432,7 @@ def _heap_in(time: Any, record: Any, heap: Any, counts: Any) -> None:
     heap[place, 0], heap[place, 1] = time, record
 
 
-@inner_kernel
+@plain_inner_kernel
 def _heap_out(heap: Any, counts: Any) -> None:
     """Take the oldest record out of the heap."""
     counts[WAITING] -= 1
@@ -452,7 +452,7 @@ def _heap_out(heap: Any, counts: Any) -> None:
 
 
 # fmt: off
-@inner_kernel
+@plain_inner_kernel
 def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, ways: Any, fakes: Any, tables: Any, pairs: Any, ring: Any, heap: Any,
              counts: Any, secret: Any, scratch: Any) -> Any:
     # fmt: on
@@ -461,9 +461,10 @@ def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, ways: An
     As published: the latest people of the category, the true one last, and nobody is remembered. Otherwise people are drawn, the true one stands
     anywhere, all are remembered, and the true one must have shown the category before, as all others have.
     """
-    rows, nodes = tables[2], tables[6]
+    rows, nodes = tables.rows, tables.nodes
     attribute, category = rows[path, 0], rows[path, 1]
-    places, made_up = fakes[1], fakes[2]
+    _, places, made_up = fakes
+    pool, _ = scratch
     needed = asked - nodes[attribute, PEOPLE if ways[ORIGINAL] else SEEMING]
     if needed <= 0:
         return True
@@ -481,17 +482,17 @@ def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, ways: An
             return False
         places[place] = np.int64(_draw(counts, secret) % np.uint64(needed + 1))
     for step in range(needed):
-        made_up[counts[FAKES]] = scratch[0][step]
+        made_up[counts[FAKES]] = pool[step]
         counts[FAKES] += 1
         if not ways[ORIGINAL]:
-            _made_of(scratch[0][step], attribute, tables, pairs, counts, secret)
+            _made_of(pool[step], attribute, tables, pairs, counts, secret)
             rows[path, rows.shape[1] - 1] += 1
-            _keep(time, scratch[0][step], path, 1, np.int64(0), FAKE, tables, ring, heap, counts)
+            _keep(time, pool[step], path, 1, np.int64(0), FAKE, tables, ring, heap, counts)
     return True
 
 
 # fmt: off
-@inner_kernel
+@plain_inner_kernel
 def _drawn(person: Any, path: Any, needed: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any, scratch: Any) -> Any:
     # fmt: on
     """Draw people of the category from all records of the window; return whether there are enough.
@@ -499,7 +500,7 @@ def _drawn(person: Any, path: Any, needed: Any, tables: Any, pairs: Any, ring: A
     Whoever shows the category more often is drawn more often: so they have shown it as lately as people who show it once more have. Where chance
     does not find enough, as the category is rare in the window, they are drawn among its people.
     """
-    rows = tables[2]
+    rows = tables.rows
     attribute, category = rows[path, 0], rows[path, 1]
     pool, found = scratch
     number, size = 0, counts[TAIL] - counts[HEAD]
@@ -526,11 +527,11 @@ def _drawn(person: Any, path: Any, needed: Any, tables: Any, pairs: Any, ring: A
 
 
 # fmt: off
-@inner_kernel
+@plain_inner_kernel
 def _latest(person: Any, path: Any, most: Any, steps: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any, scratch: Any) -> Any:
     # fmt: on
     """Find the latest people of the category for whom an attribute may be made up; return how many."""
-    rows, nodes = tables[2], tables[6]
+    rows, nodes = tables.rows, tables.nodes
     attribute, category = rows[path, 0], rows[path, 1]
     pool, found = scratch
     number = 0
@@ -548,7 +549,7 @@ def _latest(person: Any, path: Any, most: Any, steps: Any, tables: Any, pairs: A
     return number
 
 
-@inner_kernel
+@plain_inner_kernel
 def _may_stand(person: Any, attribute: Any, pairs: Any, secret: Any) -> Any:
     """Return whether an attribute may be made up for somebody: neither have they shown it or a finer one, or seem to, nor opted out."""
     if _known(person, attribute, pairs, secret) >= 0 or _known(person, -2 - attribute, pairs, secret) >= 0:
@@ -556,7 +557,7 @@ def _may_stand(person: Any, attribute: Any, pairs: Any, secret: Any) -> Any:
     return _known(person, NOBODY, pairs, secret) < 0
 
 
-@inner_kernel
+@plain_inner_kernel
 def _is_new(person: Any, found: Any, stamp: Any) -> Any:
     """Return whether somebody is found for the first time under a stamp; ``found`` has more room than anybody needs."""
     mask = len(found) - 1
@@ -569,7 +570,7 @@ def _is_new(person: Any, found: Any, stamp: Any) -> Any:
     return True
 
 
-@inner_kernel
+@plain_inner_kernel
 def _draw(counts: Any, secret: Any) -> Any:
     """Return a random number: SipHash-2-4 of how many were drawn before, under the secret of these records."""
     counts[DRAWN] += 1

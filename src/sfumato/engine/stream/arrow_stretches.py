@@ -1,7 +1,7 @@
 """Arrow streams as they grow: whole messages of Arrow's interprocess format, of files and of streams.
 
-A writer that is started again begins a further stream behind the one that is there: that is read on where it has the same schema. Dictionaries, which
-stand before the rows that first use them, are put before later stretches too.
+A writer that is started again begins a further stream behind the one that is there. Where it has another schema a stretch ends before it, so that the
+rows of each stretch have one. Schemas and dictionaries, which stand before the rows that first use them, are put before later stretches too.
 """
 
 from __future__ import annotations
@@ -15,25 +15,41 @@ import pyarrow as pa
 from sfumato.core.arrow_messages import FarBytes, NoMessageError, Part, parts_of
 from sfumato.core.decoded import Decoded, Poison
 from sfumato.core.followed_files import Stretch
+from sfumato.engine.stream.kept_state import KeptState
+from sfumato.engine.stream.run_journal import Journal
 from sfumato.errors import DataError
 
 _BEGINNING = 1 << 20
 _DAMAGE = (pa.ArrowException, OSError, ValueError)
+_SCHEMAS = "schemas of arrow"
+_OF_ROWS = ("schema", "dictionary", "rows")
 
 
 class ArrowStretches:
-    """Finds whole messages, and reads the batches in them; ``again`` returns the beginning of a file, which has the schema."""
+    """Finds whole messages, and reads the batches in them; ``again`` returns bytes of a file once more, such as its schema.
 
-    def __init__(self, again: Callable[[str, int, int], bytes]) -> None:
-        self._again = again
+    Where in a file a schema stands that is another than the one before it is written into the journal.
+    """
+
+    def __init__(self, again: Callable[[str, int, int], bytes], journal: Journal | KeptState) -> None:
+        self._again, self._journal = again, journal
         self._heads: dict[str, bytes] = {}
+        self._changes: dict[str, list[tuple[int, int]]] = {
+            place: [(start, end) for start, end in changes] for place, changes in (journal.told(_SCHEMAS) or {}).items()
+        }
         self._ended: dict[str, tuple[int, _InForce]] = {}
 
     def whole(self, block: bytes, ended: bool) -> int:
-        """Return how many bytes of a block are whole messages; all of them where nothing will follow."""
+        """Return how many bytes of a block are whole messages before another schema; all of them where nothing will follow."""
         parts, is_damaged = _parts(block)
         if is_damaged and not parts:
             raise _damaged()
+        try:
+            change = _change_in(block, parts)
+        except _DAMAGE:
+            raise _damaged() from None
+        if change is not None:
+            return change
         return len(block) if ended and not is_damaged else parts[-1].end if parts else 0
 
     def whole_at_end(self, block: bytes, is_quiet: bool) -> int:  # noqa: ARG002 - a message says itself how long it is
@@ -49,12 +65,12 @@ class ArrowStretches:
         content = stretch.content
         parts, is_damaged = _parts(content)
         end = parts[-1].end if parts else 0
-        head = self._head(stretch)
-        if is_damaged or (not head and end < len(content)):
+        if is_damaged or (not self._head(stretch) and end < len(content)):
             raise _damaged()
         try:
-            before = self._before(stretch, head)
-            rows = _rows(head, _put_before(head, before), content, parts)
+            schema = self._in_force(stretch, parts)
+            before = self._before(stretch, schema)
+            rows = _rows(schema, _put_before(schema, before), content, parts)
         except _DAMAGE:
             raise _damaged() from None
         self._ended[stretch.place] = (stretch.end, _after(before, content, parts))
@@ -74,11 +90,27 @@ class ArrowStretches:
             self._heads[stretch.place] = heads[0]
         return self._heads[stretch.place]
 
-    def _before(self, stretch: Stretch, head: bytes) -> _InForce:
+    def _in_force(self, stretch: Stretch, parts: Sequence[Part]) -> bytes:
+        """Return the message of the schema that the rows of a stretch have: its own one, or the latest before it."""
+        changes = self._changes.get(stretch.place, [])
+        latest = max((change for change in changes if change[0] < stretch.start), default=None)
+        found = self._head(stretch) if latest is None else self._again(stretch.place, *latest)
+        own = next((part for part in parts if part.kind in _OF_ROWS), None)
+        if own is None or own.kind != "schema":
+            return found
+        message = stretch.content[own.start : own.end]
+        change = (stretch.start + own.start, stretch.start + own.end)
+        if change not in changes and not _are_alike(found, message):
+            self._changes[stretch.place] = sorted([*changes, change])
+            self._journal.tell(_SCHEMAS, self._changes)
+        return message
+
+    def _before(self, stretch: Stretch, schema: bytes) -> _InForce:
         """Return the dictionaries that rows at the beginning of a stretch are written with; none where the schema has none."""
         end, found = self._ended.get(stretch.place, (0, ()))
-        if end == stretch.start or not head or not _has_dictionaries(_schema(head)):
+        if end == stretch.start or not schema or not _has_dictionaries(_schema(schema)):
             return found if end == stretch.start else ()
+        # the latest schema, before which none of them counts, is found on the way
         earlier = FarBytes(partial(self._again, stretch.place), stretch.start)
         return _after((), earlier, _parts(earlier)[0])
 
@@ -123,6 +155,23 @@ def _parts(block: bytes | FarBytes) -> tuple[list[Part], bool]:
     return parts, False
 
 
+def _change_in(block: bytes, parts: Sequence[Part]) -> int | None:
+    """Return where in a block a schema stands that is not the one before it, or may not be, because that is not in the block."""
+    known, has_rows = b"", False
+    for part in parts:
+        if part.kind == "schema":
+            message = block[part.start : part.end]
+            if has_rows and not (known and _are_alike(known, message)):
+                return part.start
+            known = message
+        has_rows = has_rows or part.kind in _OF_ROWS
+    return None
+
+
+def _are_alike(one: bytes, other: bytes) -> bool:
+    return one == other or _schema(one).equals(_schema(other))
+
+
 def _rows(head: bytes, before: bytes, content: bytes, parts: Sequence[Part]) -> pa.RecordBatch:
     if not head:
         return pa.RecordBatch.from_pylist([], schema=pa.schema([]))
@@ -152,7 +201,7 @@ def _streams(before: bytes, content: bytes, parts: Sequence[Part]) -> Iterator[b
         if part.kind == "schema" and stream:
             yield b"".join(stream)
             stream = []
-        if part.kind in ("schema", "dictionary", "rows"):
+        if part.kind in _OF_ROWS:
             stream += [before] if part.kind != "schema" and not stream else []
             stream.append(content[part.start : part.end])
     if stream:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.files import file_errors, is_regular
 from sfumato.engine.plan import AnyPolicy
+from sfumato.engine.stream.check_ahead import AheadCheck
 from sfumato.engine.stream.check_events import EventCheck
 from sfumato.engine.stream.check_letters import LetterCheck
 from sfumato.engine.stream.check_rows import RowCheck
@@ -102,6 +103,8 @@ class _View:
     kept: KeptState
     finished: bool
     findings: Findings = field(default_factory=Findings)
+    letters: dict[int, tuple[str, str | None]] = field(default_factory=dict)
+    """The code and the column of the records that could be read and did not fit."""
 
     @property
     def rows(self) -> int:
@@ -155,13 +158,15 @@ class _View:
             for _ in rows:
                 pass
             return
+        records = AheadCheck(plan, self.findings, self.letters, came).passed(_with(first, records))
         checker: EventCheck | RowCheck
         if way == "events":
-            checker = EventCheck(plan, self.findings, links, dead, OptedOut.of(self.kept, self.name))
+            late = frozenset(number for number, (code, _) in self.letters.items() if code == "late")
+            checker = EventCheck(plan, self.findings, links, dead, OptedOut.of(self.kept, self.name), late)
         else:
             checker = RowCheck(plan, self.findings, links, dead, came)
         try:
-            checker.check(_with(first, records), rows, self._releases())
+            checker.check(records, rows, self._releases())
         except SfumatoError as error:
             self._gone(error)
             return
@@ -232,6 +237,8 @@ class _View:
                 raise damaged(path)
             if letter.get("view", self.name) == self.name:
                 found[letter["record"]] = True
+                if "view" in letter:
+                    self.letters[letter["record"]] = (str(letter.get("code")), letter.get("column"))
         return found
 
     def _numbers(self, links: NDArray[np.int64], dead: NDArray[np.bool_]) -> None:
@@ -267,6 +274,12 @@ class _View:
         if self.finished and segments and is_regular(released.path) and released.path.stat().st_size != segments[-1].finish:
             size = released.path.stat().st_size
             self.findings.breaks("manifest", "the file is not as long as the segments that are listed", "its end", size, segments[-1].finish)
+        if released.is_folder:
+            for number, segment in enumerate(segments, start=1):
+                path = released.path / segment.file
+                if is_regular(path) and path.stat().st_size != segment.finish:
+                    size = path.stat().st_size
+                    self.findings.breaks("manifest", "a file is not as long as it was released", f"segment {number}", size, segment.finish)
 
     def _rows(self, released: ReleasedRows) -> Iterator[Row]:
         """Yield the rows of all segments; what cannot be read ends them."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.events import LATE, SUPPRESSED
 from sfumato.core.stream import Accounts
-from sfumato.engine.stream.check_rows import Values
+from sfumato.engine.stream.check_values import Values
 from sfumato.engine.stream.check_windows import UNITS
 from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.opted_out import OptedOut
@@ -36,8 +36,16 @@ _UNLIKELY = 6.0
 class EventCheck:
     """Holds what left of each record against all records of the window at that time."""
 
-    def __init__(self, plan: StreamPlan, findings: Findings, links: NDArray[np.int64], dead: NDArray[np.bool_], listed: OptedOut) -> None:
-        self._plan, self._findings, self._links, self._dead = plan, findings, links, dead
+    def __init__(
+        self,
+        plan: StreamPlan,
+        findings: Findings,
+        links: NDArray[np.int64],
+        dead: NDArray[np.bool_],
+        listed: OptedOut,
+        late: frozenset[int] = frozenset(),
+    ) -> None:
+        self._plan, self._findings, self._links, self._dead, self._late_letters = plan, findings, links, dead, late
         # who has come before the record from which on they have opted out, and records that were set aside and not heeded yet
         self._listed, self._later, self._letters = listed, dict[int, set[Hashable]](), deque[Letter]()
         search: Any = plan.resolved.algorithm
@@ -62,9 +70,13 @@ class EventCheck:
         if self._search.tuning is not None:
             releases, others = tee(releases)
             self._thresholds.tuned = chain.from_iterable(release["references"]["z"] for release in others)
-        self._drawn = self._who_was_drawn(releases) if self._search.noise is not None else iter(())
+        is_noisy = self._search.noise is not None
+        self._drawn = self._who_was_drawn(releases) if is_noisy else iter(())
         for batch in came:
             self._batch(batch, rows)
+        # where nothing was asked of them they are looked at all the same: one that is damaged is told
+        for _ in self._drawn if is_noisy else releases:
+            pass
         if self._next < len(self._links):
             self._findings.breaks("links", "a row left with no record", f"row {self._next}")
         for what in self._order.unlikely() if not self._search.original else ():
@@ -78,6 +90,8 @@ class EventCheck:
 
     def _batch(self, batch: Came, rows: Iterator[Row]) -> None:
         columns, plan = batch.columns, self._plan
+        for values in (self._values, self._person):
+            values.learn(batch)
         self._letters = deque(sorted([*self._letters, *batch.letters], key=attrgetter("number")))
         times = columns.get(self._search.time, [])
         declared = plan.resolved.policy.columns[self._search.time].type
@@ -85,6 +99,7 @@ class EventCheck:
         for place, (number, person, since) in enumerate(zip(batch.numbers, batch.people, self._listed.since(batch.marks), strict=True)):
             self._heed(number, person, since)
             if self._dead[number]:
+                self._is_late_indeed(number, times[place], is_number)
                 if self._opts_out(columns[plan.opted_out][place] if plan.opted_out is not None else "no"):
                     self._replay.opt_out(person)
                 continue
@@ -99,6 +114,12 @@ class EventCheck:
             labels = self._labels([record[name] for name in plan.event_columns])
             says_so = plan.opted_out is not None and self._opts_out(record[plan.opted_out])
             self._decided(Seen(number, time, person, labels, says_so), record, rows)
+
+    def _is_late_indeed(self, number: int, text: str | None, is_number: bool | None) -> None:
+        """Look whether a record that was set aside as late was."""
+        time = microseconds_of(text, UNITS[self._search.unit], is_number) if number in self._late_letters else None
+        if number in self._late_letters and (time is None or not self._replay.is_late(time)):
+            self._findings.breaks("dead letters", "a record was set aside as late, and is not", f"record {number}")
 
     def _heed(self, number: int, person: Hashable, since: int | None) -> None:
         """Take note of who has opted out before a record is decided of: by letters before it, and by being in the list as it was known then."""

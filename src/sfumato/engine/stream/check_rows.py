@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.engine.stream.check_references import Compared, References
 from sfumato.engine.stream.check_sensitive import Sensitive
+from sfumato.engine.stream.check_values import Values
 from sfumato.engine.stream.check_windows import WindowTimes
 from sfumato.engine.stream.findings import Findings
 from sfumato.engine.stream.plan import StreamPlan
@@ -84,6 +85,7 @@ class RowCheck:
         if batch is None:
             return False
         self._sensitive.learn(batch)
+        self._values.learn(batch)
         names = list(batch.columns)
         if self._counted is not None:
             self._ahead += self._sensitive.compared(batch, self._dead)
@@ -242,29 +244,6 @@ class RowCheck:
             self._findings.breaks("t_closeness", f"column {column}: a class is too far from all people", where, measured, settings["t"])
 
 
-class Values:
-    """Holds the values of rows that are not generalised against their records."""
-
-    def __init__(self, plan: StreamPlan, findings: Findings, besides: Sequence[str] = ()) -> None:
-        self._findings = findings
-        quasi = {*plan.plan.quasi_identifiers, *plan.event_columns, *besides}
-        self._kept = [name for name in plan.plan.kept if name not in quasi]
-        self._masked = [name for name in plan.narrow if name in plan.plan.published and name not in quasi and plan.masks[name].repeatable]
-        for name in plan.masks:
-            if name in plan.plan.published and name not in quasi and name not in self._masked:
-                words = "its mask takes a group of rows together" if name in plan.wide else "its mask hangs on chance"
-                findings.cannot(f"column {name}: {words}")
-
-    def check(self, row: Row, record: Mapping[str, str | None], place: int) -> None:
-        """Compare one row."""
-        for name in self._kept:
-            if not _same(row.get(name), record[name]):
-                self._findings.breaks("values", f"column {name}: a kept value differs from its original", f"row {place}")
-        for name in self._masked:
-            if not _same(row.get(name), record[f"made {name}"]):
-                self._findings.breaks("values", f"column {name}: a value is not what its mask makes of its original", f"row {place}")
-
-
 def _tells(plan: StreamPlan, name: str) -> Tells | None:
     """Return what tells of the labels of a column, where anything but its own hierarchy does."""
     ladder = plan.resolved.ladders.get(name)
@@ -301,10 +280,3 @@ def _apart(one: Mapping[Hashable, int], other: Mapping[Hashable, int]) -> float:
     """Return by what part two references differ: no distance of a class moved by more."""
     ours, theirs = max(1, sum(one.values())), max(1, sum(other.values()))
     return sum(abs(one.get(value, 0) / ours - other.get(value, 0) / theirs) for value in {*one, *other}) / 2
-
-
-def _same(shown: str | None, original: str | None) -> bool:
-    """Return whether a text is the value that it was; null and the empty text look alike in delimited files."""
-    if shown == original or (not shown and not original):
-        return True
-    return shown is not None and original is not None and place_of(shown) is not None and place_of(shown) == place_of(original)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from sfumato.engine.stream.findings import Findings
@@ -9,6 +10,7 @@ from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.released_rows import Row
 from sfumato.measures.covering import microseconds_of
 
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?Z")
 UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -33,9 +35,10 @@ class WindowTimes:
         for name, is_start in ((window.publish.start, True), (window.publish.end, False)):
             if name is None:
                 continue
-            found = {microseconds_of(row.get(name), 1, False) for row in rows}
-            told = found.pop()
-            if found or told is None or told % window.length:
+            found = {row.get(name) for row in rows}
+            text = found.pop()
+            told = microseconds_of(text, 1, False)
+            if found or told is None or told % window.length or not _ISO.fullmatch(text or ""):
                 self._breaks(name, "is not the same in all rows that left together, or no end of a window", first)
             elif is_start and not self._late_join and min(known, default=told) < told:
                 self._breaks(name, "begins after one of its records", first)

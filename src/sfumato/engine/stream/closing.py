@@ -22,7 +22,7 @@ from sfumato.engine.singling_out import ENOUGH_TO_JUDGE
 from sfumato.engine.stream.boxes import Written, written
 from sfumato.engine.stream.dead_letters import DeadLetter, Unfit
 from sfumato.engine.stream.first_release import Handed, refuse_singling_out
-from sfumato.engine.stream.masking import mask_window
+from sfumato.engine.stream.masking import mask_window, removed_of
 from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.release import StreamRelease
 from sfumato.engine.stream.rows import Rows
@@ -146,8 +146,12 @@ def release_of(
     promised: Promised,
     known: Learnt,
     whole: bool = True,
+    among: Rows | None = None,
 ) -> _Published | None:
-    """Put rows together as they are published, in an order by chance, and verify them; None where what masks made of them breaks a promise."""
+    """Put rows together as they are published, in an order by chance, and verify them; None where what masks made of them breaks a promise.
+
+    Of the first of them, among those that wait for others too, columns that single people out are looked for.
+    """
     order = permuted(len(rows))
     if clusters is not None and clusters.numbers is not rows.numbers and not np.array_equal(clusters.numbers, rows.numbers):
         raise AssertionError("a search decides of the rows that it was given, in their order")
@@ -173,10 +177,12 @@ def release_of(
     if not _totals_hold(plan, public, rows, order, publications):
         return None
     if not known.looked:
-        refuse_singling_out(plan, public, shuffled)
+        refuse_singling_out(plan, public, shuffled, among)
     identities = np.full(len(rows), -1, np.int64) if clusters is None else clusters.identities[of_cluster]
     references = promised.references if clusters is None or whole else clusters.references
-    return StreamRelease(public, shuffled.numbers.copy(), identities, references), [each.spans[of_cluster] for each in boxes]
+    return StreamRelease(public, shuffled.numbers.copy(), identities, references, removed_of(plan, public, shuffled)), [
+        each.spans[of_cluster] for each in boxes
+    ]
 
 
 def _totals_hold(plan: StreamPlan, public: pa.RecordBatch, rows: Rows, order: NDArray[np.int64], publications: Sequence[Publication]) -> bool:

@@ -104,7 +104,7 @@ class ClusterWork(Work):
         coded, _ = self.state.known.coded(self._plan.plan, leaving, Unfit(len(leaving)))
         boxes = written(self._plan.plan, self._nowhere(), clusters)
         promised = Promised(coded.codes, clusters.references, coded.ladders)
-        found = release_of(self._plan, leaving, clusters, boxes, {}, promised, self.state.learnt, whole=False)
+        found = release_of(self._plan, leaving, clusters, boxes, {}, promised, self.state.learnt, whole=False, among=waiting)
         if found is None:
             raise AssertionError("a search over clusters keeps promises of what is published too")
         ledger = self.state.ledger.checked(self._plan, clusters.identities[clusters.cluster_of], leaving.people, coded.codes)

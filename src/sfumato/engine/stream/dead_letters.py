@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core import canonical
+
 
 @dataclass(frozen=True, order=True)
 class DeadLetter:
@@ -68,7 +70,8 @@ def _values(column: pa.Array) -> list[Any]:
     try:
         found: list[Any] = column.to_pylist()
     except (pa.ArrowException, ValueError, OverflowError):
-        found = column.cast(pa.string()).to_pylist()
+        # in UTC, for nobody may know the zone
+        found = canonical.as_text(column).to_pylist()
     return found
 
 

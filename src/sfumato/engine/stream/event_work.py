@@ -18,7 +18,8 @@ from sfumato.core.number_columns import numbers_of
 from sfumato.engine.broken_release import broken
 from sfumato.engine.stream.dead_letters import Unfit
 from sfumato.engine.stream.incoming import Taken
-from sfumato.engine.stream.names import Names
+from sfumato.engine.stream.masking import removed_of
+from sfumato.engine.stream.names import Names, names_at
 from sfumato.engine.stream.release import Pushed, StreamRelease
 from sfumato.engine.stream.rows import Rows
 from sfumato.engine.stream.verify import Promised, verify
@@ -83,12 +84,11 @@ class EventWork(Work):
             self.search = self.started()
         self.state = replace(self.state, clock=self.state.clock.later(rows.times))
         decisions: EventDecisions = self.search.push(self._events(rows))
-        self._late.append(rows.numbers[decisions.levels == LATE])
+        self._came_late(rows, decisions.levels == LATE)
         self._suppressed.append(rows.numbers[decisions.levels == SUPPRESSED])
-        names = self._names(rows)
         if len(decisions.places):
-            self._hand_out(self._released(rows, decisions, names), [])
-        self.state = replace(self.state, names=names.without_the_gone(self.search.search.people))
+            self._hand_out(self._released(rows, decisions), [])
+        self.state = replace(self.state, names=self._names(rows).without_the_gone(self.search.search.people))
 
     def _events(self, rows: Rows) -> Events:
         search: Any = self._plan.resolved.algorithm
@@ -119,7 +119,7 @@ class EventWork(Work):
             return self.state.names
         return self.state.names.later(dict(zip(rows.people.tolist(), rows.made(subject).to_pylist(), strict=True)))
 
-    def _released(self, rows: Rows, decisions: EventDecisions, names: Names) -> StreamRelease:
+    def _released(self, rows: Rows, decisions: EventDecisions) -> StreamRelease:
         true, places = ~decisions.is_fake, decisions.places
         is_all = bool(true.all()) and np.array_equal(places, np.arange(len(rows)))
         leaving, plan = rows if is_all else rows.taken(places), self._plan.plan
@@ -129,7 +129,7 @@ class EventWork(Work):
                 published = decisions.published[name]
                 columns[name] = published if is_all else published.take(pa.array(places))
             elif name == self._plan.subject:
-                columns[name] = _with_others(leaving.made(name), decisions, names)
+                columns[name] = self._with_others(leaving.made(name), rows, decisions)
             else:
                 columns[name] = leaving.made(name)
         public = pa.RecordBatch.from_pydict(columns)
@@ -137,7 +137,16 @@ class EventWork(Work):
         verify(self._plan, real, leaving.where(true), [], Promised({}, {}, {}), whole=True)
         self._as_they_came(public, leaving, decisions.levels[places])
         numbers = np.where(decisions.is_fake, -1, leaving.numbers)
-        return StreamRelease(public, numbers, leaving.numbers, {"z": _changes(decisions), "drawn": decisions.shown[decisions.is_fake]})
+        references = {"z": _changes(decisions), "drawn": decisions.shown[decisions.is_fake]}
+        return StreamRelease(public, numbers, leaving.numbers, references, removed_of(self._plan, real, leaving.where(true)))
+
+    def _with_others(self, own: pa.Array, rows: Rows, decisions: EventDecisions) -> pa.Array:
+        """Return the names that rows are published under: those of others where they are made up."""
+        is_fake = decisions.is_fake
+        if not is_fake.any() or self._plan.subject is None:
+            return own
+        others = names_at(self.state.names, rows.people, rows.made(self._plan.subject), decisions.shown[is_fake], decisions.places[is_fake])
+        return pc.replace_with_mask(own, pa.array(is_fake), pa.array(others, own.type))
 
     def _as_they_came(self, public: pa.RecordBatch, leaving: Rows, levels: NDArray[np.int8]) -> None:
         """Check that an attribute that was not generalised is what it was, and that nothing else has left."""
@@ -157,14 +166,6 @@ def _changes(decisions: EventDecisions) -> NDArray[np.int64]:
     """Return from which record on how many people were asked for, a row for each change."""
     firsts = np.flatnonzero(np.diff(decisions.thresholds, prepend=-1))
     return np.stack([decisions.numbers[firsts], decisions.thresholds[firsts]], axis=1)
-
-
-def _with_others(own: pa.Array, decisions: EventDecisions, names: Names) -> pa.Array:
-    """Return the names that rows are published under: those of others where they are made up."""
-    if not decisions.is_fake.any():
-        return own
-    others = [names.of(person) for person in decisions.shown[decisions.is_fake].tolist()]
-    return pc.replace_with_mask(own, pa.array(decisions.is_fake), pa.array(others, own.type))
 
 
 def _wanted(flags: pa.Array) -> NDArray[np.bool_]:

@@ -11,7 +11,6 @@ import re
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,7 +21,11 @@ _ZEROS_BEHIND = r"\.0*$|(\.[0-9]*[1-9])0+$"
 _FEW_DIGITS = r"^-?[0-9]{1,15}$|^-?[0-9]{1,7}\.[0-9]{1,8}$"
 _FINER = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
 """What is finer than microseconds."""
-_NARROW = {2: np.float16, 4: np.float32}
+_BEYOND = "<"
+"""How a remark of Arrow begins that stands for a day or an instant beyond its calendar."""
+_LAST_DAY = 2**63 // 86_400_000_000
+"""The last day that begins at an instant which can be told in microseconds."""
+_TRUTH = {"true": True, "false": False}
 
 
 def cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -52,10 +55,14 @@ def texts_of(values: pa.Array) -> pa.Array:
     """
     try:
         texts = canonical.as_text(values)
+        if pa.types.is_floating(values.type):
+            return _without_exponents(pc.if_else(pc.is_nan(values), pa.scalar(None, pa.string()), texts))
         if pa.types.is_decimal(values.type):
             stripped = pc.replace_substring_regex(texts, _ZEROS_BEHIND, r"\1")
             return pc.if_else(pc.equal(stripped, "-0"), "0", stripped)
-        return _without_exponents(texts) if pa.types.is_floating(values.type) else texts
+        if pa.types.is_temporal(values.type):
+            return pc.if_else(pc.starts_with(texts, _BEYOND), pa.scalar(None, pa.string()), texts)
+        return texts
     except pa.ArrowNotImplementedError:
         return pa.nulls(len(values), pa.string())
     except FAILURES:
@@ -64,6 +71,27 @@ def texts_of(values: pa.Array) -> pa.Array:
     # halves are looked at apart until the culprits are alone
     middle = len(values) // 2
     return pa.concat_arrays([texts_of(values[:middle]), texts_of(values[middle:])])
+
+
+def days_of(values: pa.Array) -> pa.Array:
+    """Return instants at midnight as days, in text, which is how other records have them in a column of days; others as instants.
+
+    >>> days_of(pa.array([0, 60], pa.timestamp("s"))).to_pylist()
+    ['1970-01-01', '1970-01-01T00:01:00Z']
+    """
+    days = pc.cast(values, pa.date32(), safe=False)
+    return pc.if_else(pc.equal(pc.cast(days, values.type), values), pc.cast(days, pa.string()), texts_of(values))
+
+
+def instants_of(days: pa.Array) -> pa.Array:
+    """Return days as the instants at which they begin, in text, as other records have them in a column of instants; null where none can be told.
+
+    >>> instants_of(pa.array([0, 2**30], pa.date32())).to_pylist()
+    ['1970-01-01T00:00:00Z', None]
+    """
+    numbers = pc.cast(pc.cast(pc.cast(days, pa.date32(), safe=False), pa.int32()), pa.int64())
+    near = pc.less_equal(pc.abs(numbers), _LAST_DAY)
+    return texts_of(pc.cast(pc.if_else(near, days, pa.scalar(None, days.type)), pa.timestamp("us")))
 
 
 def text_of_number(number: int | Decimal) -> str:
@@ -89,8 +117,8 @@ def is_number(kind: pa.DataType) -> bool:
 def _whole(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
     """Return what Arrow makes of all values at once, None where one of them would be another one."""
     kinds = (values.type, kind)
-    if any(map(pa.types.is_temporal, kinds)) and any(map(is_number, kinds)):
-        # Arrow would take a time for the number that it is kept as
+    if any(map(is_number, kinds)) and any(map(_is_told_by_numbers, kinds)):
+        # Arrow would take a time for the number that it is kept as, and any number for true
         return None
     if any(map(pa.types.is_string, kinds)) or (any(map(pa.types.is_decimal, kinds)) and any(map(pa.types.is_floating, kinds))):
         # its cast rounds twice
@@ -103,10 +131,18 @@ def _whole(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
         if pa.types.is_floating(values.type) and pc.any(pc.greater(pc.abs(values), 2.0**53)).as_py():
             # so large a float means the shortest number that it is written with, too
             return None
-        back = pc.cast(made, values.type, safe=False)
+        if pa.types.is_floating(values.type) and pa.types.is_floating(kind):
+            # fewer bytes may hold it, and be written in another way
+            back = canonical.widened(made)
+        else:
+            back = pc.cast(made, values.type, safe=False)
         return made if pc.all(pc.fill_null(pc.equal(back, values), True)).as_py() is not False else None
     except FAILURES:
         return None
+
+
+def _is_told_by_numbers(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind) or pa.types.is_boolean(kind))
 
 
 def _without_exponents(texts: pa.Array) -> pa.Array:
@@ -141,6 +177,9 @@ def _one(text: str | None, kind: pa.DataType) -> Any:
     try:
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             return _instant(text, kind)
+        if pa.types.is_boolean(kind):
+            # 1 is a number
+            return _TRUTH.get(text.lower())
         value = pc.cast(pa.scalar(text), kind).as_py()
         return value if not is_number(kind) or _says(value, kind, Decimal(text)) else None
     except (*FAILURES, InvalidOperation):
@@ -149,8 +188,7 @@ def _one(text: str | None, kind: pa.DataType) -> Any:
 
 def _says(value: Any, kind: pa.DataType, number: Decimal) -> bool:
     if pa.types.is_floating(kind):
-        narrow = _NARROW.get(kind.bit_width // 8)
-        value = Decimal(repr(float(value)) if narrow is None else str(narrow(value)))
+        value = Decimal(repr(canonical.widened(pa.array([value], kind))[0].as_py()))
     else:
         value = Decimal(value)
     return bool(value == number or (value.is_nan() and number.is_nan()))

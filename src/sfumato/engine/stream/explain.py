@@ -15,6 +15,8 @@ from sfumato.policy.resolve import Resolved
 from sfumato.policy.windows import Window
 from sfumato.registry import find
 
+_LATER = {"leave_out": "is left out", "next": "goes into the oldest window that is open", "set_aside": "is set aside as a dead letter"}
+
 
 def explain_stream(resolved: Resolved, view: str) -> list[str]:
     """Return what a session of a view does, one sentence a step."""
@@ -29,6 +31,10 @@ def explain_stream(resolved: Resolved, view: str) -> list[str]:
     kept = [name for name in plan.kept if name not in stream.event_columns]
     steps += [f"Keep {listed(kept)} as {'it is' if len(kept) == 1 else 'they are'}."] if kept else []
     steps += [f"Count people, not records: {policy.subject} says whose a record is."] if policy.subject else []
+    if stream.settings.jump is not None and stream.time_column is not None:
+        steps.append(
+            f"Set a record aside that is over {stream.settings.jump} ahead of all before it, until another person's record confirms the time."
+        )
     steps += _waiting(stream)
     for promise in resolved.promises:
         settings = ", ".join(f"{key} {value}" for key, value in promise.model_dump(exclude_defaults=True).items())
@@ -95,7 +101,7 @@ def _window(window: Window, stream: StreamPlan) -> str:
     if window.count is not None:
         return f"{window.count:,} records each"
     late = f"a record may come {window.lateness} late" if window.lateness else "a record may come no later than those of a later window"
-    later = "is left out" if stream.settings.on_late == "leave_out" else "goes into the oldest window that is open"
+    later = _LATER[stream.settings.on_late]
     if window.time is not None:
         return f"{window.time} of {window.column} each; {late}, and one that comes later {later}"
     return (

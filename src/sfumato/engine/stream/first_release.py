@@ -23,7 +23,10 @@ from sfumato.engine.stream.rows import Rows
 from sfumato.errors import PromiseError
 from sfumato.registry import find
 
-_ANEW = "nothing was released yet, and where records wait already the changed policy begins anew with another state"
+_ANEW = (
+    "nothing was released yet: change the policy and run it again, and where that is refused, because records of the old one wait, "
+    "with another folder, stream: {state: ...}"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +58,21 @@ class Handed:
         raise AssertionError("classes of a release in memory are formed by its verification")
 
 
-def refuse_singling_out(plan: StreamPlan, public: pa.RecordBatch, rows: Rows) -> None:
-    """Refuse columns that single people out and are not accepted; ``rows`` are those that are published, in the same order."""
+def refuse_singling_out(plan: StreamPlan, public: pa.RecordBatch, rows: Rows, among: Rows | None = None) -> None:
+    """Refuse columns that single people out and are not accepted; ``rows`` are those that are published, in the same order.
+
+    How often values occur is looked at ``among`` more of them, where a few are published first and others wait: of few rows most values occur once.
+    """
     if not plan.resolved.promises:
         return
     try:
-        _refuse(plan, public, rows)
+        _refuse(plan, public, rows, rows if among is None else among)
     except PromiseError as error:
         raise PromiseError(error.message, code=error.code, hint=f"{error.hint}; {_ANEW}") from None
 
 
-def _refuse(plan: StreamPlan, public: pa.RecordBatch, rows: Rows) -> None:
-    singling_out(plan.plan, _Occurrences(plan, rows))
+def _refuse(plan: StreamPlan, public: pa.RecordBatch, rows: Rows, among: Rows) -> None:
+    singling_out(plan.plan, _Occurrences(plan, among))
     handed: Any = Handed(public, np.arange(len(rows), dtype=np.int64))
     originals = {name: value_prints(rows.came(name)) for name in measured_columns(plan.plan)}
     people = np.unique(rows.people, return_inverse=True)[1].astype(np.int64)

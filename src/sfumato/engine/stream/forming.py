@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.engine.stream.ahead import Doubted
 from sfumato.engine.stream.rows import Rows
 from sfumato.policy.windows import Window
 
@@ -22,11 +23,12 @@ _LONG_AGO = -(1 << 62)
 
 @dataclass(frozen=True)
 class Clock:
-    """How far a stream has come: the latest time seen, before which time all windows are over, and the time of the first record."""
+    """How far a stream has come: the latest time seen, before which time all windows are over, the time of the first record, and what is in doubt."""
 
     latest: int = _LONG_AGO
     over: int = _LONG_AGO
     began: int | None = None
+    doubted: Doubted = ()
 
     @property
     def time(self) -> int | None:

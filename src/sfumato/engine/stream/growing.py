@@ -28,12 +28,15 @@ class GrowingFile:
     """
 
     def __init__(self, path: Path, length: int, private: bool = False, refuse_longer: Callable[[], None] | None = None) -> None:
-        self.path, self.length = path, length
+        self.path, self.length, self._private = path, length, private
         with written_errors(path):
             if private:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 # one that was there before may be open to others
                 path.parent.chmod(0o700)
+            if length and status_of(path) is None:
+                # one that is refused is not made anew
+                raise shortened(path)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, _PRIVATE if private else _SHARED)
             if not private:
                 self._lock()
@@ -65,6 +68,9 @@ class GrowingFile:
     def append(self, content: bytes | memoryview) -> None:
         """Write further bytes, which count when they are synced and committed."""
         with written_errors(self.path):
+            if os.fstat(self._file).st_size < self.length:
+                # what was written behind its end would stand behind a hole
+                raise shortened(self.path)
             left, at = memoryview(content), self.length
             while left:
                 written = os.pwrite(self._file, left, at)
@@ -72,9 +78,15 @@ class GrowingFile:
         self.length = at
 
     def sync(self) -> None:
-        """Bring everything to the disk."""
+        """Bring everything to the disk, where those who read it look for it."""
         with written_errors(self.path):
+            if not self._private and not self._is_in_place():
+                raise moved_away(self.path)
             os.fsync(self._file)
+
+    def _is_in_place(self) -> bool:
+        found = status_of(self.path)
+        return found is not None and os.path.samestat(found, os.fstat(self._file))
 
     def close(self) -> None:
         """Let go of it."""
@@ -121,6 +133,15 @@ def shortened(path: Path) -> DataError:
     )
 
 
+def moved_away(path: Path) -> DataError:
+    """Return the error for a file of a release that no longer stands where readers look for it."""
+    return DataError(
+        f"{path} was removed, or another file put in its place, while the stream wrote to it",
+        code="stream-sink-shortened",
+        hint="put back what was there, or name another state and another sink, and begin anew",
+    )
+
+
 def refuse_older_state(manifest: Path, committed: int, is_longer: bool) -> None:
     """Refuse to cut back what a newer state has released: a manifest is never ahead of its state, and nothing else is unless it was planned.
 
@@ -157,6 +178,9 @@ class Manifest:
         lines = "".join(Listed(number, segment).line() for number, segment in enumerate(committed, start=1)).encode()
         self._number = len(committed)
         with written_errors(path):
+            if path.is_symlink():
+                # never written through: it may lead to a file of others
+                path.unlink()
             known = path.read_bytes() if path.exists() else b""
             # a crash may have left it a line behind, or half of one; what somebody has changed is replaced
             keep = len(lines) if known[: len(lines)] == lines else 0

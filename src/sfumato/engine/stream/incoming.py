@@ -9,9 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -22,16 +19,17 @@ from numpy.typing import NDArray
 from sfumato.core.canonical import ValueType
 from sfumato.core.column_types import refuse_same_names
 from sfumato.core.meant_name import meant
-from sfumato.core.nested_types import described, nested_type
+from sfumato.core.nested_types import described, holds_lists, nested_type
 from sfumato.core.nested_values import as_json
 from sfumato.engine.frames import as_table
 from sfumato.engine.stream.dead_letters import Unfit
-from sfumato.engine.stream.exact_casts import FAILURES, cast, is_number, text_of_number, texts_of
+from sfumato.engine.stream.exact_casts import FAILURES, cast, days_of, instants_of, is_number, text_of_number, texts_of
+from sfumato.engine.stream.families import Family, is_known_zone, midnight, says_nothing, type_family
 from sfumato.errors import DataError, UsageError
 from sfumato.policy.model import Column, Policy
 
 _DECLARED: dict[ValueType, pa.DataType] = {"integer": pa.int64(), "decimal": pa.float64()}
-_EXACT = 2**53
+_MAY_SAY_NOTHING = ("fraction", "decimal", "instant")
 _TEXTS = (pa.large_string(), pa.string_view())
 
 
@@ -50,6 +48,8 @@ class Taken:
     strange: Mapping[str | None, NDArray[np.bool_]] = field(default_factory=dict)
     mixed: frozenset[str] = frozenset()
     """The columns whose values are of several types."""
+    lists: Mapping[str, pa.Field] = field(default_factory=dict)
+    """The columns whose values are lists of JSON lines, as fields that say so."""
 
 
 def take(data: Any, policy: Policy, schema: pa.Schema | None = None) -> Taken:
@@ -67,7 +67,7 @@ def take(data: Any, policy: Policy, schema: pa.Schema | None = None) -> Taken:
         raise UsageError("the Arrow data that came is damaged", code="data-kind", hint="its validate(full=True) says what is wrong") from None
     refuse_same_names(data.column_names, "what came", "rename them: a policy speaks of columns by name")
     columns = {name: _plain(column.combine_chunks()) for name, column in zip(data.column_names, data.columns, strict=True)}
-    return Taken(columns, data.num_rows)
+    return Taken(columns, data.num_rows, lists={one.name: one for one in data.schema if holds_lists(one)})
 
 
 def schema_of(taken: Taken, policy: Policy) -> pa.Schema:
@@ -76,14 +76,16 @@ def schema_of(taken: Taken, policy: Policy) -> pa.Schema:
     Where records name their own columns it has all columns of the policy, and one that nobody has named yet is of the type that the policy says.
     """
     if not taken.loose:
-        return pa.schema([described(pa.field(name, _kind_of(column.type, policy.columns.get(name)))) for name, column in taken.columns.items()])
+        kinds = {name: _kind_of(column.type, policy.columns.get(name)) for name, column in taken.columns.items()}
+        return pa.schema([taken.lists.get(name) or described(pa.field(name, kind)) for name, kind in kinds.items()])
     fields = []
     for name, column in policy.columns.items():
         found = taken.columns.get(name)
         declared = _DECLARED.get(column.type or "text", pa.string())
         kind = _declared(found.type, column) if found is not None and not pa.types.is_null(found.type) else declared
-        # how many digits the first numbers have says nothing of those that follow
-        kind = pa.float64() if pa.types.is_decimal(kind) else kind
+        if pa.types.is_decimal(kind):
+            # how many digits the first numbers have says nothing of those that follow
+            kind = pa.int64() if column.type == "integer" else pa.float64()
         if name in taken.mixed and not column.missing and column.on_unknown == "error" and name not in policy.formats:
             # what is of the type that the policy says is right, and the others are to be set aside
             kind = declared
@@ -99,14 +101,16 @@ def _kind_of(kind: pa.DataType, column: Column | None) -> pa.DataType:
 
 
 def _declared(kind: pa.DataType, column: Column | None) -> pa.DataType:
-    """Return the type of a column of numbers as the policy says it: that the first ones are whole says nothing of those that follow."""
-    if column is None or column.type is None or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    """Return the type of a column as the policy says it: what the first values are says nothing of those that follow."""
+    declared = None if column is None else column.type
+    is_time = pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    if declared is None or not (is_time or is_number(kind) or pa.types.is_boolean(kind)):
         return kind
-    if column.type == "decimal":
-        return pa.float64() if pa.types.is_integer(kind) else kind
-    if column.type == "integer":
-        return pa.int64() if pa.types.is_floating(kind) else kind
-    return pa.string() if column.type == "text" else kind
+    if declared == "decimal":
+        return kind if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else pa.float64()
+    if declared == "integer":
+        return kind if pa.types.is_integer(kind) or pa.types.is_decimal(kind) else pa.int64()
+    return kind if is_time and declared in ("date", "timestamp") else pa.string()
 
 
 def fitted(taken: Taken, schema: pa.Schema, policy: Policy, unfit: Unfit) -> dict[str, pa.Array]:
@@ -126,9 +130,7 @@ def fitted(taken: Taken, schema: pa.Schema, policy: Policy, unfit: Unfit) -> dic
     for one in schema:
         column = taken.columns.get(one.name)
         column = pa.nulls(taken.rows, one.type) if column is None else column
-        if pa.types.is_string(one.type) and pa.types.is_timestamp(column.type) and _type_of(one.name, policy) == "date":
-            column = _days(column)
-        found[one.name], wrong = _as_field(column, one)
+        found[one.name], wrong = _as_field(column, one, _type_of(one.name, policy))
         unfit.add(wrong, "value-type", one.name)
     return found
 
@@ -138,7 +140,14 @@ def _type_of(name: str, policy: Policy) -> ValueType | None:
     return column.type if column is not None else None
 
 
-def _as_field(values: pa.Array, one: pa.Field) -> tuple[pa.Array, NDArray[np.bool_]]:
+def _as_declared(values: pa.Array, declared: ValueType | None) -> pa.Array:
+    """Return days as instants, and instants at midnight as days, where they are declared so: as other records have them, in text."""
+    if declared == "date" and pa.types.is_timestamp(values.type):
+        return days_of(values)
+    return instants_of(values) if declared == "timestamp" and pa.types.is_date(values.type) else values
+
+
+def _as_field(values: pa.Array, one: pa.Field, declared: ValueType | None) -> tuple[pa.Array, NDArray[np.bool_]]:
     """Return values as those of a field, and which of them cannot be."""
     nobody = np.zeros(len(values), bool)
     if nested_type(one) is not None and pa.types.is_nested(values.type):
@@ -147,14 +156,11 @@ def _as_field(values: pa.Array, one: pa.Field) -> tuple[pa.Array, NDArray[np.boo
         return values, nobody
     if pa.types.is_nested(values.type) or pa.types.is_nested(one.type):
         return pa.nulls(len(values), one.type), values.is_valid().to_numpy(zero_copy_only=False)
-    made = cast(values, one.type)
+    if pa.types.is_floating(values.type) and not pa.types.is_floating(one.type):
+        # what is no number says nothing, as a missing value among whole numbers does that pandas has made fractions of
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    made = cast(_as_declared(values, declared) if pa.types.is_string(one.type) else values, one.type)
     return made, values.is_valid().to_numpy(zero_copy_only=False) & made.is_null().to_numpy(zero_copy_only=False)
-
-
-def _days(values: pa.Array) -> pa.Array:
-    """Return instants at midnight as days, in text, which is how other records have them in a column of days."""
-    days = pc.cast(values, pa.date32(), safe=False)
-    return pc.if_else(pc.equal(pc.cast(days, values.type), values), pc.cast(days, pa.string()), texts_of(values))
 
 
 def _as_documents(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.bool_]]:
@@ -170,11 +176,17 @@ def _as_documents(values: pa.Array, name: str) -> tuple[pa.Array, NDArray[np.boo
 
 
 def _plain(values: Any) -> pa.Array:
-    """Return a column without a dictionary, and text in the one type that all of it has here."""
+    """Return a column without a dictionary, and text and decimals in the one type that all of them have here."""
     if isinstance(values, pa.ChunkedArray):
         values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
+    if pa.types.is_decimal32(values.type) or pa.types.is_decimal64(values.type):
+        # Arrow can do little with them
+        return values.cast(pa.decimal128(values.type.precision, values.type.scale))
+    if pa.types.is_timestamp(values.type) and not is_known_zone(values.type.tz):
+        # an instant is the same in every zone
+        return values.cast(pa.timestamp(values.type.unit, tz="UTC"))
     return values.cast(pa.string()) if values.type in _TEXTS else values
 
 
@@ -183,11 +195,11 @@ def _of_mappings(records: Sequence[Mapping[str, Any]], policy: Policy, schema: p
     strange = _strange(records, policy.columns)
     columns, unreadable, mixed = {}, {}, set()
     for name in known:
-        values = [record.get(name) for record in records]
         if schema is not None and name not in schema.names:
             continue
-        columns[name], wrong = _of_values(values, None if schema is None else schema.field(name))
-        if pa.types.is_string(columns[name].type) and not all(value is None or isinstance(value, str) for value in values):
+        values = [record.get(name) for record in records]
+        columns[name], wrong = _of_values(values, None if schema is None else schema.field(name), policy.columns[name].type)
+        if pa.types.is_string(columns[name].type) and not {*map(type, values)} <= {str, type(None)}:
             mixed.add(name)
         if wrong.any():
             unreadable[name] = wrong
@@ -205,55 +217,66 @@ def _strange(records: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> 
     return found
 
 
-def _of_values(values: list[Any], one: pa.Field | None) -> tuple[pa.Array, NDArray[np.bool_]]:
-    """Return Python's values as a column, and which of them have no place in it."""
+def _of_values(values: Sequence[Any], one: pa.Field | None, declared: ValueType | None) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return Python's values as a column, and which of them have no place in it.
+
+    Values of one family are what Arrow makes of them; of several each is its own text, whatever stands beside it.
+    """
     nobody = np.zeros(len(values), bool)
     if one is not None and nested_type(one) is not None:
-        texts = [None if value is None else _document(value) for value in values]
-        wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
-        return pa.array(texts, pa.string()), wrong
-    if any(isinstance(value, np.floating) and not isinstance(value, float) for value in values):
-        # a fraction of few bytes means the shortest number that it is written with
-        values = [float(str(value)) if isinstance(value, np.floating) else value for value in values]
+        return _texts(values, [None if value is None else _document(value) for value in values])
+    values, families = _told(values, one)
+    if one is None and families == {"day", "instant"}:
+        values = [midnight(value) if type_family(type(value)) == "day" else value for value in values]
+        families = {"instant"}
     try:
-        if _has_days_and_instants(values):
-            # Arrow would make days of all
+        if not _are_one(families, one):
             raise ValueError
-        if one is not None and is_number(one.type) and any(_is_long(value, one.type) for value in values):
-            # each by itself: Arrow would round it
-            raise ValueError
-        decides = one is not None and _decides(one.type, values)
-        made = pa.array(values, one.type if one is not None and decides else None)
-        if not (pa.types.is_nested(made.type) and one is None):
-            return _plain(made), nobody
-        return made, nobody
+        made = pa.array(values, one.type if one is not None and _decides(one.type, families) else None)
+        return made if one is None and pa.types.is_nested(made.type) else _plain(made), nobody
     except FAILURES:
-        texts = [_text(value) for value in values]
-        wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
-        return pa.array(texts, pa.string()), wrong
+        return _texts(values, [_text(value, declared) for value in values])
 
 
-def _decides(kind: pa.DataType, values: Sequence[Any]) -> bool:
+def _told(values: Sequence[Any], one: pa.Field | None) -> tuple[Sequence[Any], set[Family]]:
+    """Return values as those that they say, and the families that they are of. What is no number and no time says nothing, but among fractions."""
+    kinds = set(map(type, values))
+    families = {type_family(kind) for kind in kinds} - {"nothing"}
+    if any(issubclass(kind, np.floating) and not issubclass(kind, float) for kind in kinds):
+        values = [_meant(value) if isinstance(value, np.floating) else value for value in values]
+    are_fractions = families <= {"whole", "fraction"} and (one is None or pa.types.is_floating(one.type))
+    if not are_fractions and not families.isdisjoint(_MAY_SAY_NOTHING):
+        values = [None if type_family(type(value)) in _MAY_SAY_NOTHING and says_nothing(value) else value for value in values]
+    return values, families
+
+
+def _meant(value: np.floating[Any]) -> float:
+    """Return the number that a fraction of few bytes means, as in a column of such ones: itself where it is whole, else the shortest."""
+    wide = float(value)
+    return wide if wide.is_integer() else float(str(value))
+
+
+def _are_one(families: set[Family], one: pa.Field | None) -> bool:
+    """Return whether Arrow makes of all values what it would make of each."""
+    if families == {"whole", "fraction"}:
+        # where it cannot tell them exactly as fractions it says so
+        return one is None or pa.types.is_floating(one.type)
+    # of decimals it makes others by their neighbours, or rounds them
+    return len(families) <= 1 and (one is None or "decimal" not in families)
+
+
+def _decides(kind: pa.DataType, families: set[Family]) -> bool:
     """Return whether a schema that is known makes of values what they are: 1 is text where texts are, but a fraction is no whole number."""
-    if pa.types.is_integer(kind):
-        return not any(map(_is_broken, values))
+    if pa.types.is_integer(kind) or pa.types.is_float64(kind):
+        return families <= {"whole", "fraction"} and (pa.types.is_float64(kind) or "fraction" not in families)
     # of times Arrow would cut off what is finer, and take numbers for them
-    return pa.types.is_float64(kind) or not (pa.types.is_string(kind) or is_number(kind) or pa.types.is_temporal(kind))
+    return not (pa.types.is_string(kind) or pa.types.is_boolean(kind) or is_number(kind) or pa.types.is_temporal(kind))
 
 
-def _has_days_and_instants(values: Sequence[Any]) -> bool:
-    kinds = {type(value) for value in values if isinstance(value, date)}
-    return len({issubclass(kind, datetime) for kind in kinds}) > 1
-
-
-def _is_long(value: Any, kind: pa.DataType) -> bool:
-    """Return whether a value is a number that a column may have no place for."""
-    return isinstance(value, Decimal) or (isinstance(value, int) and not pa.types.is_integer(kind) and abs(value) > _EXACT)
-
-
-def _is_broken(value: Any) -> bool:
-    """Return whether a value is a number that need not be whole."""
-    return isinstance(value, Real | Decimal) and not isinstance(value, Integral)
+def _texts(values: Sequence[Any], texts: list[str | None]) -> tuple[pa.Array, NDArray[np.bool_]]:
+    """Return texts, and which values have none."""
+    wrong = np.array([text is None and value is not None for text, value in zip(texts, values, strict=True)], bool)
+    return pa.array(texts, pa.string()), wrong
 
 
 def _document(value: Any) -> str | None:
@@ -274,19 +297,19 @@ def _is_encoded(text: str) -> bool:
     return True
 
 
-def _text(value: Any) -> str | None:
-    """Return a single value as text; None for what is no single value."""
-    if value is None:
-        return None
-    if isinstance(value, str):
+def _text(value: Any, declared: ValueType | None) -> str | None:
+    """Return a single value as text; None for what is no single value. A day and an instant are one another's in a column that is declared so."""
+    family = type_family(type(value))
+    if family == "text":
         # half a pair of surrogates is no character
-        return value if value.isascii() or _is_encoded(value) else None
-    if isinstance(value, Mapping | Sequence | set):
+        return str(value) if value.isascii() or _is_encoded(value) else None
+    if family == "nothing" or isinstance(value, Mapping | Sequence | set):
         return None
     try:
-        if isinstance(value, Decimal) or (isinstance(value, int) and not isinstance(value, bool)):
-            return text_of_number(value)
-        found: str | None = texts_of(pa.array([value])).to_pylist()[0]
+        if family in ("whole", "decimal"):
+            return text_of_number(int(value) if family == "whole" else value)
+        made = pa.array([midnight(value) if family == "day" and declared == "timestamp" else value])
+        found: str | None = (days_of(made) if family == "instant" and declared == "date" else texts_of(made)).to_pylist()[0]
     except FAILURES:
         return None
     return found

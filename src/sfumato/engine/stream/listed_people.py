@@ -1,4 +1,7 @@
-"""People in a list of lines, in every writing in which a stream may have them: one too many there hides nobody, one too few does."""
+"""People in a list of lines, as the stream knows them: a line names whoever a record would be of that had it as its subject.
+
+In each way in which the line may be meant: one too many there hides nobody, one too few does.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,23 @@ from decimal import Decimal, InvalidOperation
 
 import pyarrow as pa
 
-from sfumato.core import canonical
+from sfumato.core.canonical import ValueType
+from sfumato.core.whose import known_people
+from sfumato.engine.stream.exact_casts import cast, text_of_number
 
-# beyond it a number is written with an exponent
-_MOST_DIGITS = 40
+# what has more is no number that a column could hold
+_MOST_DIGITS = 400
 
 
-def listed_people(lines: Iterable[str], are_numbers: bool) -> pa.Array:
-    """Return the people of a list, as they stand there, without the spaces around them, and as numbers are written where they are numbers.
+def listed_people(lines: Iterable[str], kind: pa.DataType, declared: ValueType | None) -> pa.Array:
+    """Return the people of a list as values of the stream's column, those who are somebody.
 
-    >>> listed_people([" ada ", "", "05.0"], True).to_pylist()
-    [' ada ', 'ada', '05.0', '5']
+    >>> listed_people(["ada ", ""], pa.string(), None).to_pylist(), listed_people(["05.0", "x"], pa.int64(), "integer").to_pylist()
+    (['ada ', 'ada'], [5])
     """
-    found = (text for line in lines if line.strip() for text in (line.rstrip("\r\n"), line.strip(), *(_as_number(line) if are_numbers else ())))
-    return pa.array(list(dict.fromkeys(found)), pa.string())
+    found = (text for line in lines if line.strip() for text in (line.rstrip("\r\n"), line.strip(), *_as_number(line)))
+    people = cast(pa.array(list(dict.fromkeys(found)), pa.string()), kind)
+    return people.filter(known_people(people, declared).is_valid()).unique()
 
 
 def _as_number(line: str) -> Iterator[str]:
@@ -29,6 +35,4 @@ def _as_number(line: str) -> Iterator[str]:
     except InvalidOperation:
         return
     if number.is_finite() and abs(number.adjusted()) < _MOST_DIGITS:
-        # minus zero is zero
-        yield f"{(number or abs(number)).normalize():f}"
-        yield canonical.as_text(pa.array([float(number)]))[0].as_py()
+        yield text_of_number(number)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.encoding import is_missing
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.mask_effect import Made
 from sfumato.core.masked_column import MaskedColumn
@@ -43,6 +45,16 @@ def mask_window(plan: StreamPlan, rows: Rows, unfit: Unfit) -> tuple[dict[str, p
                 else:
                     unfit.add(wrong, "mask-invalid", name)
     return made, few
+
+
+def removed_of(plan: StreamPlan, public: pa.RecordBatch, rows: Rows) -> dict[str, int]:
+    """Return how many values of a release are missing and were not, by column; of columns whose masks remove what they cannot take."""
+    found = {}
+    for name, mask in plan.masks.items():
+        if mask.effect().may_remove and name in public.schema.names:
+            there = pc.invert(is_missing(rows.came(name), plan.resolved.policy.columns[name].missing))
+            found[name] = pc.sum(pc.and_(there, public.column(name).is_null())).as_py() or 0
+    return {name: number for name, number in found.items() if number}
 
 
 def repeated(plan: StreamPlan, name: str, rows: Rows) -> pa.Array:

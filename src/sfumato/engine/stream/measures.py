@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,14 @@ class Measures:
     losses: float = 0.0
     weighed: int = 0
     carried: int = 0
+    removed: Mapping[str, int] = field(default_factory=dict)
+    """How many values of released rows masks have removed, by column."""
 
-    def released(self, rows: int, waited: NDArray[np.int64], spans: Sequence[NDArray[np.float64]]) -> Measures:
+    def released(
+        self, rows: int, waited: NDArray[np.int64], spans: Sequence[NDArray[np.float64]], removed: Mapping[str, int] | None = None
+    ) -> Measures:
         """Take a further release; ``waited`` has how many records came after each of its own before it was decided, where they had to wait."""
+        gone = removed or {}
         return replace(
             self,
             releases=self.releases + 1,
@@ -32,6 +37,7 @@ class Measures:
             longest_delay=max(self.longest_delay, int(waited.max(initial=0))),
             losses=self.losses + float(sum(span.sum() for span in spans)),
             weighed=self.weighed + sum(len(span) for span in spans),
+            removed={name: self.removed.get(name, 0) + gone.get(name, 0) for name in {**self.removed, **gone}},
         )
 
     def as_mapping(self) -> dict[str, Any]:
@@ -43,6 +49,10 @@ class Measures:
             "loss": self.losses / self.weighed if self.weighed else None,
             "windows_carried": self.carried,
         }
+
+    def removed_of(self, fewest: int) -> dict[str, int]:
+        """Return how many values were removed, by column; nothing of columns of which so few were."""
+        return {name: number for name, number in self.removed.items() if number >= fewest}
 
     def as_state(self) -> dict[str, Any]:
         """Return the sums."""

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 _FEW = 1024
@@ -48,3 +50,24 @@ class Names:
         """Return the names of some people in one layer."""
         wanted = set(living.tolist())
         return {person: name for layer in self.layers for person, name in layer.items() if person in wanted}
+
+
+def names_at(before: Names, people: NDArray[np.int64], names: pa.Array, asked: NDArray[np.int64], places: NDArray[np.int64]) -> list[Any]:
+    """Return under which name each who is ``asked`` for was published last, up to a place among further records: nothing hangs on what comes later.
+
+    >>> before, names = Names().later({1: "a", 2: "b"}), pa.array(["A", "c", "AA"])
+    >>> names_at(before, np.array([1, 3, 1]), names, np.array([1, 1, 2, 1, 3]), np.array([0, 1, 1, 2, 1]))
+    ['A', 'A', 'b', 'AA', 'c']
+    """
+    found = [before.of(person) for person in asked.tolist()]
+    here = np.flatnonzero(np.isin(people, asked))
+    if not len(here):
+        return found
+    persons, numbers = np.unique(asked, return_inverse=True)
+    # by person, and of one person in the order of the records
+    came = np.sort(np.searchsorted(persons, people[here]) * len(people) + here)
+    latest = np.searchsorted(came, numbers * len(people) + places, side="right") - 1
+    is_here = (latest >= 0) & (came[latest] // len(people) == numbers)
+    for place, name in zip(np.flatnonzero(is_here).tolist(), names.take(pa.array(came[latest[is_here]] % len(people))).to_pylist(), strict=True):
+        found[place] = name
+    return found

@@ -180,7 +180,7 @@ class StandardOutput:
         for left in whole_records(self._encode(rows, not self._begun), self._piece, self._quote):
             while left:
                 self._await_reader()
-                left = left[os.write(sys.stdout.fileno(), left) :]
+                left = left[_put_out(left) :]
         self._begun, self._rows = True, self._rows + rows.num_rows
 
     def _await_reader(self) -> None:
@@ -258,3 +258,14 @@ _WRITERS = {"arrow": _write_arrow, "parquet": _write_parquet}
 
 def _refused(resolved: Resolved, words: str, hint: str) -> PolicyError:
     return PolicyError([Mistake("sink", words, "policy-stream-sink", hint, resolved.lines.at(("sink",)))], name=resolved.name)
+
+
+def _put_out(content: memoryview) -> int:
+    """Write to standard output and return how many bytes: who goes away there ends the stream, and a disk that is full is an error."""
+    try:
+        return os.write(sys.stdout.fileno(), content)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        with written_errors(Path("what standard output leads to")):
+            raise

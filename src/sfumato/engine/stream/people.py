@@ -26,10 +26,6 @@ class People:
         key = np.frombuffer(hmac.digest(secret, b"people", "sha256"), np.uint64)
         self._odd, self._shift = key[0] | np.uint64(1), key[1]
 
-    def known_numbers(self, subjects: pa.Array) -> NDArray[np.int64]:
-        """Return the numbers of those who are somebody: what is not of the declared type names nobody."""
-        return self.numbers(known_people(subjects, self._kind).drop_null())
-
     def numbers(self, subjects: pa.Array) -> NDArray[np.int64]:
         """Return a number for each record, the same for all of one person, whenever they come."""
         mixed = (value_prints(known_people(subjects, self._kind)) ^ self._shift) * self._odd

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from sfumato.core import canonical
 from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import MaskPlan
 from sfumato.core.mask import WIDE, MaskContext
@@ -128,7 +127,7 @@ class StreamPlan:
 
     @cached_property
     def opted_out_people(self) -> pa.Array | None:
-        """The people whom the policy lists as such."""
+        """The people whom the policy lists as such, in the type of their column."""
         path = getattr(self._noise, "opted_out_file", None)
         if path is None:
             return None
@@ -137,8 +136,9 @@ class StreamPlan:
             return DataError(f"list of people who opted out {path}{place} {what}", code="file-encoding", hint=hint)
 
         subject = self.subject
-        numbers = subject is not None and canonical.infer(pa.nulls(0, self.plan.schema.field(subject).type)) in ("integer", "decimal")
-        return listed_people(lines_of(path, broken), numbers or (subject is not None and self.resolved.policy.columns[subject].type == "decimal"))
+        if subject is None:
+            raise AssertionError("nobody is made up where nobody is counted")
+        return listed_people(lines_of(path, broken), self.plan.schema.field(subject).type, self.resolved.policy.columns[subject].type)
 
     @property
     def _noise(self) -> Any:

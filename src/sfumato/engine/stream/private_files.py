@@ -28,6 +28,9 @@ def written_errors(path: Path, doing: str = "written") -> Iterator[None]:
 
 def private_lines(path: Path, length: int, **kinds: type) -> Iterator[dict[str, Any]]:
     """Yield the mappings of a file of JSON lines, as far as it counts; each has what is asked for, whole numbers not below 0."""
+    if not length:
+        # nothing may ever have been written there
+        return
     with file_errors(path), path.open("rb") as file:
         while file.tell() < length:
             yield mapping_of(file.readline(), path, **kinds)

@@ -16,11 +16,11 @@ from typing import Any
 
 from sfumato.core.unfinished import Unfinished
 from sfumato.engine.stream.health import STALLED_AFTER, Health, held_up
+from sfumato.engine.stream.live_line import Told, fitted_line, told_of_view
 from sfumato.engine.stream.private_files import written_errors
 
 _RATE_OVER = 10.0
 _UNFINISHED = 5.0
-_IN_LINE = {"delay.mean": "delay", "loss": "loss", "z": "z", "p_kanon": "p_kanon"}
 
 
 @dataclass(frozen=True)
@@ -122,16 +122,13 @@ class StreamProgress:
         is_told = seconds >= _UNFINISHED or (size > 0 and self.state != "running")
         return {"unfinished": {"bytes": size, "seconds": round(seconds, 1)}} if is_told else {}
 
-    def line(self) -> str:
-        """Return one line for a terminal."""
-        parts = [f"{self.records:,} records", f"{self.rate:,.0f}/s"]
+    def line(self, width: int | None = None) -> str:
+        """Return one line for a terminal, of so many characters at most."""
+        told = [Told(f"{self.records:,} records"), Told(f"{self.rate:,.0f}/s")]
         for name, view in self.views.items():
-            told = [f"held {view.accounts.get('held', 0):,}"]
-            told += [f"{name} {view.measured[key]:.4g}" for key, name in _IN_LINE.items() if key in view.measured]
-            told += [f"finest {view.measured['shares.0']:.0%}"] if "shares.0" in view.measured else []
-            parts.append(f"{name or 'release'}: {', '.join(told)}")
-        parts += [words_of_unfinished(**told) for told in self._unfinished().values()]
-        return "  ".join(parts)
+            told += told_of_view(name, view.accounts, view.measured)
+        told += [Told(words_of_unfinished(**unfinished), rank=2) for unfinished in self._unfinished().values()]
+        return fitted_line(told, width)
 
     def write(self, path: Path) -> None:
         """Write everything to a private file, in one step."""

@@ -38,8 +38,8 @@ class Came:
     """Some records: their numbers, the texts of their columns, and what masks of single rows make of these, where they make the same every time.
 
     ``people`` are those of the records in the one writing by which people are told apart, where the policy names a subject; ``marks`` their numbers
-    under the stream's secret, ``told`` the sensitive values as promises tell them apart. ``letters`` are further records that do not fit, in any
-    order, also some of those that come with the next ones.
+    under the stream's secret, ``told`` the sensitive values as promises tell them apart. ``kinds`` are the types of columns and of what masks made.
+    ``letters`` are further records that do not fit, in any order, also some of those that come with the next ones.
     """
 
     numbers: list[int]
@@ -48,6 +48,7 @@ class Came:
     people: Sequence[Hashable]
     marks: Sequence[int]
     told: Mapping[str, Texts]
+    kinds: Mapping[str, pa.DataType]
     letters: Sequence[Letter] = ()
 
 
@@ -113,7 +114,7 @@ class RecordsAgain:
                 found = self._came(decoded.rows.slice(start, _AT_ONCE), numbers[start : start + _AT_ONCE])
                 yield replace(found, letters=[*found.letters, *letters]) if start == 0 else found
             if letters and not decoded.rows.num_rows:
-                yield Came([], {}, {}, [], [], {}, letters)
+                yield Came([], {}, {}, [], [], {}, {}, letters)
             self.read += decoded.records
 
     def piece(self, piece: Piece) -> Again:
@@ -142,9 +143,10 @@ class RecordsAgain:
         columns, numbers = _where(columns, refused), numbers[refused.fits]
         again = [name for name in plan.narrow if plan.masks[name].repeatable or name in plan.plan.quasi_identifiers]
         texts = {name: _texts(columns[name]) for name in plan.needed}
+        kinds = {name: columns[name].type for name in plan.needed} | {f"made {name}": made[name].type for name in again}
         people = numbers.tolist() if plan.subject is None else self._people(columns[plan.subject])
         marks = [] if plan.subject is None else self._marks.numbers(columns[plan.subject]).tolist()
-        return Came(numbers.tolist(), texts, {name: _texts(made[name]) for name in again}, people, marks, self._told(plan, columns), letters)
+        return Came(numbers.tolist(), texts, {name: _texts(made[name]) for name in again}, people, marks, self._told(plan, columns), kinds, letters)
 
     def _planned(self, rows: pa.RecordBatch) -> StreamPlan:
         policy = self._resolved.policy

@@ -15,6 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+import pyarrow as pa
+
 from sfumato.core import delimited_stream, json_stream
 from sfumato.core.column_types import refuse_same_names
 from sfumato.core.decoded import Decoded, Poison
@@ -25,6 +27,7 @@ from sfumato.core.followed_files import FollowedFiles, Stretch, whole_lines
 from sfumato.core.formats import is_of
 from sfumato.core.json_blocks import shape_of
 from sfumato.core.json_records import Kind, NotARecordError, Shape, record
+from sfumato.core.nested_types import holds_lists, lists
 from sfumato.core.unfinished import Unfinished
 from sfumato.engine.stream.arrow_stretches import ArrowStretches
 from sfumato.engine.stream.kept_state import KeptState
@@ -239,7 +242,7 @@ class Reading:
             return _JsonRecords(self._settings, self._policy, self._journal)
         if self._format == "delimited":
             return _DelimitedRecords(self._settings, self._policy, lambda: self._stretches)
-        return ArrowStretches(lambda *place: self._stretches.again(*place))
+        return ArrowStretches(lambda *place: self._stretches.again(*place), self._journal)
 
 
 def _is_within(file: Path, places: Sequence[Path]) -> bool:
@@ -286,6 +289,9 @@ class _JsonRecords:
         self.fields.look(stretch.content.removeprefix(BOM_UTF8) if stretch.start == 0 else stretch.content)
         kinds = self._first_kinds(stretch.content) if self._kinds is None else self._kinds
         decoded = json_stream.decoded(stretch.content, kinds, self._separator, self._policy.unnamed, stretch.start == 0)
+        if not self._reads_lists and "list" in kinds.values():
+            fields = [lists(one.name, are_read=False) if holds_lists(one) else one for one in decoded.rows.schema]
+            decoded = replace(decoded, rows=pa.RecordBatch.from_arrays(decoded.rows.columns, schema=pa.schema(fields)))
         if self._kinds is None and decoded.records:
             # lines without anything tell nothing of the fields that will come
             self._kinds = kinds

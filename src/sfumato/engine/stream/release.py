@@ -19,13 +19,15 @@ class StreamRelease:
 
     ``batch`` is public. ``numbers`` are those of the records that its rows are made of, -1 where a row is made up; ``clusters`` the private number of
     the cluster of each row, of a search over events that of the record which a row left with, -1 where there are none; ``references`` what promises
-    such as t-closeness were tested against, of a search over events how large z was and from which record on, and who was drawn for made-up rows.
+    such as t-closeness were tested against, of a search over events how large z was and from which record on, and who was drawn for made-up rows;
+    ``removed`` how many values masks have removed, by column.
     """
 
     batch: pa.RecordBatch
     numbers: NDArray[np.int64]
     clusters: NDArray[np.int64]
     references: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    removed: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return int(self.batch.num_rows)

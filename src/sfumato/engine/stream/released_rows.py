@@ -32,11 +32,14 @@ class ReleasedRows:
         self._header: list[str] | None = None if getattr(sink, "header", False) else self._names
 
     @property
+    def is_folder(self) -> bool:
+        """Whether each segment is a file of its own."""
+        return self._format in ("arrow", "parquet")
+
+    @property
     def manifest(self) -> Path:
         """Where the list of segments stands."""
-        return (
-            self.path.with_name(f"{self.path.name}.manifest.jsonl") if self._format in ("delimited", "json_lines") else self.path / "manifest.jsonl"
-        )
+        return self.path / "manifest.jsonl" if self.is_folder else self.path.with_name(f"{self.path.name}.manifest.jsonl")
 
     def rows(self, segment: Segment) -> list[Row]:
         """Return the rows of a segment; raise where they cannot be what was written there."""
@@ -50,7 +53,7 @@ class ReleasedRows:
         return found
 
     def _read(self, segment: Segment) -> list[Row]:
-        if self._format in ("arrow", "parquet"):
+        if self.is_folder:
             return self._of_file(self.path / segment.file)
         with file_errors(self.path), self.path.open("rb") as file:
             file.seek(segment.start)
@@ -71,6 +74,9 @@ class ReleasedRows:
                 if fields != self._names:
                     raise NotAsWrittenError("has another header than the release")
                 continue
+            if not fields and len(self._header) == 1:
+                # an empty line is a missing value there
+                fields.append("")
             if len(fields) != len(self._header):
                 raise NotAsWrittenError("has a row with more or fewer fields than the release has columns")
             yield {name: value or None for name, value in zip(self._header, fields, strict=True)}
@@ -80,7 +86,7 @@ class ReleasedRows:
             if not line:
                 continue
             # numbers stay as they are written
-            told = json.loads(line, parse_float=_Number, parse_int=_Number, object_pairs_hook=_Object)
+            told = json.loads(line, parse_float=Bare, parse_int=Bare, object_pairs_hook=_Object)
             if not isinstance(told, _Object):
                 raise NotAsWrittenError("has a line that is no object")
             found = list(_fields(told, frozenset(self._names), self._sink.separator))
@@ -97,8 +103,8 @@ class ReleasedRows:
         return [dict(zip(self._names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
-class _Number(str):
-    """A number of JSON as it is written."""
+class Bare(str):
+    """A number or a truth value of JSON as it is written: without quotes."""
 
     __slots__ = ()
 
@@ -124,14 +130,16 @@ def _fields(told: _Object, names: frozenset[str], separator: str, above: str = "
 def _text(value: Any) -> str | None:
     """Return a value as text.
 
-    >>> _text(None), _text(True), _text("a"), _text(["b", _Number("1.50")])
-    (None, 'true', 'a', '["b",1.50]')
+    >>> _text(None), _text(True), _text("a"), _text(["b", Bare("1.50"), True])
+    (None, 'true', 'a', '["b",1.50,true]')
     """
+    if isinstance(value, bool):
+        return Bare(_document(value))
     return value if value is None or isinstance(value, str) else _document(value)
 
 
 def _document(value: Any) -> str:
-    if isinstance(value, _Number):
+    if isinstance(value, Bare):
         return str(value)
     if isinstance(value, list):
         return f"[{','.join(map(_document, value))}]"

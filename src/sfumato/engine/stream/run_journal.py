@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from sfumato.core.files import is_regular
+from sfumato.core.files import is_regular, status_of
 from sfumato.core.stream import Accounts
 from sfumato.engine.stream.private_files import damaged, mark_of, written_errors
 from sfumato.engine.stream.state_errors import sound, state_error
@@ -30,6 +30,7 @@ from sfumato.errors import SfumatoError, UnreachableError
 VERSION = 1
 _LOOKS, _LOOK_SECONDS = 4, 0.05
 _SECRET = 32
+_STATE = "state.sqlite"
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE piece (first INTEGER PRIMARY KEY, records INTEGER NOT NULL, place TEXT NOT NULL, start INTEGER NOT NULL, finish INTEGER NOT NULL);
@@ -106,8 +107,9 @@ class Journal:
             with written_errors(folder / "secret"):
                 self.secret = _secret(folder / "secret")
             with self._errors():
-                self._database = sqlite3.connect(folder / "state.sqlite", isolation_level=None)
-                (folder / "state.sqlite").chmod(0o600)
+                self._database = sqlite3.connect(folder / _STATE, isolation_level=None)
+                (folder / _STATE).chmod(0o600)
+                self._opened = (folder / _STATE).stat()
                 self._database.execute("PRAGMA journal_mode = WAL")
                 self._database.execute("PRAGMA synchronous = FULL")
                 self._begin(identity)
@@ -135,7 +137,8 @@ class Journal:
     @property
     def has_begun(self) -> bool:
         """Whether anything was taken: before that the policy, and what it names, may still be mended."""
-        return self._about("position") is not None or self.planned is not None
+        # no file is known where there was none yet, and where all that were read have been removed since
+        return self.records > 0 or self._about("position") not in (None, "{}") or self.planned is not None
 
     @property
     def position(self) -> dict[str, Any]:
@@ -205,6 +208,7 @@ class Journal:
 
     def commit(self, done: Commit) -> None:
         """Write down what was read and what became of it, together or not at all."""
+        self._refuse_moved()
         last = done.pieces[-1] if done.pieces else None
         with self._errors(), self._transaction() as database:
             if last is not None:
@@ -229,6 +233,16 @@ class Journal:
                 database.executemany("UPDATE view SET snapshot = ? WHERE name = ?", kept)
                 database.execute("DELETE FROM piece")
 
+    def _refuse_moved(self) -> None:
+        """Refuse to write down what nobody would find again."""
+        found = status_of(self.folder / _STATE)
+        if found is None or not os.path.samestat(found, self._opened):
+            raise UnreachableError(
+                f"the state in {self.folder} was removed, or another put in its place, while the stream wrote to it",
+                code="stream-state-damaged",
+                hint="put back what was there; without it name another state and another sink, and begin anew",
+            )
+
     def _begin(self, identity: str) -> None:
         database = self._database
         if not self._rows("SELECT name FROM sqlite_master WHERE name = 'about'"):
@@ -246,6 +260,7 @@ class Journal:
             # nothing was taken yet: a policy that was refused may be mended, and so may what it names and what it reads
             with self._transaction():
                 database.execute("DELETE FROM about WHERE name LIKE 'told %'")
+                database.execute("DELETE FROM view")
                 self._put("identity", identity)
         if self._about("identity") != identity:
             raise UnreachableError(

@@ -29,6 +29,7 @@ from sfumato.engine.stream.depended_on import ladders_as_bytes
 from sfumato.engine.stream.event_work import EventWork
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import schema_of, take
+from sfumato.engine.stream.lately import Lately
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.names import Names
 from sfumato.engine.stream.opted_out import OptedOut
@@ -141,8 +142,10 @@ class Session:
         return self._done(self._plan, work, f"{self.next_number}:flush", work.flush)
 
     def measured(self) -> dict[str, Any]:
-        """Return how the stream is doing: delays in records, loss, and what the search itself measures, such as z and p_kanon."""
-        found = self._state.measures.as_mapping() | {"accounts": self.accounts.as_mapping()}
+        """Return how the stream is doing: delays in records, loss, how many records are late, and what the search itself measures, such as z."""
+        found = self._state.measures.as_mapping() | self._state.lately.told(self.time) | {"accounts": self.accounts.as_mapping()}
+        if self._plan is not None and (removed := self._state.measures.removed_of(self._plan.plan.threshold)):
+            found["removed"] = removed
         if self._search is not None and hasattr(self._search.search, "measured"):
             measures = self._search.search.measured()
             told = {name: getattr(measures, name) for name in measures.__dataclass_fields__}
@@ -161,7 +164,7 @@ class Session:
             "loose": self._plan is not None and self._plan.loose,
             "next_number": state.next_number,
             "accounts": state.accounts.as_mapping(),
-            "clock": [state.clock.latest, state.clock.over, state.clock.began],
+            "clock": [state.clock.latest, state.clock.over, state.clock.began, state.clock.doubted],
             "scales": {name: session_state.scale_as_json(scale) for name, scale in state.learnt.scales.items()},
             "kinds": dict(state.learnt.kinds),
             "looked": state.learnt.looked,
@@ -172,6 +175,7 @@ class Session:
             "searches": self._search is not None,
         }
         parts = {"waiting": session_state.rows_as_bytes(state.waiting), "carried": session_state.rows_as_bytes(state.carried)}
+        parts["lately"] = state.lately.as_bytes()
         parts["names"] = session_state.names_as_bytes(self._names())
         parts["ledger"] = state.ledger.as_bytes()
         parts["search"] = self._search.search.snapshot() if self._search is not None else b""
@@ -189,10 +193,12 @@ class Session:
             refuse_other_keys(marks_of(plan.plan.keys, self._secret), head.get("keys", {}), "what is restored was written under")
         ladders = self._resolved.ladders
         scales = {name: session_state.scale_of_json(told, ladders.get(name)) for name, told in head["scales"].items()}
+        latest, over, began, doubted = head["clock"]
         restored = State(
             next_number=head["next_number"],
             accounts=Accounts(**head["accounts"]),
-            clock=Clock(*head["clock"]),
+            clock=Clock(latest, over, began, tuple((when, whose) for when, whose in doubted)),
+            lately=Lately.of_bytes(parts["lately"]),
             waiting=session_state.rows_of_bytes(parts["waiting"]),
             carried=session_state.rows_of_bytes(parts["carried"]),
             learnt=Learnt(scales, head["kinds"], head["looked"]),
@@ -216,7 +222,7 @@ class Session:
         plan = plan_stream(self._resolved, self.view, schema, loose)
         listed = plan.opted_out_people
         if listed is not None:
-            self._opted_out.learn(self._people.known_numbers(listed))
+            self._opted_out.learn(self._people.numbers(listed))
         return plan
 
     def _work(self, plan: StreamPlan, state: State, search: Retraced | None) -> Work:

@@ -21,7 +21,7 @@ from sfumato.engine.stream.scales import Scale
 from sfumato.errors import DataError
 from sfumato.registry import find
 
-VERSION = 2
+VERSION = 3
 _MAGIC = b"sfumato session\n"
 _DIGEST = 32
 _HINT = "begin a new session, or take the state that belongs to this policy"

@@ -33,10 +33,8 @@ class WindowWork(Work):
         arrived = arrive(window, self.state.clock, rows.times, joins)
         self.state = replace(self.state, clock=arrived.clock)
         self._came, self._over = rows.numbers, arrived.over
-        if joins:
-            return rows.at(arrived.times)
-        self._late.append(rows.numbers[arrived.late])
-        return rows.where(~arrived.late)
+        self._came_late(rows, arrived.late)
+        return rows.at(arrived.times) if joins else rows.where(~arrived.late)
 
     def _take(self, rows: Rows) -> None:
         window = self._window

@@ -13,13 +13,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
+from sfumato.core.encoding import is_missing
 from sfumato.core.stream import Accounts
+from sfumato.engine.stream.ahead import ahead_of
 from sfumato.engine.stream.closing import Learnt, release_of
 from sfumato.engine.stream.cluster_ledger import Ledger
 from sfumato.engine.stream.dead_letters import DeadLetter, Unfit
 from sfumato.engine.stream.forming import Clock
 from sfumato.engine.stream.incoming import Taken, fitted
+from sfumato.engine.stream.lately import Lately
 from sfumato.engine.stream.masking import mask_as_they_come
 from sfumato.engine.stream.measures import Measures
 from sfumato.engine.stream.names import Names
@@ -43,6 +47,7 @@ class State:
     next_number: int = 0
     accounts: Accounts = field(default_factory=Accounts)
     clock: Clock = field(default_factory=Clock)
+    lately: Lately = field(default_factory=Lately)
     waiting: Rows | None = None
     carried: Rows | None = None
     learnt: Learnt = field(default_factory=Learnt)
@@ -109,10 +114,11 @@ class Work:
         columns, numbers_left, times, starts = self._without(unfit, numbers, columns, times, starts)
         again = Unfit(len(numbers_left))
         made = mask_as_they_come(plan, columns, again)
-        self._look_at_letters(columns, again)
-        self._dead += again.letters(numbers_left)
         subject = plan.subject
         people = numbers_left if subject is None else self._people.numbers(columns[subject])
+        self._set_aside_ahead(times, people, again)
+        self._look_at_letters(columns, again)
+        self._dead += again.letters(numbers_left)
         rows = Rows.of(numbers_left, times, people, starts, {name: columns[name] for name in plan.needed}, made).where(again.fits)
         self.state = replace(self.state, next_number=first + taken.rows + self._unreadable)
         return self._in_time(rows)
@@ -139,7 +145,7 @@ class Work:
         return {name: column.filter(kept) for name, column in columns.items()}, numbers[fits], times[fits], starts[fits]
 
     def _times(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> NDArray[np.int64]:
-        """Return when records were; set those aside that do not say it."""
+        """Return when records were; set those aside that do not say it, by what they say instead."""
         name = self._plan.time_column
         if name is None:
             return np.zeros(len(unfit.fits), np.int64)
@@ -155,8 +161,33 @@ class Work:
         if window is not None and window.publish is not None:
             # what no calendar has cannot be published
             known = known & in_calendar(times, window.length)
-        unfit.add(~known, "time-missing", name)
+        if not known.all():
+            given = ~is_missing(values, self._plan.resolved.policy.columns[name].missing).to_numpy(zero_copy_only=False)
+            readable = given if kind is None else canonical.parse(values, kind).is_valid().to_numpy(zero_copy_only=False)
+            unfit.add(~given, "time-missing", name)
+            unfit.add(~known & ~readable, "value-type", name)
+            unfit.add(~known, "time-outside", name)
         return times
+
+    def _set_aside_ahead(self, times: NDArray[np.int64], people: NDArray[np.int64], unfit: Unfit) -> None:
+        """Set records aside that are further ahead of the stream's own time than the policy believes of one person alone."""
+        jump, clock, fits = self._plan.settings.longest_jump, self.state.clock, unfit.fits
+        if jump is None or self._plan.time_column is None:
+            return
+        ahead, doubted = ahead_of(clock.time, clock.doubted, jump, times[fits], people[fits])
+        self.state = replace(self.state, clock=replace(clock, doubted=doubted))
+        found = np.zeros(len(fits), bool)
+        found[fits] = ahead
+        unfit.add(found, "time-ahead", self._plan.time_column)
+
+    def _came_late(self, rows: Rows, late: NDArray[np.bool_]) -> None:
+        """Take note of which rows came late, and set those aside that are to be kept."""
+        self.state = replace(self.state, lately=self.state.lately.later(rows.times, late))
+        if self._plan.settings.on_late == "set_aside":
+            self._dead += [DeadLetter(number, "late", self._plan.time_column) for number in rows.numbers[late].tolist()]
+        elif self._plan.settings.on_late == "leave_out" or self._plan.window is None:
+            # without windows there is no next one
+            self._late.append(rows.numbers[late])
 
     def _starts(self, columns: Mapping[str, pa.Array], unfit: Unfit) -> NDArray[np.bool_]:
         """Return which records begin a session, whatever came before."""
@@ -193,7 +224,8 @@ class Work:
     def _hand_out(self, release: StreamRelease, spans: Any, waited: NDArray[np.int64] | None = None) -> None:
         """Hand out a release; ``waited`` has how many records came after each of its own before it was decided, where they had to wait."""
         self._releases.append(release)
-        measures = self.state.measures.released(len(release.numbers), np.zeros(0, np.int64) if waited is None else waited, spans)
+        came_after = np.zeros(0, np.int64) if waited is None else waited
+        measures = self.state.measures.released(len(release.numbers), came_after, spans, release.removed)
         self.state = replace(self.state, measures=measures)
 
     def _pushed(self, came: int, before: Accounts) -> Pushed:
@@ -201,8 +233,9 @@ class Work:
         late, suppressed = (np.concatenate([np.empty(0, np.int64), *parts]) for parts in (self._late, self._suppressed))
         rows = sum(int((release.numbers >= 0).sum()) for release in self._releases)
         dead = sorted(self._dead)
-        if dead and self._plan.settings.on_unfit == "error":
-            raise unfit_records(len(dead), dead[0].number, dead[0].code, dead[0].column)
+        unfit = [letter for letter in dead if letter.code != "late"]
+        if unfit and self._plan.settings.on_unfit == "error":
+            raise unfit_records(len(unfit), unfit[0].number, unfit[0].code, unfit[0].column)
         aggregated = any(_aggregates(self._plan, name) for name in self._plan.wide)
         released = {"aggregated" if aggregated else "released": rows}
         gone = Accounts(**released, suppressed=len(suppressed), late=len(late), dead=len(dead) + self._unreadable)

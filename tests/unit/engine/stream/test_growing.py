@@ -30,6 +30,46 @@ def test_a_file_that_somebody_shortened_is_refused(tmp_path: Path) -> None:
     assert refused.value.code == "stream-sink-shortened"
 
 
+@pytest.mark.parametrize("done", ["removed", "replaced", "emptied"])
+def test_a_file_that_is_taken_away_while_it_is_written_ends_the_stream(tmp_path: Path, done: str) -> None:
+    file = GrowingFile(tmp_path / "a", 0)
+    file.append(b"12")
+    file.sync()
+    if done == "emptied":
+        (tmp_path / "a").write_bytes(b"")
+    else:
+        (tmp_path / "a").rename(tmp_path / "b")
+    if done == "replaced":
+        (tmp_path / "a").write_bytes(b"12")
+    with pytest.raises(DataError) as refused:
+        file.append(b"3") if done == "emptied" else file.sync()
+    assert refused.value.code == "stream-sink-shortened"
+    assert str(tmp_path / "a") in str(refused.value)
+
+
+def test_a_file_that_is_gone_is_refused_and_not_made_anew(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as refused:
+        GrowingFile(tmp_path / "a", 3)
+    assert (refused.value.code, (tmp_path / "a").exists()) == ("stream-sink-shortened", False)
+
+
+def test_a_private_file_may_be_deleted_while_it_is_written(tmp_path: Path) -> None:
+    file = GrowingFile(tmp_path / "private" / "a", 0, private=True)
+    (tmp_path / "private" / "a").unlink()
+    file.append(b"3")
+    file.sync()
+    assert not (tmp_path / "private" / "a").exists()
+
+
+def test_a_manifest_is_never_written_through_a_link(tmp_path: Path) -> None:
+    others = tmp_path / "others"
+    others.write_bytes(b"theirs")
+    (tmp_path / "manifest").symlink_to(others)
+    Manifest(tmp_path / "manifest", [FIRST]).close()
+    assert others.read_bytes() == b"theirs"
+    assert json.loads((tmp_path / "manifest").read_text())["to"] == 4
+
+
 @pytest.mark.parametrize("left", [b"", b'{"segm', None])
 def test_a_manifest_lists_what_was_committed_whatever_a_crash_has_left(tmp_path: Path, left: bytes | None) -> None:
     path = tmp_path / "manifest"

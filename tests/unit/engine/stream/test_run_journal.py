@@ -62,6 +62,40 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path, opened: Callable[..
     assert (state.records, state.segments("a"), state.snapshot("a")) == (3, [SEGMENT], None)
 
 
+def test_a_state_whose_files_are_all_gone_has_begun_all_the_same(tmp_path: Path, opened: Callable[..., Journal]) -> None:
+    state = opened(tmp_path, "policy")
+    state.commit(Commit([PIECE], {}, {"a": Accounts(released=2, held=1)}, snapshots={"a": b"kept"}))
+    state.tell("kinds", {"age": "integer"})
+    state.close()
+    again = opened(tmp_path, "policy")
+    assert (again.has_begun, again.snapshot("a"), again.told("kinds")) == (True, b"kept", {"age": "integer"})
+    again.close()
+    with pytest.raises(SfumatoError) as refused:
+        opened(tmp_path, "another policy")
+    assert refused.value.code == "stream-state-policy"
+
+
+def test_a_state_that_found_no_file_yet_may_go_to_another_policy(tmp_path: Path, opened: Callable[..., Journal]) -> None:
+    state = opened(tmp_path, "policy")
+    state.commit(Commit([], {}, {"a": Accounts()}, snapshots={"a": b"nothing"}))
+    state.close()
+    again = opened(tmp_path, "another policy")
+    assert (again.has_begun, again.snapshot("a"), again.records) == (False, None, 0)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_nothing_is_written_down_where_nobody_would_find_it(tmp_path: Path, opened: Callable[..., Journal], is_replaced: bool) -> None:
+    state = opened(tmp_path, "policy")
+    state.commit(done())
+    (tmp_path / "state.sqlite").rename(tmp_path / "elsewhere")
+    if is_replaced:
+        (tmp_path / "state.sqlite").write_bytes((tmp_path / "elsewhere").read_bytes())
+    with pytest.raises(SfumatoError) as refused:
+        state.commit(Commit([Piece(3, 1, "0", 12, 16)], {}, {"a": Accounts(released=3, held=1)}))
+    assert refused.value.code == "stream-state-damaged"
+    assert str(refused.value).startswith(f"the state in {tmp_path} was removed, or another put in its place")
+
+
 def test_a_state_that_holds_a_piece_without_records_goes_on(tmp_path: Path, opened: Callable[..., Journal]) -> None:
     state = opened(tmp_path, "policy")
     state.commit(Commit([Piece(0, 0, "0", 0, 4)], {"0": {"offset": 4}}, {"a": Accounts()}))
