@@ -51,12 +51,12 @@ def await_compiled() -> None:
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function when it is first called, and keep it compiled for later processes."""
+    """Compile a function that makes arrays when it is first called, and keep it compiled for later processes."""
     return _kept(function)
 
 
 def plain_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that makes no array, and calls only such ones: numba does not count who holds an array, which it does at each use of one."""
+    """Compile a function that makes no array, as ``kernel`` does: numba need not count who holds an array, which it does at each use of one."""
     return _kept(function, _nrt=False)
 
 
@@ -75,12 +75,7 @@ def _load_kept(kept: Any, signature: Any, target: Any) -> Any:
 
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that only kernels call: without the wrapper for Python, which costs time to make."""
-    return _compiled(function, no_cpython_wrapper=True)
-
-
-def plain_inner_kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function that only plain kernels call, and that makes no array either."""
+    """Compile a function that only kernels call, and that makes no array: without the wrapper for Python, which costs time to make."""
     return _compiled(function, no_cpython_wrapper=True, _nrt=False)
 
 
@@ -92,12 +87,11 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
 def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     import numba.core.config
 
-    # kernels are loops: the rewriting of array expressions, which costs seconds, finds nothing in them
     # numba reads its cache folder when a function is decorated; a user's own setting is put back
     before = numba.core.config.CACHE_DIR
     numba.core.config.CACHE_DIR = str(cache_folder())
     try:
         compile_lazily: Any = numba.njit
-        return compile_lazily(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_rewrites=True, **options)(function)
+        return compile_lazily(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     finally:
         numba.core.config.CACHE_DIR = before

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels import inner_kernel, plain_kernel
 from sfumato.core.kernels.boxes import MISSING, enlargement, enlargements, holds_point, loss, loss_with
 from sfumato.core.kernels.castle_split import begin_count, by_part, count_member, split
 from sfumato.core.kernels.chance import choice
@@ -37,7 +37,7 @@ K, BY_VALUES, LEAST, TARGET, WAIT, GROWS, MOST, BLOCK = range(8)
 VALUE_TAG = 1 << 40
 
 
-@kernel
+@plain_kernel
 def push(numbers: Any, people: Any, coordinates: Any, sensitive: Any, ring: Any, compared: Any, shown: Any, own: Any) -> None:
     """Take records one by one; whoever has waited for delta others leaves."""
     slots, waiting, published, table, scale, tests, state = own[0], own[1], own[2], own[3], own[5], own[6], own[12]
@@ -58,7 +58,7 @@ def push(numbers: Any, people: Any, coordinates: Any, sensitive: Any, ring: Any,
             _leave(leaving, own)
 
 
-@kernel
+@plain_kernel
 def flush(ring: Any, shown: Any, own: Any) -> None:
     """Let everybody leave who waits; who fits nowhere even now is left out."""
     slots, waiting, published, table, tests, out, state = own[0], own[1], own[2], own[3], own[6], own[9], own[12]
@@ -77,7 +77,7 @@ def flush(ring: Any, shown: Any, own: Any) -> None:
         _suppress(slot, slots, out, state)
 
 
-@kernel
+@plain_kernel
 def retire(which: Any, slots: Any, published: Any, state: Any) -> None:
     """Keep some published clusters no longer."""
     for place in range(len(which)):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels import inner_kernel, plain_kernel
 from sfumato.core.kernels._words import trailing_zeros, word_at
 
 # why the kernel came back: the bytes are used up, the arrays for rows, values or their bytes are full, or a record is bad
@@ -22,7 +22,7 @@ _EXACT = 15
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@kernel
+@plain_kernel
 def parse(
     data: Any,
     end: int,
@@ -263,7 +263,7 @@ def _same(data: Any, start: Any, length: Any, pool: Any, other: Any, other_lengt
     return same
 
 
-@kernel
+@plain_kernel
 def place_again(slots: Any, larger: Any, seed: Any) -> None:
     """Move all values to a larger table, whose slots are free."""
     for old in range(len(slots)):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels import inner_kernel, plain_kernel
 from sfumato.core.kernels._words import trailing_zeros, word_at
 from sfumato.core.kernels.delimited_parse import AFTER_QUOTE, LONG, OPEN_ESCAPE, OPEN_QUOTE, SHORT
 
@@ -18,7 +18,7 @@ GOOD = 0
 _NOT_WHOLE = -1
 
 
-@kernel
+@plain_kernel
 def find_records(
     data: Any, position: int, end: int, last: bool, delimiter: int, quote: int, escape: int, width: int, header: bool, largest: int, found: Any
 ) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels import inlined_kernel, inner_kernel, kernel
 from sfumato.core.kernels._words import put_word, trailing_zeros, word_at
 
 # what is wanted of a field
@@ -371,7 +371,7 @@ def _mixed(data: Any, start: Any, length: Any) -> Any:
     return mixed
 
 
-@inner_kernel
+@inlined_kernel
 def _table_of(keys: Any, key_starts: Any, key_lengths: Any, parents: Any) -> Any:
     """Return a table in which the fields of an object are found."""
     size = 16

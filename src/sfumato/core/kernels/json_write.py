@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels import inner_kernel, plain_kernel
 from sfumato.core.kernels._words import put_word, word_at
 
 # how a column is written: as it is, as text in quotes, or as a number, which is text where it is none
@@ -17,7 +17,7 @@ MOST_FOR_A_BYTE = 6
 _ONES, _HIGHS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 
-@kernel
+@plain_kernel
 def write(data: Any, starts: Any, values: Any, forms: Any, frames: Any, frame_starts: Any, text: Any, state: Any) -> None:
     """Write one line a row from ``state[ROW]`` on into ``text``, from ``state[PLACE]`` on, until all are written or there is no more room.
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import kernel
+from sfumato.core.kernels import plain_kernel
 
 _NEARLY = 1.0 + 1e-9
 """What sums that were added up in another order may differ by; only for what is not looked at."""
 
 
-@kernel
+@plain_kernel
 def shortest_path(values: Any, sizes: Any, zero: int, k: int, limit: float, cost: Any, before: Any, steps: Any) -> None:
     """Write down where the last group of the best partition of the first ``place`` values begins, for each place; -1 where there is none.
 
@@ -52,7 +52,7 @@ def shortest_path(values: Any, sizes: Any, zero: int, k: int, limit: float, cost
                     before[end] = begin
 
 
-@kernel
+@plain_kernel
 def _shortest_steps(sizes: Any, zero: int, k: int, limit: float, nearest: Any, reached: Any) -> None:
     """Write down the shortest group that ends at each place above zero, or begins at one below, on its side of zero; -1 where there is none.
 
@@ -87,7 +87,7 @@ def _shortest_steps(sizes: Any, zero: int, k: int, limit: float, nearest: Any, r
         reached[begin] = least
 
 
-@kernel
+@plain_kernel
 def _falling(values: Any, zero: int, nearest: Any, reached: Any, cost: Any, before: Any) -> None:
     """Take the steps on the side on which sizes fall, each from where it begins."""
     for begin in range(zero):
@@ -106,7 +106,7 @@ def _falling(values: Any, zero: int, nearest: Any, reached: Any, cost: Any, befo
                     before[end] = begin
 
 
-@kernel
+@plain_kernel
 def _across_from_below(values: Any, sizes: Any, zero: int, k: int, limit: float, nearest: Any, furthest: Any, cost: Any, before: Any) -> None:
     """Take the steps across zero from places from which none ends below it."""
     number = len(values)
@@ -138,7 +138,7 @@ def _across_from_below(values: Any, sizes: Any, zero: int, k: int, limit: float,
                     before[end] = begin
 
 
-@kernel
+@plain_kernel
 def _across_from_above(values: Any, sizes: Any, zero: int, k: int, limit: float, nearest: Any, furthest: Any, cost: Any, before: Any) -> None:
     """Take the steps across zero to places to which none begins above it."""
     number = len(values)
@@ -169,7 +169,7 @@ def _across_from_above(values: Any, sizes: Any, zero: int, k: int, limit: float,
                     before[end] = begin
 
 
-@kernel
+@plain_kernel
 def undominated_stretch(sizes: Any, zero: int, k: int, limit: float, totals: Any) -> tuple[int, int]:
     """Return where the longest stretch begins and ends of which nobody makes up more than ``limit``, without k or more at an end of whom one does.
 

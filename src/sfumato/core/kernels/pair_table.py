@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels import inner_kernel, plain_kernel
 from sfumato.core.kernels.people import mixed
 
 
@@ -46,7 +46,7 @@ def take(table: Any, one: Any, other: Any) -> Any:
     return left
 
 
-@kernel
+@plain_kernel
 def moved(ones: Any, others: Any, counts: Any, table: Any) -> None:
     """Put all pairs into another table, which is empty."""
     for slot in range(len(counts)):

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels import inner_kernel, plain_kernel
 
 
-@kernel
+@plain_kernel
 def number_people(people: Any, values: Any, persons: Any, pairs: Any, slots: Any, sizes: Any) -> None:
     """Number the people of some records, and for each sensitive column their (person, value) pairs; ``sizes`` gets how many there are of each.
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import kernel
+from sfumato.core.kernels import plain_kernel
 
 
-@kernel
+@plain_kernel
 def permute(places: Any, starts: Any, chance: Any) -> None:
     """Put the places of each stretch in another order; ``starts`` has the end of the last stretch too, ``chance`` one number of 32 bits a place."""
     for stretch in range(len(starts) - 1):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.core.kernels import kernel
+from sfumato.core.kernels import plain_kernel
 from sfumato.core.kernels._words import put_word, word_at
 
 MARGIN = 8
 """Copies go eight bytes at a time: what is read and what is written must have this much room behind its end."""
 
 
-@kernel
+@plain_kernel
 def gather(data: Any, starts: Any, lengths: Any, places: Any, text: Any) -> None:
     """Copy pieces of ``data`` one after the other; piece ``i`` begins at ``places[i]``."""
     for piece in range(len(starts)):
@@ -20,7 +20,7 @@ def gather(data: Any, starts: Any, lengths: Any, places: Any, text: Any) -> None
             put_word(text, begin + done, word_at(data, start + done))
 
 
-@kernel
+@plain_kernel
 def join(data: Any, starts: Any, values: Any, delimiter: int, text: Any) -> None:
     """Write one line a row: for each of its ``values`` the bytes from ``starts[value]`` to ``starts[value + 1]``, and what separates them."""
     place = 0

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import plain_inner_kernel, plain_kernel
+from sfumato.core.kernels import inner_kernel, plain_kernel
 from sfumato.core.kernels._words import fetch_row
 
 HEAD, TAIL, WAITING, PAIRS, NEWEST, DRAWN, FAKES, MAKES_UP = 0, 1, 2, 3, 4, 5, 6, 7
@@ -164,19 +164,19 @@ def take_up(entries: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
 # --- who shows what -------------------------------------------------------------------------------------------------------
 
 
-@plain_inner_kernel
+@inner_kernel
 def _counted(height: Any, ways: Any) -> Any:
     """Return how many levels of a path are counted: without generalisation only the first two, unless all is as published."""
     return height if ways[GENERALISE] or ways[ORIGINAL] else min(height, 2)
 
 
-@plain_inner_kernel
+@inner_kernel
 def _reached(released: Any, height: Any, ways: Any) -> Any:
     """Return on how many levels a record counts: where what is released finer does not count above, on those up to its own."""
     return released + 1 if ways[REST] and released >= 0 else _counted(height, ways)
 
 
-@plain_inner_kernel
+@inner_kernel
 def _shown(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> Any:
     """Count a record of a person for a node, and return how many people there are for it."""
     nodes = tables.nodes
@@ -189,7 +189,7 @@ def _shown(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret:
     return nodes[node, PEOPLE]
 
 
-@plain_inner_kernel
+@inner_kernel
 def _in_categories(person: Any, path: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
     """Count a record for all categories of its attribute, whatever of it is published; where nobody is made up, nobody asks."""
     rows = tables.rows
@@ -198,7 +198,7 @@ def _in_categories(person: Any, path: Any, tables: Any, pairs: Any, counts: Any,
             pairs[_pair(person, -2 - rows[path, level], pairs, counts, secret), 2] += 1
 
 
-@plain_inner_kernel
+@inner_kernel
 def _made_of(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
     """Count a made-up record."""
     slot = _pair(person, node, pairs, counts, secret)
@@ -207,7 +207,7 @@ def _made_of(person: Any, node: Any, tables: Any, pairs: Any, counts: Any, secre
     pairs[slot, 3] += 1
 
 
-@plain_inner_kernel
+@inner_kernel
 def _less(person: Any, node: Any, column: int, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
     """Count a record no more: a true one in column 2, a made-up one in column 3."""
     nodes = tables.nodes
@@ -221,7 +221,7 @@ def _less(person: Any, node: Any, column: int, tables: Any, pairs: Any, counts: 
         _forget_pair(slot, pairs, counts, secret)
 
 
-@plain_inner_kernel
+@inner_kernel
 def _pair(person: Any, node: Any, pairs: Any, counts: Any, secret: Any) -> Any:
     """Return the slot of a pair; a new one is put there, and must be counted."""
     mask = len(pairs) - 1
@@ -235,7 +235,7 @@ def _pair(person: Any, node: Any, pairs: Any, counts: Any, secret: Any) -> Any:
     return slot
 
 
-@plain_inner_kernel
+@inner_kernel
 def _known(person: Any, node: Any, pairs: Any, secret: Any) -> Any:
     """Return the slot of a pair, -1 where there is none."""
     mask = len(pairs) - 1
@@ -247,7 +247,7 @@ def _known(person: Any, node: Any, pairs: Any, secret: Any) -> Any:
     return np.int64(-1)
 
 
-@plain_inner_kernel
+@inner_kernel
 def _home(person: Any, node: Any, mask: Any, secret: Any) -> Any:
     mixed = (np.uint64(person) ^ secret[0]) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(32)
@@ -255,7 +255,7 @@ def _home(person: Any, node: Any, mask: Any, secret: Any) -> Any:
     return np.int64((mixed >> np.uint64(32)) & np.uint64(mask))
 
 
-@plain_inner_kernel
+@inner_kernel
 def _ask_ahead(place: Any, people: Any, path_of: Any, ways: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any) -> None:
     """Ask for the pairs of a record that comes soon, and of one that goes soon: memory is what takes the time."""
     rows, mask = tables.rows, len(pairs) - 1
@@ -272,7 +272,7 @@ def _ask_ahead(place: Any, people: Any, path_of: Any, ways: Any, tables: Any, pa
             fetch_row(pairs, _home(ring[slot, 1], rows[path, level], mask, secret))
 
 
-@plain_inner_kernel
+@inner_kernel
 def _forget_pair(slot: Any, pairs: Any, counts: Any, secret: Any) -> None:
     """Empty a slot, and move up what stood behind it for want of room."""
     mask = len(pairs) - 1
@@ -292,7 +292,7 @@ def _forget_pair(slot: Any, pairs: Any, counts: Any, secret: Any) -> None:
 
 
 # fmt: off
-@plain_inner_kernel
+@inner_kernel
 def _keep(time: Any, person: Any, path: Any, reach: Any, released: Any, kind: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
     # fmt: on
     rows, nodes = tables.rows, tables.nodes
@@ -302,13 +302,13 @@ def _keep(time: Any, person: Any, path: Any, reach: Any, released: Any, kind: An
     _store(time, person, _waiting(packed, time < counts[NEWEST]), tables, ring, heap, counts)
 
 
-@plain_inner_kernel
+@inner_kernel
 def _waiting(packed: Any, is_late: Any) -> Any:
     """Say of a record whether it stands in the heap: those before it would hide that it leaves first."""
     return packed | WAITS if is_late else packed & ~np.int64(WAITS)
 
 
-@plain_inner_kernel
+@inner_kernel
 def _store(time: Any, person: Any, packed: Any, tables: Any, ring: Any, heap: Any, counts: Any) -> None:
     """Put a record behind all others, and let each node of it know it as the latest; of made-up ones nobody knows."""
     rows, nodes = tables.rows, tables.nodes
@@ -325,7 +325,7 @@ def _store(time: Any, person: Any, packed: Any, tables: Any, ring: Any, heap: An
     counts[TAIL] += 1
 
 
-@plain_inner_kernel
+@inner_kernel
 def _level_of(slot: Any, node: Any, tables: Any, ring: Any) -> Any:
     """Return which level of a record a node is."""
     rows, level = tables.rows, 0
@@ -335,7 +335,7 @@ def _level_of(slot: Any, node: Any, tables: Any, ring: Any) -> Any:
     return level
 
 
-@plain_inner_kernel
+@inner_kernel
 def _close(node: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any) -> None:
     """Let records of a node count above it no more, for what they show is published now. All of them came after it last was."""
     rows, nodes = tables.rows, tables.nodes
@@ -353,7 +353,7 @@ def _close(node: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: A
         ring[slot, 2] = (packed & ~np.int64(255 << 16)) | ((level + 1) << 16)
 
 
-@plain_inner_kernel
+@inner_kernel
 def _expire(horizon: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts: Any, secret: Any) -> None:
     while counts[WAITING] > 0 and heap[0, 0] < horizon:
         slot = heap[0, 1] & (len(ring) - 1)
@@ -371,7 +371,7 @@ def _expire(horizon: Any, tables: Any, pairs: Any, ring: Any, heap: Any, counts:
         counts[HEAD] += 1
 
 
-@plain_inner_kernel
+@inner_kernel
 def _gone(person: Any, packed: Any, tables: Any, pairs: Any, counts: Any, secret: Any) -> None:
     rows, nodes = tables.rows, tables.nodes
     path, reach = packed >> 24, (packed >> 16) & 255
@@ -387,7 +387,7 @@ def _gone(person: Any, packed: Any, tables: Any, pairs: Any, counts: Any, secret
                 _less(person, -2 - rows[path, level], 2, tables, pairs, counts, secret)
 
 
-@plain_inner_kernel
+@inner_kernel
 def _unused(path: Any, tables: Any) -> None:
     """Let go of a path, and of its nodes, where no record uses them any more."""
     rows, nodes = tables.rows, tables.nodes
@@ -403,7 +403,7 @@ def _unused(path: Any, tables: Any) -> None:
     _give_back(path, tables.path_slots, tables.path_keys, tables.free_paths, tables.sizes, 0)
 
 
-@plain_inner_kernel
+@inner_kernel
 def _give_back(number: Any, slots: Any, keys: Any, free: Any, sizes: Any, which: int) -> None:
     mask = len(slots) - 1
     slot = np.int64(keys[number, 0] & np.uint64(mask))
@@ -421,7 +421,7 @@ def _give_back(number: Any, slots: Any, keys: Any, free: Any, sizes: Any, which:
     sizes[which] += 1
 
 
-@plain_inner_kernel
+@inner_kernel
 def _heap_in(time: Any, record: Any, heap: Any, counts: Any) -> None:
     place = counts[WAITING]
     counts[WAITING] += 1
@@ -432,7 +432,7 @@ def _heap_in(time: Any, record: Any, heap: Any, counts: Any) -> None:
     heap[place, 0], heap[place, 1] = time, record
 
 
-@plain_inner_kernel
+@inner_kernel
 def _heap_out(heap: Any, counts: Any) -> None:
     """Take the oldest record out of the heap."""
     counts[WAITING] -= 1
@@ -452,7 +452,7 @@ def _heap_out(heap: Any, counts: Any) -> None:
 
 
 # fmt: off
-@plain_inner_kernel
+@inner_kernel
 def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, ways: Any, fakes: Any, tables: Any, pairs: Any, ring: Any, heap: Any,
              counts: Any, secret: Any, scratch: Any) -> Any:
     # fmt: on
@@ -492,7 +492,7 @@ def _made_up(place: Any, person: Any, path: Any, time: Any, asked: Any, ways: An
 
 
 # fmt: off
-@plain_inner_kernel
+@inner_kernel
 def _drawn(person: Any, path: Any, needed: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any, scratch: Any) -> Any:
     # fmt: on
     """Draw people of the category from all records of the window; return whether there are enough.
@@ -527,7 +527,7 @@ def _drawn(person: Any, path: Any, needed: Any, tables: Any, pairs: Any, ring: A
 
 
 # fmt: off
-@plain_inner_kernel
+@inner_kernel
 def _latest(person: Any, path: Any, most: Any, steps: Any, tables: Any, pairs: Any, ring: Any, counts: Any, secret: Any, scratch: Any) -> Any:
     # fmt: on
     """Find the latest people of the category for whom an attribute may be made up; return how many."""
@@ -549,7 +549,7 @@ def _latest(person: Any, path: Any, most: Any, steps: Any, tables: Any, pairs: A
     return number
 
 
-@plain_inner_kernel
+@inner_kernel
 def _may_stand(person: Any, attribute: Any, pairs: Any, secret: Any) -> Any:
     """Return whether an attribute may be made up for somebody: neither have they shown it or a finer one, or seem to, nor opted out."""
     if _known(person, attribute, pairs, secret) >= 0 or _known(person, -2 - attribute, pairs, secret) >= 0:
@@ -557,7 +557,7 @@ def _may_stand(person: Any, attribute: Any, pairs: Any, secret: Any) -> Any:
     return _known(person, NOBODY, pairs, secret) < 0
 
 
-@plain_inner_kernel
+@inner_kernel
 def _is_new(person: Any, found: Any, stamp: Any) -> Any:
     """Return whether somebody is found for the first time under a stamp; ``found`` has more room than anybody needs."""
     mask = len(found) - 1
@@ -570,7 +570,7 @@ def _is_new(person: Any, found: Any, stamp: Any) -> Any:
     return True
 
 
-@plain_inner_kernel
+@inner_kernel
 def _draw(counts: Any, secret: Any) -> Any:
     """Return a random number: SipHash-2-4 of how many were drawn before, under the secret of these records."""
     counts[DRAWN] += 1

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.kernels import inner_kernel, kernel
+from sfumato.core.kernels import inner_kernel, plain_kernel
 
 
 # fmt: off
-@kernel
+@plain_kernel
 def try_thresholds(person_of: Any, path_of: Any, rows: Any, heights: Any, grid: Any, k: int, rest: Any, generalise: Any, secret: Any, counts: Any,
                    stamps: Any, active: Any, released: Any, sets: Any, slots: Any, answers: Any) -> None:
     # fmt: on
