@@ -22,13 +22,19 @@ class Told:
 
 
 def told_of_view(name: str, accounts: Mapping[str, int], measured: Mapping[str, float]) -> list[Told]:
-    """Return what is told of a view."""
+    """Return what is told of a view.
+
+    >>> [each.words for each in told_of_view("", {"dead": 1200, "held": 3}, {"loss": 0.5})]
+    ['dead letters 1,200', 'held 3', 'loss 0.5']
+    """
     view = name or "release"
     found = []
     if is_mostly_late(measured):
         late = f"{measured['late_lately']:.0%} late, clock {words_of_ahead(measured['clock_ahead'])} ahead"
         found.append(Told(late, view, 1))
-    held = accounts.get("held", 0)
+    dead, held = accounts.get("dead", 0), accounts.get("held", 0)
+    if dead:
+        found.append(Told(f"dead letters {dead:,}", view, 2))
     found.append(Told(f"held {held:,}", view, 3 if held else 5))
     found += [Told(f"{words} {short_number(measured[key])}", view, rank) for key, (words, rank) in _MEASURES.items() if key in measured]
     return found + ([Told(f"finest {measured['shares.0']:.0%}", view, 7)] if "shares.0" in measured else [])
