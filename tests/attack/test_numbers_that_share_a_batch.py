@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -305,3 +305,29 @@ def test_nothing_is_made_up_in_the_name_of_somebody_listed_who_comes_in_another_
 
     assert made_up
     assert written([7])[0].as_py() not in made_up
+
+
+@pytest.mark.parametrize("number", [2**64 - 1, 2**63, 2**64 - 2048])
+def test_a_large_number_without_a_sign_beside_a_fraction_gets_none(number: int) -> None:
+    session = sfumato.stream({"columns": {"amount": {"role": "sensitive"}}}, secret=SECRET)
+
+    (first,) = session.push([{"amount": np.uint64(number)}, {"amount": 7.5}])
+
+    assert not any(str(amount).startswith("-") for amount in first.batch.column("amount").to_pylist())
+
+
+@pytest.mark.parametrize("value", [b"x", time(5), -0.0, float("nan"), np.datetime64("2026-01-01T00:00:00.000000001"), True, Decimal("1e30")])
+@pytest.mark.parametrize("other", ["x", 0.25, Decimal("1.5"), None, date(2026, 1, 1)])
+@pytest.mark.parametrize("kind", ["text", "decimal", "timestamp", None])
+@pytest.mark.parametrize("first", ["y", 1.5, time(6), np.datetime64("2025-01-01T00:00:00.000000001")])
+def test_what_a_value_becomes_does_not_hang_on_the_value_beside_it(value: Any, other: Any, kind: str | None, first: Any) -> None:
+    def became(*pieces: list[Any]) -> list[Any]:
+        session = sfumato.stream({"columns": {"said": {"role": "sensitive", **({"type": kind} if kind else {})}}}, secret=SECRET)
+        told: dict[int, Any] = {}
+        for piece in ([first], *pieces):
+            pushed = session.push([{"said": each} for each in piece])
+            told |= {letter.number: letter.code for letter in pushed.dead}
+            told |= {number: repr(row["said"]) for release in pushed for number, row in zip(release.numbers, release.batch.to_pylist(), strict=True)}
+        return [told[number] for number in sorted(told)]
+
+    assert became([value], [other]) == became([value, other])

@@ -332,3 +332,12 @@ def check_after(path: Path, name: str, change: Callable[[list[str]], list[str]])
         database.execute("UPDATE file SET length = ? WHERE path = ?", (file.stat().st_size, name))
     database.close()
     return sfumato.check_stream(path)
+
+
+def test_a_state_that_was_lost_is_told_by_the_check_also_after_a_run_that_was_refused(path: Path) -> None:
+    shutil.rmtree(path.parent / "state")
+    with pytest.raises(SfumatoError):
+        run_stream(path, Running(once=True))
+    with pytest.raises(SfumatoError) as refused:
+        sfumato.check_stream(path)
+    assert refused.value.code == "stream-state-older"

@@ -160,19 +160,34 @@ def parse(values: pa.Array, kind: ValueType) -> pa.Array:
 def parse_exactly(values: pa.Array, kind: ValueType) -> pa.Array:
     """Return the values as that type; null also where a binary fraction would be another number than was written.
 
-    >>> parse_exactly(pa.array(["9007199254740993", "1e3"]), "decimal").to_pylist()
-    [None, 1000.0]
+    >>> parse_exactly(pa.array(["9007199254740993", "1e3", "1e-400", "0e5"]), "decimal").to_pylist()
+    [None, 1000.0, None, 0.0]
     """
     typed = parse(values, kind)
     if not (pa.types.is_floating(typed.type) and pa.types.is_string(values.type)):
         return typed
-    digits = pc.replace_substring_regex(pc.replace_substring_regex(values, r"[eE].*$|[^0-9]", ""), r"^0+", "")
-    doubtful = pc.fill_null(pc.greater(pc.utf8_length(digits), _EXACT_DIGITS), False).to_numpy(zero_copy_only=False)
+    digits = pc.utf8_length(pc.replace_substring_regex(pc.replace_substring_regex(values, r"[eE].*$|[^0-9]", ""), r"^0+", ""))
+    # so small a fraction holds fewer digits, or none
+    is_small = pc.and_(pc.less(pc.abs(typed), np.finfo(np.float64).tiny), pc.greater(digits, 0))
+    doubtful = pc.fill_null(pc.or_(pc.greater(digits, _EXACT_DIGITS), is_small), False).to_numpy(zero_copy_only=False)
     changed = np.zeros(len(values), bool)
     for place in np.flatnonzero(doubtful).tolist():
         number = typed[place].as_py()
         changed[place] = number is not None and Decimal(values[place].as_py()) != Decimal(repr(number))
     return pc.if_else(pa.array(changed), pa.scalar(None, typed.type), typed) if changed.any() else typed
+
+
+def is_of_type(values: pa.Array, kind: ValueType) -> pa.Array:
+    """Return which values are exactly of that type, each by its own digits: what stands beside one has no part in it.
+
+    >>> is_of_type(pa.array(["9007199254740993", "9007199254740993e0", "1e3"]), "decimal").to_pylist()
+    [True, False, True]
+    """
+    if kind != "decimal" or not pa.types.is_string(values.type):
+        return parse_exactly(values, kind).is_valid()
+    plain = _matching(values, _DECIMAL)
+    others = pc.if_else(plain.is_valid(), pa.scalar(None, pa.string()), values)
+    return pc.or_(plain.is_valid(), parse_exactly(others, kind).is_valid())
 
 
 def render(values: pa.Array) -> pa.Array:

@@ -223,17 +223,18 @@ def test_places_leave_as_cells_of_a_map() -> None:
     assert high - low < 0.01
 
 
-@pytest.mark.parametrize(("north", "east", "column"), [(90.5, 7.68, "north"), (45.07, -180.1, "east"), (float("nan"), 7.68, "north")])
+@pytest.mark.parametrize(("north", "east", "column"), [(90.5, 7.68, "north"), (45.07, -180.1, "east"), (float("inf"), 7.68, "north")])
 def test_a_place_that_is_nowhere_is_a_dead_letter_and_one_that_is_missing_shows_nothing(north: float, east: float, column: str) -> None:
     place = {"role": "sensitive", "type": "decimal", "missing": ["-999"]}
     given = with_search(latitude="north", longitude="east", cells=[1, 10])
     given["columns"] = {name: column for name, column in given["columns"].items() if name != "item"} | {"north": place, "east": place}
-    places = [(45.07, 7.68), (north, east), (None, 7.68), (-999.0, 7.68)]
+    # what is no number is a missing value in a list
+    places = [(45.07, 7.68), (north, east), (None, 7.68), (-999.0, 7.68), (float("nan"), 7.68)]
 
     pushed = sfumato.stream(given).push([{"user": "ada", "at": 0, "north": one, "east": other} for one, other in places])
 
     assert pushed.dead == [DeadLetter(1, "place-impossible", column)]
-    assert pushed.suppressed.tolist() == [0, 2, 3]
+    assert pushed.suppressed.tolist() == [0, 2, 3, 4]
 
 
 @pytest.mark.parametrize("written", [b"u0\nu4\nu6\n", b"\xef\xbb\xbfu0\r\nu4\r\nu6"], ids=["plain", "with a mark of its encoding"])

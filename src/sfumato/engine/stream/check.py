@@ -24,7 +24,7 @@ from sfumato.engine.stream.check_letters import LetterCheck
 from sfumato.engine.stream.check_rows import RowCheck
 from sfumato.engine.stream.depended_on import refuse_changed_files
 from sfumato.engine.stream.findings import Findings
-from sfumato.engine.stream.growing import links_of
+from sfumato.engine.stream.growing import links_of, refuse_older_state
 from sfumato.engine.stream.kept_state import KeptState, told_status
 from sfumato.engine.stream.letters import NAME as LETTERS
 from sfumato.engine.stream.opted_out import OptedOut
@@ -88,7 +88,7 @@ def check_stream(policy: AnyPolicy) -> StreamCheck:
     refuse_changed_keys(kept, every)
     views, rows = {}, {}
     for name, resolved in every.items():
-        view = _View(resolved, name, kept, finished=state in ("ended", "stopped"))
+        view = _View(resolved, name, kept, finished=state in ("ended", "stopped"), runs=state == "running")
         view.check()
         views[name], rows[name] = view.findings, view.rows
     return StreamCheck(kept.records, state, views, {name: kept.accounts(name).as_mapping() for name in views}, rows)
@@ -102,6 +102,7 @@ class _View:
     name: str
     kept: KeptState
     finished: bool
+    runs: bool
     findings: Findings = field(default_factory=Findings)
     letters: dict[int, tuple[str, str | None]] = field(default_factory=dict)
     """The code and the column of the records that could be read and did not fit."""
@@ -119,6 +120,9 @@ class _View:
         if sink is None or sink.component_name() not in _FILES:
             self.findings.cannot("rows that left by standard output: nobody has kept them")
             return
+        if not self.finished and not self.runs:
+            # a run was refused because of it, and has perhaps left a state of nothing
+            refuse_older_state(ReleasedRows(sink, []).manifest, len(self.kept.segments(self.name)), is_longer=False)
         links = self._links()
         dead = self._dead()
         if accounts.dead != int(dead.sum()):

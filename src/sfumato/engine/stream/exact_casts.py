@@ -161,6 +161,8 @@ def _short(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 def _instant(text: str, kind: pa.DataType) -> Any:
     """Return a day or an instant in a type; None where that would cut something off. What says no zone is in UTC."""
+    if kind == pa.timestamp("ns", tz=getattr(kind, "tz", None)) and _FINER.search(text):
+        return pc.cast(pc.cast(pa.scalar(text), pa.timestamp("ns", tz="UTC")), kind).value
     found = canonical.parse(pa.array([text], pa.string()), "timestamp")
     if pa.types.is_date(kind) or found.null_count:
         days = canonical.parse(pa.array([text], pa.string()), "date")

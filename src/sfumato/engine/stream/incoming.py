@@ -232,22 +232,35 @@ def _of_values(values: Sequence[Any], one: pa.Field | None, declared: ValueType 
     try:
         if not _are_one(families, one):
             raise ValueError
-        made = pa.array(values, one.type if one is not None and _decides(one.type, families) else None)
+        # what is no number says nothing
+        made = pa.array(values, one.type if one is not None and _decides(one.type, families) else None, from_pandas=True)
+        if pa.types.is_floating(made.type):
+            # zero has one sign
+            made = pc.add(made, pa.scalar(0.0, made.type))
+        if pa.types.is_time(made.type):
+            # beside other values each time is its text
+            raise ValueError
         return made if one is None and pa.types.is_nested(made.type) else _plain(made), nobody
     except FAILURES:
+        values = _without_nothing(values)
         return _texts(values, [_text(value, declared) for value in values])
 
 
 def _told(values: Sequence[Any], one: pa.Field | None) -> tuple[Sequence[Any], set[Family]]:
-    """Return values as those that they say, and the families that they are of. What is no number and no time says nothing, but among fractions."""
+    """Return values as those that they say, and the families that they are of. What is no time says nothing, nor what is no number beside others."""
     kinds = set(map(type, values))
     families = {type_family(kind) for kind in kinds} - {"nothing"}
-    if any(issubclass(kind, np.floating) and not issubclass(kind, float) for kind in kinds):
-        values = [_meant(value) if isinstance(value, np.floating) else value for value in values]
+    if any(issubclass(kind, np.integer) or (issubclass(kind, np.floating) and not issubclass(kind, float)) for kind in kinds):
+        # Arrow takes large numbers without a sign for negative ones where it makes fractions of them
+        values = [_meant(value) if isinstance(value, np.floating) else int(value) if isinstance(value, np.integer) else value for value in values]
     are_fractions = families <= {"whole", "fraction"} and (one is None or pa.types.is_floating(one.type))
     if not are_fractions and not families.isdisjoint(_MAY_SAY_NOTHING):
-        values = [None if type_family(type(value)) in _MAY_SAY_NOTHING and says_nothing(value) else value for value in values]
+        values = _without_nothing(values)
     return values, families
+
+
+def _without_nothing(values: Sequence[Any]) -> list[Any]:
+    return [None if type_family(type(value)) in _MAY_SAY_NOTHING and says_nothing(value) else value for value in values]
 
 
 def _meant(value: np.floating[Any]) -> float:
@@ -261,8 +274,9 @@ def _are_one(families: set[Family], one: pa.Field | None) -> bool:
     if families == {"whole", "fraction"}:
         # where it cannot tell them exactly as fractions it says so
         return one is None or pa.types.is_floating(one.type)
-    # of decimals it makes others by their neighbours, or rounds them
-    return len(families) <= 1 and (one is None or "decimal" not in families)
+    # of decimals it makes others by their neighbours, or rounds them, and of bytes text
+    told_alone = {"decimal", "other"} if one is not None and pa.types.is_string(one.type) else {"decimal"}
+    return len(families) <= 1 and (one is None or families.isdisjoint(told_alone))
 
 
 def _decides(kind: pa.DataType, families: set[Family]) -> bool:

@@ -114,12 +114,11 @@ class Scale:
 
     def typed(self, places: NDArray[np.float64]) -> pa.Array:
         """Return places on the line as values of the column's type."""
-        if self.kind == "decimal" and self.digits is None:
+        digits = self.digits
+        if self.kind == "decimal" and digits is None:
             return pa.array(places, pa.float64())
-        if self.kind == "decimal":
-            # the fewest digits that tell a number are those that it was written with
-            texts = [np.format_float_positional(place, min_digits=self.digits) for place in places.tolist()]
-            return canonical.parse(pa.array([text.rstrip(".") for text in texts], pa.string()), "decimal")
+        if self.kind == "decimal" and digits is not None:
+            return canonical.parse(pa.array([_written(place, digits) for place in places.tolist()], pa.string()), "decimal")
         whole = np.rint(places).astype(np.int64)
         if self.kind == "date":
             return pa.array(whole.astype(np.int32)).cast(pa.date32())
@@ -130,6 +129,17 @@ class Scale:
         distinct = np.unique(places)
         distinct = distinct if len(distinct) else np.zeros(1)
         return Hierarchy(self.name, True, self.kind, self.typed(distinct), (_TOP,)), distinct
+
+
+def _written(number: float, digits: int) -> str:
+    """Return a number as it was written, with so many decimals at least: the fewest digits that tell it, and zeros behind them.
+
+    >>> _written(52.1, 15), _written(7.0, 0), _written(1e-10, 2)
+    ('52.100000000000000', '7', '0.0000000001')
+    """
+    whole, _, decimals = np.format_float_positional(number).partition(".")
+    decimals = decimals.ljust(digits, "0")
+    return f"{whole}.{decimals}" if decimals else whole
 
 
 def _exact(typed: pa.Array, places: NDArray[np.float64]) -> tuple[NDArray[np.bool_], int | None]:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sfumato.core import canonical
 from sfumato.core.canonical import ValueType
-from sfumato.core.encoding import not_of_type
+from sfumato.core.encoding import is_missing
 from sfumato.engine.stream.dead_letters import Unfit
 from sfumato.engine.stream.plan import StreamPlan
 
@@ -47,5 +47,7 @@ def _set_aside_other_types(plan: StreamPlan, columns: Mapping[str, pa.Array], un
         if values is None or column.type not in _NUMBERS or column.on_unknown != "error" or not pa.types.is_string(values.type):
             continue
         coded = values.dictionary_encode()
-        wrong = not_of_type(coded.dictionary, column.type, column.missing)
+        # each by itself: which texts come together in one batch is by chance
+        right = pc.or_(canonical.is_of_type(coded.dictionary, column.type), is_missing(coded.dictionary, column.missing))
+        wrong = ~right.to_numpy(zero_copy_only=False)
         unfit.add(np.append(wrong, False)[coded.indices.fill_null(len(wrong)).to_numpy(zero_copy_only=False)], "value-type", name)

@@ -7,8 +7,10 @@ they were tested against.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +32,9 @@ from sfumato.engine.stream.masking import repeated
 from sfumato.engine.stream.plan import StreamPlan
 from sfumato.engine.stream.rows import Rows
 from sfumato.engine.verify import reference_of, result_of
+
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_MANY_DIGITS = r"[0-9.]{17}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +146,8 @@ def _covers(plan: StreamPlan, publication: Publication, shown: Sequence[pa.Array
     if hierarchy.ordered and not publication.least:
         places = _positions(values, hierarchy.kind, missing)
         low, high, root = _read_line(publication, texts, hierarchy.kind)
+        if hierarchy.kind == "decimal" and not means and any(map(_are_rounded, texts)):
+            raise broken(f"publishes in column {publication.column} a number that is not the one that stands there", code="verify-covers")
     else:
         coded = values.dictionary_encode()
         encoding = encode(hierarchy, coded.dictionary, missing)
@@ -164,6 +171,17 @@ def _covers(plan: StreamPlan, publication: Publication, shown: Sequence[pa.Array
             inside |= (low == high) & (least <= low) & (low <= most) & ~some
     if not (root | inside).all():
         raise broken(f"publishes in column {publication.column} a value that does not cover its original", code="verify-covers")
+
+
+def _are_rounded(texts: pa.Array) -> bool:
+    """Return whether an end of an interval has more digits than tell the number that it is read as: nobody has written these.
+
+    >>> _are_rounded(pa.array(["[0.5, 52.100000000000001]"])), _are_rounded(pa.array(["[0.5, 52.100000000000000]", "*"]))
+    (True, False)
+    """
+    many = texts.filter(pc.match_substring_regex(texts, _MANY_DIGITS))
+    ends = {end for text in many.to_pylist() for end in _NUMBER.findall(text)}
+    return any(Decimal(end) != Decimal(repr(float(end))) for end in ends)
 
 
 def _stand_for_nothing(values: pa.Array, missing: Sequence[str]) -> NDArray[np.bool_]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 import sfumato
+from sfumato.errors import PromiseError
 
 POLICY: dict[str, Any] = {
     "subject": "person",
@@ -60,3 +62,23 @@ def test_what_is_published_has_no_digits_that_nobody_wrote() -> None:
     texts, _ = released(["20.3", "20.3", "52.51631234567891", "52.51631234567891"], POLICY | {"window": {"count": 4}}, 4)
 
     assert sorted(set(texts)) == ["20.30000000000000", "52.51631234567891"]
+
+
+def test_a_number_gets_zeros_and_no_digits_of_its_own_beside_one_of_many_decimals() -> None:
+    texts, _ = released(["1234567.1", "1234567.1", "0.0000000001", "0.0000000001"], POLICY | {"window": {"count": 4}}, 4)
+
+    assert sorted(set(texts)) == ["0.0000000001", "1234567.1000000000"]
+
+
+def test_digits_that_nobody_wrote_are_found_before_anything_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.engine.stream.scales._written", lambda number, digits: f"{Decimal(number):.16f}")
+
+    with pytest.raises(PromiseError, match="a number that is not the one that stands there"):
+        released(["52.1", "52.1", "52.2", "52.2"], POLICY | {"window": {"count": 4}}, 4)
+
+
+@pytest.mark.parametrize("small", ["1e-400", "-1e-400", "2e-324"])
+def test_a_number_too_small_for_a_float_is_a_dead_letter_and_no_zero(small: str) -> None:
+    texts, dead = released(["7", small, "7", "0", "0", "0.0"], POLICY | {"window": {"count": 6}}, 6)
+
+    assert (dead, len(texts)) == ([1], 5)
