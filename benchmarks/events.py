@@ -30,6 +30,7 @@ HERE = Path(__file__).parent
 DOCS = HERE.parent / "docs"
 BATCH = 1000
 HOUR = 3600 * SECOND
+FEWEST_HOURS = 3
 ZANON = HERE / "environments" / "zanon"
 
 
@@ -271,14 +272,20 @@ def main() -> None:
     arguments.add_argument("--only-speed", action="store_true")
     arguments.add_argument("--only-figures", action="store_true")
     given = arguments.parse_args()
+    # tables and figures go by the hour, of which the first is not whole
+    streams = {} if given.only_speed else {stream: events_of(stream, int(stream.records * given.records)) for stream in STREAMS}
+    short = [stream.name for stream, events in streams.items() if np.ptp(events.times) < FEWEST_HOURS * HOUR]
+    if short:
+        arguments.error(
+            f"so small a share of {', '.join(short)} is less than {FEWEST_HOURS} hours, and tables go by the hour; try a larger one, or --only-speed"
+        )
     if given.only_figures:
-        figures({stream: events_of(stream, int(stream.records * given.records)) for stream in STREAMS})
+        figures(streams)
         return
     lines = [*speed(1_000_000), peer(30_000)]
     print("\n".join(lines), flush=True)
     if given.only_speed:
         return
-    streams = {stream: events_of(stream, int(stream.records * given.records)) for stream in STREAMS}
     for number, (stream, events) in enumerate(streams.items(), start=1):
         for line in table_4(stream, events, number):
             lines.append(line)

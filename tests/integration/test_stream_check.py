@@ -114,6 +114,7 @@ def test_attributes_that_are_categories_of_others_too_are_made_up_as_the_check_s
 
     assert found.sentences() == []
     assert found.views[""].measured["made-up records"] > 20
+    assert found.views[""].measured["people who have shown what left"] >= 1
 
 
 def test_what_is_measured_is_what_the_rows_say(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ import sfumato
 from sfumato.cli.stream import _Line
 from sfumato.core.staging import StagedFile
 from sfumato.engine.stream import growing, running
-from sfumato.engine.stream.progress import StreamProgress
+from sfumato.engine.stream.progress import StreamProgress, ViewProgress
 from sfumato.engine.stream.running import Running, run_stream
 from sfumato.errors import PolicyError, PromiseError, SfumatoError
 from sfumato.masking.aggregate import Aggregate
@@ -474,6 +474,37 @@ def test_data_that_is_interrupted_says_nothing_of_a_release() -> None:
     process.stdout.readline()
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=60)[1] == "interrupted\n"
+
+
+@pytest.mark.parametrize(("arguments", "is_whole"), [(["--format", "json"], json.loads), ([], lambda row: row.count(b",") == 2)])
+def test_data_that_is_interrupted_at_full_speed_ends_with_a_whole_record(arguments: list[str], is_whole: Callable[[bytes], object]) -> None:
+    command = [sys.executable, "-m", "sfumato", "generate", "shop", "--endless", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+    assert process.stdout is not None
+    begun = process.stdout.read(65_536) + process.stdout.read(65_536)
+    process.send_signal(signal.SIGTERM)
+    rest, told = process.communicate(timeout=60)
+    assert (process.returncode, b"interrupted" in told) == (130, True)
+    assert (begun + rest).endswith(b"\n")
+    assert all(is_whole(line) for line in (begun + rest).splitlines())
+
+
+def test_a_stream_of_dead_letters_is_not_well(folder: Path, sfumato_command: Callable[..., Any]) -> None:
+    (folder / "events.jsonl").write_text("no record\n" * 300 + "".join(map(line, range(40))))
+    path = written(folder)
+    progress = run_stream(path, Running(once=True))
+    progress.state = "running"
+    assert progress.health.words() == "stalled: most of the latest records are dead letters"
+    told = sfumato_command("stream", "status", str(path)).stdout
+    assert "most records are dead letters: dead_letters.jsonl in the private folder has them" in told
+
+
+def test_dead_letters_of_long_ago_are_forgotten() -> None:
+    progress = StreamProgress(0)
+    progress.add(500, {"": ViewProgress({"dead": 500})})
+    for records in range(1000, 3000, 500):
+        progress.add(records, {"": ViewProgress({"dead": 510})})
+    assert progress.mostly_set_aside == []
 
 
 def test_a_file_that_went_unread_and_a_policy_that_was_changed_are_told(folder: Path, sfumato_command: Callable[..., Any]) -> None:

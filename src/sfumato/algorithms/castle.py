@@ -28,7 +28,7 @@ class Castle(Settings):
     Guarantee: every published cluster keeps every promise, one that is used again over all records that it has held; with ``outliers: suppress`` no
     record waits for more than ``delta`` others, with ``wait`` those who fit nowhere may, and at the beginning as many records wait for each other as
     ``stream: {learn: ...}`` says. A record that is left out as it comes, for an unknown value, is none of these others. Cost: for each
-    record about beta x columns, and when it is published the people of its cluster / k x columns; some 150,000 records a second.
+    record about beta x columns, and when it is published the people of its cluster / k x columns; some 500,000 records a second.
     Does not protect a person who is seen again and again: the boxes of several clusters can be intersected.
     """
 
@@ -41,7 +41,9 @@ class Castle(Settings):
     ] = 10_000
     beta: Annotated[int, Field(ge=1, description="the most clusters that records wait in")] = 50
     mu: Annotated[int, Field(ge=1, description="how many of the last published clusters say what loss is usual: up to that a cluster may grow")] = 100
-    reusable: Annotated[int, Field(ge=0, description="how many published clusters are kept, for records that lie within them")] = 64
+    reusable: Annotated[
+        int, Field(ge=0, description="how many published clusters of less than the usual loss are kept, for records that lie within them")
+    ] = 64
     outliers: Annotated[
         Literal["suppress", "wait"],
         Field(
@@ -59,6 +61,16 @@ class Castle(Settings):
         from sfumato.algorithms._castle_session import CompiledCastle
 
         return CompiledCastle(self.rules(problem), problem)
+
+    def too_short(self, k: int) -> str | None:
+        """Return why no cluster of k people could ever leave; None where one could.
+
+        >>> Castle(delta=3).too_short(5), Castle(delta=3).too_short(4), Castle(delta=3, outliers="wait").too_short(5)
+        ('delta: 3 lets each record wait for 3 others, and 5 people are never together', None, None)
+        """
+        if self.outliers == "wait" or self.delta + 1 >= k:
+            return None
+        return f"delta: {self.delta} lets each record wait for {self.delta} others, and {k} people are never together"
 
     def rules(self, problem: StreamProblem) -> Rules:
         """Return what a session goes by."""

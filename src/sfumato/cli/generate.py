@@ -7,16 +7,20 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
+from sfumato.cli.answers import leave_output_to_the_release
 from sfumato.cli.new_file import refuse_existing
 from sfumato.core.files import file_errors
+from sfumato.engine.stream.whole_records import whole_records
 from sfumato.errors import UsageError, number_of
 
 _ROWS = 1000
 _A_MOMENT = 0.1
 _SLOWEST, _FASTEST = 0.001, 1_000_000.0
 _MOST_AT_ONCE = 10_000
+_PIECE = 4096
+"""So many bytes leave a pipe whole, and fit into what is held of standard output."""
 _JSON_LINES = (".jsonl", ".ndjson")
 _CSV = (".csv", ".txt", "")
 
@@ -34,8 +38,10 @@ def generate(
     rows = _rows(number, endless)
     generator = find("generators", kind)()
     if output is None:
+        # what is said of it, errors too, does not go between the rows
+        leave_output_to_the_release()
         texts = generator.json_lines(rows, seed, times) if format == "json" else generator.csv(rows, seed, times)
-        _write(texts, sys.stdout, rows, rate)
+        _write(texts, _Whole(None if format == "json" else '"'), rows, rate)
         return
     _look_at_ending(output)
     if output.is_file():
@@ -46,6 +52,23 @@ def generate(
         _write(texts, file, rows, rate)
     answer = {"rows": rows, "file": str(output)}
     sys.stdout.write(json.dumps(answer) + "\n" if format == "json" else f"{number_of(rows or 0, 'row')} of {kind} in {output}\n")
+
+
+class _Whole:
+    """Standard output, which an interrupt leaves at the end of a record: each piece is held whole, or not at all."""
+
+    def __init__(self, quote: str | None) -> None:
+        self._quote = quote
+        # within Python standard output may be text alone
+        self._bytes: BinaryIO | None = getattr(sys.stdout, "buffer", None)
+        self.flush = sys.stdout.flush
+
+    def write(self, text: str) -> None:
+        if self._bytes is None:
+            sys.stdout.write(text)
+            return
+        for piece in whole_records(text.encode(), _PIECE, self._quote):
+            self._bytes.write(piece)
 
 
 def _rows(number: int | None, endless: bool) -> int | None:
@@ -67,9 +90,10 @@ def _look_at_ending(output: Path) -> None:
         raise UsageError(f"{output} has an ending in whose format nothing is generated", code="generate-ending", hint=hint)
 
 
-def _write(texts: Iterable[str], file: TextIO, rows: int | None, rate: float | None) -> None:
+def _write(texts: Iterable[str], file: TextIO | _Whole, rows: int | None, rate: float | None) -> None:
     if rate is None and rows is not None:
-        file.writelines(texts)
+        for text in texts:
+            file.write(text)
         return
     for text in texts if rate is None else _paced(texts, rate):
         file.write(text)

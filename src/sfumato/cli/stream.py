@@ -268,6 +268,7 @@ def _of_view(name: str, accounts: Any, measured: Any, set_aside: Any) -> list[st
     lines += _of_clock(measured)
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in set_aside.items())
     lines += [f"{'':<9} set aside since it was started: {reasons}"] if reasons else []
+    lines += [f"{'':<9} {_MOSTLY_SET_ASIDE}"] if 2 * accounts.get("dead", 0) > sum(accounts.values()) else []
     from sfumato.engine.stream.live_line import short_number
 
     told = [
@@ -308,6 +309,7 @@ def _word(key: str, number: int) -> str:
     return "dead letter" if key == "dead" and number == 1 else _WORDS[key]
 
 
+_MOSTLY_SET_ASIDE = "most records are dead letters: dead_letters.jsonl in the private folder has them, and docs/streams.md how to send them again"
 _WORDS = {
     "released": "released",
     "aggregated": "released in aggregates",

@@ -170,6 +170,15 @@ class ClusterSearch(Protocol):
         ...
 
 
+@runtime_checkable
+class HastySearch(Protocol):
+    """A search that lets no record wait for longer than it says."""
+
+    def too_short(self, k: int) -> str | None:
+        """Return why k people could never leave together; None where they could."""
+        ...
+
+
 @dataclass(frozen=True)
 class Accounts:
     """What became of the records of a view: each is counted once.

@@ -60,6 +60,8 @@ class EventReplay:
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
+        self.fewest: int | None = None
+        """How many people have shown what left, where fewest have."""
         self._newest: int | None = None
         # who counts for what; who has shown what and seems to have, when last; and who has ever opted out
         self._counted = _Counted(asked.rest)
@@ -129,6 +131,7 @@ class EventReplay:
             yield Breach(record.number, "is a category, and people were made up for it")
         yield from self._fakes(record, label, fakes)
         shared, most = self._counted.number(label), self._asked.most(asked) if level == 0 else 0
+        self.fewest = shared if self.fewest is None else min(self.fewest, shared)
         if shared < asked - most:
             yield Breach(record.number, "is shared by too few people", shared, asked - most)
         if shared < asked:

@@ -10,6 +10,7 @@ from sfumato.core.interfaces import WrittenHierarchy
 from sfumato.core.mask import WIDE
 from sfumato.core.mistakes import Place, key_text
 from sfumato.core.publication import IN_TWO_COLUMNS, published_names
+from sfumato.core.stream import HastySearch
 from sfumato.core.stream_search import Way, way_of
 from sfumato.core.yaml_text import yaml_text
 from sfumato.errors import Mistake, UnreachableError, UsageError, suggestion
@@ -230,6 +231,11 @@ class StreamChecks:
         if known and len(known) == len(self.promises) and not any(promise.component_name() == "k_anonymity" for promise in known):
             words = f"{name} gathers k people in a cluster, and nothing says how many that are"
             yield self._wrong(("promises",), words, "policy-stream", "k_anonymity: {k: 5} beside them")
+        if isinstance(self.algorithm, HastySearch):
+            for k in (int(promise.asked) for promise in known if promise.component_name() == "k_anonymity"):
+                short = self.algorithm.too_short(k)
+                if short is not None:
+                    yield self._wrong(("algorithm",), short, "policy-stream", f"at least {k - 1}, and better a hundred times that")
         for column in dict.fromkeys(column for promise in known for column in promise.reads):
             mask = self.masks.get(column)
             if mask is not None and (mask.card.scope != "value" or not mask.card.deterministic):

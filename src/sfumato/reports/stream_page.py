@@ -187,6 +187,7 @@ class _Axis:
 def _view(points: Sequence[Point]) -> list[str]:
     last = points[-1]
     became = [(name, int(last.get(f"accounts.{name}", 0))) for name in _BECAME]
+    became += [("made up, beside them", int(made_up))] if (made_up := _made_up(last)) else []
     charts = [chart.svg() for chart in charts_of(points)] if len(points) > 1 else [f"<p>{_ONE_POINT}</p>"]
     keys = list(dict.fromkeys(key for point in points for key in point))
     table = html_table([[_shown(key, point.get(key)) for key in keys] for point in points], keys)
@@ -216,8 +217,8 @@ def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:
     names = {level_name(level): f"by_level.{level}" for level in levels} or {"released": "accounts.released", "aggregated": "accounts.aggregated"}
     names |= {name: f"accounts.{name}" for name in ("suppressed", "late", "dead")}
     edges, series = axis.edges, {}
-    for name, key in names.items():
-        totals = [_number(point.get(key, 0)) for point in points]
+    all_totals = {name: [_number(point.get(key, 0)) for point in points] for name, key in names.items()}
+    for name, totals in (all_totals | {"made up": [_made_up(point) for point in points]}).items():
         reached = [_reached(edge, axis.values, totals, axis.begin) for edge in edges]
         steps = [after - before for before, after in pairwise(reached)]
         if any(steps):
@@ -226,6 +227,15 @@ def _volumes(points: Sequence[Point], axis: _Axis) -> Chart:
     corners = [edge for one, other in pairwise(edges) for edge in (one, other)]
     title = f"records in {axis.per}, by what became of them"
     return Chart(title, corners, series, stacked=True, labels=axis.labels(), along=axis.along, span=axis.span)
+
+
+def _made_up(point: Point) -> float:
+    """Return how many rows have left beside those of records.
+
+    >>> _made_up({"rows": 12.0, "accounts.released": 9}), _made_up({"rows": 3.0, "accounts.released": 0, "accounts.aggregated": 3}), _made_up({})
+    (3.0, 0.0, 0.0)
+    """
+    return max(0.0, float(point.get("rows", 0.0) - point.get("accounts.released", 0) - point.get("accounts.aggregated", 0)))
 
 
 def _reached(edge: float, axis: Sequence[float], totals: Sequence[float], begin: float) -> float:

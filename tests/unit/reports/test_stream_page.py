@@ -36,6 +36,15 @@ def test_time_runs_along_all_charts_where_the_stream_has_one() -> None:
     ]
 
 
+def test_made_up_rows_are_a_part_of_the_volume_and_told_beside_the_records() -> None:
+    told = points(48)
+    for point in told:
+        point["rows"] += point["records"] // 4
+    assert round(sum(charts_of(told)[0].series["made up"]) / 2) == 12_000
+    assert "made up, beside them" in stream_page("shop", {"": told})
+    assert "made up" not in stream_page("shop", {"": points(48)})
+
+
 def test_records_run_along_where_no_column_says_a_time() -> None:
     charts = charts_of(points(20, time=False))
     assert {chart.along for chart in charts} == {"records that have come"}

@@ -209,5 +209,5 @@ def _streams(before: bytes, content: bytes, parts: Sequence[Part]) -> Iterator[b
 
 
 def _damaged() -> DataError:
-    hint = "look at what writes it; a stream of Arrow has one schema"
+    hint = "look at what writes it; each stream of Arrow begins with its schema, and a further one may follow it"
     return DataError("the stream of Arrow is damaged", code="arrow-damaged", hint=hint)

@@ -77,6 +77,8 @@ class EventCheck:
         # where nothing was asked of them they are looked at all the same: one that is damaged is told
         for _ in self._drawn if is_noisy else releases:
             pass
+        if self._replay.fewest is not None:
+            self._findings.least("people who have shown what left", self._replay.fewest)
         if self._next < len(self._links):
             self._findings.breaks("links", "a row left with no record", f"row {self._next}")
         for what in self._order.unlikely() if not self._search.original else ():

@@ -21,6 +21,8 @@ from sfumato.engine.stream.private_files import written_errors
 
 _RATE_OVER = 10.0
 _UNFINISHED = 5.0
+_LATELY, _FEW = 1_000, 100
+"""Of so many of the latest records it is told whether most were set aside; of so few it is not."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class StreamProgress:
         self._held_up: tuple[str, float] | None = None
         self._times: deque[tuple[float, int]] = deque([(time.monotonic(), records)])
         self._last = self._came = time.monotonic()
+        # how many records had come, and how many of them each view had set aside
+        self._set_aside: deque[tuple[int, Mapping[str, int]]] = deque([] if records else [(0, {})])
 
     def add(self, records: int, views: Mapping[str, ViewProgress]) -> None:
         """Take note of a further commit."""
@@ -64,6 +68,9 @@ class StreamProgress:
         self._times.append((now, records))
         while len(self._times) > 2 and now - self._times[1][0] > _RATE_OVER:
             self._times.popleft()
+        self._set_aside.append((records, {name: view.accounts.get("dead", 0) for name, view in self.views.items()}))
+        while len(self._set_aside) > 2 and records - self._set_aside[1][0] >= _LATELY:
+            self._set_aside.popleft()
 
     def waiting(self) -> None:
         """Take note that nothing came: the stream is well, and waits."""
@@ -87,6 +94,14 @@ class StreamProgress:
         return (after - before) / seconds if seconds > 0 else 0.0
 
     @property
+    def mostly_set_aside(self) -> Sequence[str]:
+        """The views of which most of the latest records are dead letters."""
+        if not self._set_aside:
+            return ()
+        (before, were), (now, are) = self._set_aside[0], self._set_aside[-1]
+        return [name for name, dead in are.items() if now - before >= _FEW and 2 * (dead - were.get(name, 0)) > now - before]
+
+    @property
     def health(self) -> Health:
         """Whether the stream goes on, waits or is stalled; another thread may ask while this one's is held up."""
         now, stopped = time.monotonic(), self._held_up
@@ -98,6 +113,9 @@ class StreamProgress:
             return held_up(stopped[0], now - stopped[1])
         if now - self._last >= STALLED_AFTER:
             return held_up("no record was taken or waited for", now - self._last)
+        if aside := self.mostly_set_aside:
+            of_views = f" of {', '.join(aside)}" if any(aside) else ""
+            return Health("stalled", f"most of the latest records{of_views} are dead letters")
         if self.unfinished.seconds >= STALLED_AFTER:
             return Health("stalled", words_of_unfinished(self.unfinished.size, self.unfinished.seconds))
         if self.awaited is not None:

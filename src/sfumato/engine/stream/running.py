@@ -146,6 +146,7 @@ class _Stream:
         # the places of the source that the next process would have to read again
         self._needed = {piece.place for piece in self._journal.pieces()}
         self._looked = self._told_at = 0.0
+        self._told_awaited: str | None = None
 
     def run(self) -> StreamProgress:
         """Run to the end; whatever stops the stream, its status says so."""
@@ -180,7 +181,7 @@ class _Stream:
                 continue
             self._commit_if_due(idle=True)
             self.progress.waiting()
-            if time.monotonic() - self._told_at > _HEARTBEAT:
+            if time.monotonic() - self._told_at > _HEARTBEAT or self.progress.awaited != self._told_awaited:
                 self.progress.compiles = self.progress.compiles and not is_stream_warm(self._loaded)
                 self._tell()
             self._show()
@@ -383,7 +384,7 @@ class _Stream:
             }
             self.progress.add(self._number, told)
         self.progress.write(self._journal.folder / "status.json")
-        self._told_at = time.monotonic()
+        self._told_at, self._told_awaited = time.monotonic(), self.progress.awaited
 
     def _show(self, always: bool = False) -> None:
         now = time.monotonic()
