@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import pyarrow as pa
 
+from sfumato.databases.failures import FAILED
 from sfumato.databases.live_view import MARK, Definition, ShownColumn
 from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_readers import Readers, seen
@@ -28,7 +29,7 @@ _MODES = "STRICT_ALL_TABLES,ANSI_QUOTES"
 # what a reader may set, and what texts, patterns, dates and numbers are read by
 _OTHER_MODES = "PAD_CHAR_TO_FULL_LENGTH,HIGH_NOT_PRECEDENCE,NO_UNSIGNED_SUBTRACTION"
 _OTHER_MODES_OF_MARIADB = f"ORACLE,EMPTY_STRING_IS_NULL,{_OTHER_MODES}"
-_OTHER_SESSION = ("time_zone = '+05:30'", "lc_time_names = 'de_DE'", "div_precision_increment = 0")
+_OTHER_SESSION = ("collation_connection = 'utf8mb4_unicode_ci'", "time_zone = '+05:30'", "lc_time_names = 'de_DE'", "div_precision_increment = 0")
 _OTHER_SESSION_OF_MARIADB = ("default_regex_flags = 'EXTENDED,DOTALL,UNGREEDY'",)
 _DIGITS = 15
 _UNKNOWN_GRANTS = "who else has a right to read the view could not be looked up: the user of the run may not read mysql.tables_priv"
@@ -125,7 +126,7 @@ class MysqlLiveView:
         return (int(view_rows), str(view_print)), (int(rows), str(made_print))
 
     def masked_prints(self, other_session: bool) -> str:
-        """Sum up what is masked, and have the settings of this session again afterwards."""
+        """Sum up what is masked, and have the settings of this session again afterwards; nothing where a reader with others would get an error."""
         shown = _print([(each.column, f"v.{quoted_name(each.column.name)}") for each in self._masked])
         query = f"SELECT {shown} FROM {quoted(self._hidden)} v"
         if not other_session:
@@ -137,6 +138,10 @@ class MysqlLiveView:
         try:
             self._connection.do(f"SET SESSION {', '.join(settings)}")
             return str(self._row(query, [_PRINT])[0])
+        except SfumatoError as error:
+            if error.code != FAILED.code:
+                raise
+            return ""
         finally:
             again = (
                 f"{name} = {value if name == 'div_precision_increment' else repr(text_of(value))}" for name, value in zip(names, before, strict=True)
