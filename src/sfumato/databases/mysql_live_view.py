@@ -14,9 +14,9 @@ from contextlib import suppress
 import pyarrow as pa
 
 from sfumato.databases.failures import FAILED
-from sfumato.databases.live_view import MARK, Definition, ShownColumn
+from sfumato.databases.live_view import MARK, Definition, ShownColumn, refuse_readers
 from sfumato.databases.mysql import MysqlConnection
-from sfumato.databases.mysql_readers import Readers, seen
+from sfumato.databases.mysql_readers import readers, seen
 from sfumato.databases.mysql_stored_columns import stored_columns
 from sfumato.databases.mysql_types import exact, quoted, quoted_name, selected, text_of
 from sfumato.databases.table import TableColumn, TableName
@@ -68,15 +68,8 @@ class MysqlLiveView:
                     raise
                 words = f"the server has no role or user {role}, or does not let this user grant anything to it"
                 raise UsageError(words, code="live-view-role", hint="CREATE ROLE, or name@host for a user of one host") from None
-        readers = Readers(self._connection, self._source, self._is_mariadb)
-        self._unknown, named = readers.unknown, [role for role in roles if readers.may_read(role)]
-        if named:
-            words = f"{', '.join(named)} may read {self._source} itself, so that a masked view of it would hide nothing"
-            raise UsageError(
-                words,
-                code="live-view-role",
-                hint=f"REVOKE SELECT ON {self._source}, or of its database, from PUBLIC and from roles of theirs too, or name other roles",
-            )
+        named, tables, self._unknown = readers(self._connection, self._source, roles, self._is_mariadb)
+        refuse_readers(self._source, named, tables, everybody="or of its database, from PUBLIC and from roles of theirs too")
 
     def _make_no_users(self) -> None:
         """Let no grant make a user: MariaDB would make one without a password."""
