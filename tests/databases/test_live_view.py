@@ -339,6 +339,40 @@ def test_conditions_of_readers_are_looked_at_after_the_masks(postgresql: str, nu
     assert rights.count("=r/") == 1
 
 
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+def test_a_view_that_asks_its_readers_for_rights_is_refused(postgresql: str, nurse: Audience, kind: str) -> None:
+    ask(postgresql, "CREATE VIEW asking WITH (security_invoker) AS SELECT * FROM people", f"CREATE {kind} over_it AS SELECT * FROM asking")
+    given = policy(postgresql, nurse.role, {"name": {"role": "other"}}, unnamed="remove")
+    try:
+        for table in ["asking", "over_it"]:
+            given["source"]["sql"]["table"] = table
+            if table == "over_it" and kind == "MATERIALIZED VIEW":
+                sfumato.run(given)
+                assert len(nurse.sees("SELECT * FROM nurse_view")) == ROWS
+                continue
+            error = refused(postgresql, given)
+            assert error.code == "policy-live-view"
+            assert "public.asking has the option security_invoker" in str(error)
+            assert not there(postgresql)
+        ask(postgresql, "ALTER VIEW asking SET (security_invoker = off)")
+        sfumato.run(given)
+        assert len(nurse.sees("SELECT * FROM nurse_view")) == ROWS
+    finally:
+        ask(postgresql, "DROP VIEW asking CASCADE")
+
+
+def test_what_a_view_reads_as_its_reader_is_read_as_the_maker_of_the_live_view(mysql_or_mariadb: str, nurse: Audience) -> None:
+    ask(mysql_or_mariadb, "CREATE SQL SECURITY INVOKER VIEW asking AS SELECT * FROM people")
+    given = policy(mysql_or_mariadb, nurse.role)
+    given["source"]["sql"]["table"] = "asking"
+    try:
+        sfumato.run(given)
+        assert len(nurse.sees("SELECT * FROM nurse_view")) == ROWS
+        assert nurse.is_refused("SELECT * FROM asking")
+    finally:
+        ask(mysql_or_mariadb, "DROP VIEW asking")
+
+
 def test_rights_that_new_tables_get_by_default_are_taken_away(postgresql: str, nurse: Audience) -> None:
     other = Audience(postgresql)
     ask(postgresql, f"ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO {other.role}")

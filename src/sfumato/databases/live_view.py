@@ -60,6 +60,10 @@ class LiveViews(Protocol):
         """Return the columns of the source that are known to show what stands in a table, and are not computed for whoever reads them."""
         ...
 
+    def invokers(self) -> Sequence[TableName]:
+        """Return the views from which rows of the source come that look at their tables with the rights of whoever reads."""
+        ...
+
     def statements(self, roles: Sequence[str]) -> list[str]:
         """Return what makes the view and lets roles read it."""
         ...

@@ -80,6 +80,10 @@ class MysqlLiveView:
         """Ask the catalogue."""
         return stored_columns(self._connection, self._source)
 
+    def invokers(self) -> Sequence[TableName]:
+        """There are none: beneath a view everything is read with the rights of its definer."""
+        return []
+
     def statements(self, roles: Sequence[str]) -> list[str]:
         """Return what publishes the view."""
         return [self._made(self._target), *(self._granted(role) for role in roles)]

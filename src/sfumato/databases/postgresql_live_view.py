@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sfumato.databases.live_view import MARK, Definition, ShownColumn, refuse_readers
 from sfumato.databases.postgresql import PostgresqlConnection
+from sfumato.databases.postgresql_invokers import invokers
 from sfumato.databases.postgresql_readers import readers
 from sfumato.databases.postgresql_replacing import DEPENDENT
 from sfumato.databases.postgresql_stored_columns import stored_columns
@@ -80,6 +81,10 @@ class PostgresqlLiveView:
     def stored_columns(self) -> Collection[str]:
         """Ask the catalogue."""
         return stored_columns(self._connection, self._source)
+
+    def invokers(self) -> Sequence[TableName]:
+        """Ask the catalogue."""
+        return invokers(self._connection, self._source)
 
     def statements(self, roles: Sequence[str]) -> list[str]:
         """Return what is done in the transaction, under the view's own name."""

@@ -30,7 +30,7 @@ from sfumato.databases.live_view import Definition, LiveViews, ShownColumn, live
 from sfumato.databases.located import Located
 from sfumato.databases.view_text import view_text
 from sfumato.engine.broken_release import broken
-from sfumato.engine.live_view_checks import definition_of, live_view_asked, refuse_computed
+from sfumato.engine.live_view_checks import definition_of, live_view_asked, refuse_computed, refuse_invokers
 from sfumato.engine.mask_effects import mask_notes
 from sfumato.engine.masks_inside import masked_again
 from sfumato.engine.plan import Plan, Plans
@@ -71,6 +71,7 @@ def begun(plans: Plans) -> Iterator[LiveViewRun | None]:
     with sink.connected() as connection, connection.alone(f"live view {connection.placed(sink.table_name)}"):
         definition = definition_of(plan, plan.source, sink, connection)
         views = live_views_of(connection, sink.address.kind, definition)
+        refuse_invokers(plan, views.invokers())
         refuse_computed(plan, definition, views.stored_columns())
         views.check(sink.roles)
         yield LiveViewRun(plan, sink, definition, views)
