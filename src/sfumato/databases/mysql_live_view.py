@@ -16,15 +16,15 @@ import pyarrow as pa
 from sfumato.databases.failures import FAILED
 from sfumato.databases.live_view import MARK, Definition, ShownColumn, refuse_readers
 from sfumato.databases.mysql import MysqlConnection
-from sfumato.databases.mysql_readers import readers, seen
+from sfumato.databases.mysql_readers import readers
 from sfumato.databases.mysql_stored_columns import stored_columns
 from sfumato.databases.mysql_types import exact, quoted, quoted_name, selected, text_of
 from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.view_holders import view_holders
 from sfumato.errors import PromiseError, SfumatoError, UsageError
 
 _OLD = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _WRITTEN = "SELECT view_definition, security_type FROM information_schema.views WHERE table_schema = %s AND table_name = %s"
-_HOLDERS = "SELECT User, Host FROM mysql.tables_priv WHERE Db = %s AND Table_name = %s"
 _MODES = "STRICT_ALL_TABLES,ANSI_QUOTES"
 # what a reader may set, and what texts, patterns, dates and numbers are read by
 _OTHER_MODES = "PAD_CHAR_TO_FULL_LENGTH,HIGH_NOT_PRECEDENCE,NO_UNSIGNED_SUBTRACTION"
@@ -52,13 +52,6 @@ class MysqlLiveView:
 
     def check(self, roles: Sequence[str]) -> None:
         """Look at what has the name and at roles; a grant of nothing says whether there is one, and makes none."""
-        names = [self._target.schema, self._target.name]
-        old = self._connection.facts(_OLD, names)
-        if old and (text_of(old[0][0]) != "VIEW" or MARK not in self._written(self._target)):
-            words = f"{self._target} is there already, and is no live view that a run has made, or the user may not see how it is made"
-            raise UsageError(
-                words, code="live-view-name", hint="name the view otherwise, or remove it yourself; GRANT SHOW VIEW shows it to the user"
-            )
         self._make_no_users()
         for role in roles:
             try:
@@ -70,6 +63,16 @@ class MysqlLiveView:
                 raise UsageError(words, code="live-view-role", hint="CREATE ROLE, or name@host for a user of one host") from None
         named, tables, self._unknown = readers(self._connection, self._source, roles, self._is_mariadb)
         refuse_readers(self._source, named, tables, everybody="or of its database, from PUBLIC and from roles of theirs too")
+        self._refuse_others()
+
+    def _refuse_others(self) -> None:
+        """Refuse a name that something else has than a view that a run has made."""
+        old = self._connection.facts(_OLD, [self._target.schema, self._target.name])
+        if old and (text_of(old[0][0]) != "VIEW" or MARK not in self._written(self._target)):
+            words = f"{self._target} is there already, and is no live view that a run has made, or the user may not see how it is made"
+            raise UsageError(
+                words, code="live-view-name", hint="name the view otherwise, or remove it yourself; GRANT SHOW VIEW shows it to the user"
+            )
 
     def _make_no_users(self) -> None:
         """Let no grant make a user: MariaDB would make one without a password."""
@@ -153,11 +156,10 @@ class MysqlLiveView:
     def publish(self, roles: Sequence[str]) -> list[str]:
         """Take rights from those who are not named, put the view into its place by one statement, and grant."""
         self._connection.do("COMMIT")
-        holders = seen(self._connection, _HOLDERS, [self._target.schema, self._target.name])
-        for user, host in holders or ():
-            account = f"{user}@{host}" if host else str(user)
-            if account not in roles and not (user in roles and host in ("", "%")):
-                self._connection.do(f"REVOKE ALL PRIVILEGES ON {quoted(self._target)} FROM {_account(account)}")
+        holders = view_holders(self._connection, "mysql", self._target)
+        for names in holders or ():
+            if not set(names) & set(roles):
+                self._connection.do(f"REVOKE ALL PRIVILEGES ON {quoted(self._target)} FROM {_account(names[-1])}")
         self._connection.do(self._made(self._target))
         if self._written(self._target) != self._written(self._hidden):
             self._connection.do(f"DROP VIEW {quoted(self._target)}")
