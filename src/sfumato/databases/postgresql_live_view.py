@@ -115,7 +115,7 @@ class PostgresqlLiveView:
         expressions = [bytewise(column, f"({expression})") for column, expression in values]
         places = ", ".join(str(place + 1) for place in range(len(values)))
         query = f"SELECT {', '.join([*expressions, 'count(*)'])} FROM {quoted(self._source)} s GROUP BY {places}"
-        return self._connection.select(query, [*(column for column, _ in values), _ROWS])
+        return self._connection.select(query, [*(column for column, _ in values), _ROWS], reading=self._source)
 
     def prints(self) -> tuple[tuple[int, str], tuple[int, str]]:
         """Sum both up in one statement."""
@@ -163,7 +163,7 @@ class PostgresqlLiveView:
         return f"coalesce(sum({hashed}), 0)::text"
 
     def _row(self, query: str, columns: Sequence[TableColumn]) -> list[int | str]:
-        (batch,) = self._connection.select(query, columns)
+        (batch,) = self._connection.select(query, columns, reading=self._source)
         return [column[0].as_py() for column in batch.columns]
 
 
