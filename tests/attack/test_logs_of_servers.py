@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import secrets
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,3 +114,31 @@ def test_what_an_archive_does_not_take_is_in_no_log(url: str, canary: str, log: 
 
     assert caught.value.code == "database-value"
     assert canary not in log()
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_what_a_view_cannot_compute_is_in_no_log(url: str, canary: str, log: Callable[[], str], many: bool) -> None:
+    """Also where several processes would read a large table beneath it."""
+    if many:
+        ask(url, "INSERT INTO words SELECT n, 20, word || repeat(' ', 200), day FROM words, generate_series(100, 20000) n WHERE id = 1")
+    ask(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET min_parallel_table_scan_size = 0")
+    ask(url, "CREATE VIEW shown AS SELECT id, age, word::date::text AS word, day FROM words")
+    try:
+        with pytest.raises(DataError) as caught:
+            sfumato.run(policy(url, source={"sql": component(url, "shown")}))
+    finally:
+        ask(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} RESET min_parallel_table_scan_size")
+
+    assert caught.value.code == "database-value"
+    assert "cannot compute a value of shown, such as a number or a time that is none or too large (SQLSTATE 22007)" in str(caught.value)
+    assert caught.value.hint == "look at what shown computes, as a view or in columns of its own, and let it give null there"
+    assert canary not in log()
+
+
+def test_what_a_view_cannot_compute_is_told_of_the_view_where_the_work_is_done_here(url: str, canary: str, tmp_path: Path) -> None:
+    ask(url, "CREATE VIEW shown AS SELECT id, age, word::date::text AS word, day FROM words")
+    with pytest.raises(DataError) as caught:
+        sfumato.run(policy(url, source={"sql": component(url, "shown")}, sink=str(tmp_path / "release.csv")))
+
+    assert "cannot compute a value of shown" in str(caught.value)
+    assert canary not in str(caught.value)

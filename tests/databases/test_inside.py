@@ -399,9 +399,9 @@ def test_a_plan_that_brings_rows_of_a_key_together_is_not_carried_out(
 ) -> None:
     do = PostgresqlConnection.do
 
-    def doing(self: PostgresqlConnection, statement: str) -> None:
+    def doing(self: PostgresqlConnection, statement: str, **more: Any) -> None:
         # what would be chosen without a word from us, were the tables of other sizes
-        do(self, "SET enable_hashjoin = off" if statement == "SET enable_mergejoin = off" else statement)
+        do(self, "SET enable_hashjoin = off" if statement == "SET enable_mergejoin = off" else statement, **more)
 
     monkeypatch.setattr(PostgresqlConnection, "do", doing)
     order, wards = _one_class(postgresql_url)

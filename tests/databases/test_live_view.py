@@ -104,9 +104,17 @@ def mariadb(mariadb_url: str) -> Iterator[str]:
     cleared(mariadb_url)
 
 
+@pytest.fixture(params=["mariadb", "mysql"])
+def mysql_or_mariadb(request: pytest.FixtureRequest) -> Iterator[str]:
+    found = str(request.getfixturevalue(f"{request.param}_url"))
+    prepared(found)
+    yield found
+    cleared(found)
+
+
 @pytest.fixture
 def nurse(request: pytest.FixtureRequest) -> Iterator[Audience]:
-    name = next(name for name in ("url", "postgresql", "mariadb") if name in request.fixturenames)
+    name = next(name for name in ("url", "postgresql", "mariadb", "mysql_or_mariadb") if name in request.fixturenames)
     audience = Audience(str(request.getfixturevalue(name)))
     yield audience
     audience.leave()
@@ -271,6 +279,35 @@ def test_what_a_reader_sets_in_the_session_changes_nothing(url: str, nurse: Audi
         assert sorted(nurse.sees(setting, "SELECT * FROM nurse_view"), key=repr) == here(COLUMNS)
 
 
+TEXTS_OF_INSTANTS: list[dict[str, Any]] = [
+    {"shorten": {"length": 4}},
+    {"character_mask": {"keep_first": 2}},
+    {"hash": {"unkeyed": "sha256"}},
+    {"map_values": {"mapping": {"2020-01-02T03:04:05.5Z": "then"}}},
+]
+
+
+@pytest.mark.parametrize("mask", TEXTS_OF_INSTANTS, ids=str)
+def test_the_collation_of_a_reader_changes_no_text_of_an_instant(mysql_or_mariadb: str, nurse: Audience, mask: dict[str, Any]) -> None:
+    url = mysql_or_mariadb
+    ask(url, "DROP TABLE IF EXISTS people", "CREATE TABLE people (at datetime(6))", "INSERT INTO people VALUES ('2020-01-02 03:04:05.5')")
+    sfumato.run(one(url, nurse.role, "at", {"mask": mask, "accept": "warnings"}))
+    names = ["utf8mb4", "utf8mb4 COLLATE utf8mb4_unicode_ci", "utf8mb4 COLLATE utf8mb4_bin", "latin1", "cp1251"]
+
+    assert len({str(nurse.sees(f"SET NAMES {name}", "SELECT * FROM nurse_view")) for name in names}) == 1
+
+
+def test_a_view_that_hangs_on_the_collation_of_a_session_is_found_out(mariadb: str, nurse: Audience, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask(mariadb, "DROP TABLE IF EXISTS people", "CREATE TABLE people (at datetime(6))", "INSERT INTO people VALUES ('2020-01-02 03:04:05.5')")
+    written = "CONCAT(TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({0}, '%Y-%m-%dT%H:%i:%s.%f'))), 'Z')"
+    monkeypatch.setitem(expressions.FUNCTIONS["mysql"], "instant_text", written)
+    error = refused(mariadb, one(mariadb, nurse.role, "at", {"mask": {"shorten": {"length": 4}}}))
+
+    assert error.code == "verify-live-view"
+    assert "other settings" in str(error)
+    assert not there(mariadb)
+
+
 def test_masks_whose_meaning_a_reader_could_change_are_refused(mariadb: str, nurse: Audience) -> None:
     error = refused(mariadb, one(mariadb, nurse.role, "mail", {"mask": {"email_mask": {}}}))
     assert error.code == "policy-live-view"
@@ -300,6 +337,40 @@ def test_conditions_of_readers_are_looked_at_after_the_masks(postgresql: str, nu
     ((options, rights),) = ask(postgresql, query)
     assert options == ["security_barrier=true"]
     assert rights.count("=r/") == 1
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+def test_a_view_that_asks_its_readers_for_rights_is_refused(postgresql: str, nurse: Audience, kind: str) -> None:
+    ask(postgresql, "CREATE VIEW asking WITH (security_invoker) AS SELECT * FROM people", f"CREATE {kind} over_it AS SELECT * FROM asking")
+    given = policy(postgresql, nurse.role, {"name": {"role": "other"}}, unnamed="remove")
+    try:
+        for table in ["asking", "over_it"]:
+            given["source"]["sql"]["table"] = table
+            if table == "over_it" and kind == "MATERIALIZED VIEW":
+                sfumato.run(given)
+                assert len(nurse.sees("SELECT * FROM nurse_view")) == ROWS
+                continue
+            error = refused(postgresql, given)
+            assert error.code == "policy-live-view"
+            assert "public.asking has the option security_invoker" in str(error)
+            assert not there(postgresql)
+        ask(postgresql, "ALTER VIEW asking SET (security_invoker = off)")
+        sfumato.run(given)
+        assert len(nurse.sees("SELECT * FROM nurse_view")) == ROWS
+    finally:
+        ask(postgresql, "DROP VIEW asking CASCADE")
+
+
+def test_what_a_view_reads_as_its_reader_is_read_as_the_maker_of_the_live_view(mysql_or_mariadb: str, nurse: Audience) -> None:
+    ask(mysql_or_mariadb, "CREATE SQL SECURITY INVOKER VIEW asking AS SELECT * FROM people")
+    given = policy(mysql_or_mariadb, nurse.role)
+    given["source"]["sql"]["table"] = "asking"
+    try:
+        sfumato.run(given)
+        assert len(nurse.sees("SELECT * FROM nurse_view")) == ROWS
+        assert nurse.is_refused("SELECT * FROM asking")
+    finally:
+        ask(mysql_or_mariadb, "DROP VIEW asking")
 
 
 def test_rights_that_new_tables_get_by_default_are_taken_away(postgresql: str, nurse: Audience) -> None:

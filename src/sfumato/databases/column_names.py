@@ -1,4 +1,7 @@
-"""Names that columns of a table cannot have on a server, said before anything is read for it; some are only made by what is published."""
+"""Columns that a table cannot have on a server, by their names or number, said before anything is read for it.
+
+Some are only made by what is published.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sfumato.databases.address import Kind
+from sfumato.databases.private_columns import MOST
 
 _OF_THE_SERVER = {"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"}
 _LONGEST_BYTES, _LONGEST_CHARACTERS = 63, 64
@@ -13,13 +17,16 @@ _WHITE = " \t\n\v\f\r"
 
 
 def refused_columns(kind: Kind, names: Sequence[str]) -> str | None:
-    """Return what is wrong with names of columns; None where the server can take all.
+    """Return what is wrong with columns of some names; None where the server can take all.
 
     >>> refused_columns("postgresql", ["age", "ctid"])
     'column ctid cannot be called so: every table of PostgreSQL has a column of that name'
     >>> refused_columns("mysql", ["age", "Age"])
     'MySQL and MariaDB take columns for one: age, Age'
     """
+    most = MOST.get(kind)
+    if most is not None and len(names) > most:
+        return f"the release would have {len(names):,} columns, and a table of PostgreSQL has room for {most:,}"
     found = [wrong for name in names if (wrong := _refused(kind, name)) is not None]
     return found[0] if found else _doubled(kind, names)
 

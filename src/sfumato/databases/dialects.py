@@ -72,7 +72,20 @@ _POSTGRESQL: dict[str, Written] = {
     "leading_bits": "CAST(CAST(('x' || LEFT({0}, 16)) AS BIT(63)) AS BIGINT)",
 }
 
-_CHARACTERS = "CHAR CHARACTER SET utf8mb4"
+
+def _pinned(value: str) -> str:
+    """Return a value as text that has a character set and a collation of its own: what a server writes has those of whoever asks, also in a view.
+
+    >>> _pinned("SHA2({0}, 256)")
+    '(CAST(SHA2({0}, 256) AS CHAR CHARACTER SET utf8mb4) COLLATE utf8mb4_bin)'
+    """
+    return f"(CAST({value} AS CHAR CHARACTER SET utf8mb4) COLLATE utf8mb4_bin)"
+
+
+_WRITTEN = _pinned("{0}")
+# DATE_FORMAT of MySQL writes characters that nobody asked for where the session has a character set of two bytes
+_INSTANT = _pinned("CAST({0} AS DATETIME(6))")
+_WEEK = f"LPAD({_pinned('YEARWEEK({0}, 3)')}, 6, '0')"
 _MYSQL: dict[str, Written] = {
     "length": "CHAR_LENGTH({0})",
     "first": "LEFT({0}, {1})",
@@ -82,11 +95,11 @@ _MYSQL: dict[str, Written] = {
     "same": "(CAST({0} AS BINARY) = CAST({1} AS BINARY))",
     "is_written_as": "({0} REGEXP CONCAT('\\\\A(?:', {1}, ')\\\\z'))",
     "replaced": "REGEXP_REPLACE({0}, {1}, {2})",
-    "plain_text": f"CAST({{0}} AS {_CHARACTERS})",
-    "decimal_text": f"CAST({{0}} AS {_CHARACTERS})",
+    "plain_text": _WRITTEN,
+    "decimal_text": _WRITTEN,
     "shortest_text": "TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM {0}))",
-    "day_text": "DATE_FORMAT({0}, '%Y-%m-%d')",
-    "instant_text": "CONCAT(TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM DATE_FORMAT({0}, '%Y-%m-%dT%H:%i:%s.%f'))), 'Z')",
+    "day_text": _WRITTEN,
+    "instant_text": f"CONCAT(TRIM(TRAILING '.' FROM TRIM(TRAILING '0' FROM REPLACE({_INSTANT}, ' ', 'T'))), 'Z')",
     "whole": "CAST({0} AS DECIMAL(38, 0))",
     "whole_digits": lambda value, scale: f"CAST({value} * {_power(scale)} AS DECIMAL(65, 0))",
     "quotient": lambda number, digits: f"CAST(({number}) * {_unit(digits)} AS DECIMAL(38, 0))",
@@ -96,14 +109,14 @@ _MYSQL: dict[str, Written] = {
     "day": "DATE_ADD(DATE '1970-01-01', INTERVAL {0} DAY)",
     "day_of_instant": "CAST({0} AS DATE)",
     "instant": "CAST({0} AS DATETIME(6))",
-    "year_label": "DATE_FORMAT({0}, '%Y')",
-    "quarter_label": "CONCAT(DATE_FORMAT({0}, '%Y'), '-Q', QUARTER({0}))",
-    "month_label": "DATE_FORMAT({0}, '%Y-%m')",
-    "week_label": "DATE_FORMAT({0}, '%x-W%v')",
-    "day_label": "DATE_FORMAT({0}, '%Y-%m-%d')",
-    "pseudonym": "SHA2(CONCAT({2}, UNHEX(SHA2(CONCAT({1}, CAST({0} AS BINARY)), 256))), 256)",
-    "sha256": "SHA2(CAST({0} AS BINARY), 256)",
-    "sha512": "SHA2(CAST({0} AS BINARY), 512)",
+    "year_label": f"LEFT({_WRITTEN}, 4)",
+    "quarter_label": f"CONCAT(LEFT({_WRITTEN}, 4), '-Q', QUARTER({{0}}))",
+    "month_label": f"LEFT({_WRITTEN}, 7)",
+    "week_label": f"CONCAT(LEFT({_WEEK}, 4), '-W', RIGHT({_WEEK}, 2))",
+    "day_label": _WRITTEN,
+    "pseudonym": _pinned("SHA2(CONCAT({2}, UNHEX(SHA2(CONCAT({1}, CAST({0} AS BINARY)), 256))), 256)"),
+    "sha256": _pinned("SHA2(CAST({0} AS BINARY), 256)"),
+    "sha512": _pinned("SHA2(CAST({0} AS BINARY), 512)"),
     "leading_bits": "CAST(CAST(CONV(LEFT({0}, 16), 16, 10) AS UNSIGNED) >> 1 AS SIGNED)",
 }
 

@@ -18,6 +18,7 @@ from sfumato.databases.address import Kind
 from sfumato.databases.dialects import Engine
 from sfumato.databases.expressions import expressed
 from sfumato.databases.table import TableColumn, TableName
+from sfumato.errors import UsageError
 
 MARK = "sfumato live view"
 """What stands with a view that a run has made, so that no other is ever replaced."""
@@ -59,6 +60,10 @@ class LiveViews(Protocol):
         """Return the columns of the source that are known to show what stands in a table, and are not computed for whoever reads them."""
         ...
 
+    def invokers(self) -> Sequence[TableName]:
+        """Return the views from which rows of the source come that look at their tables with the rights of whoever reads."""
+        ...
+
     def statements(self, roles: Sequence[str]) -> list[str]:
         """Return what makes the view and lets roles read it."""
         ...
@@ -97,6 +102,16 @@ def live_views_of(connection: Any, kind: Kind, definition: Definition) -> LiveVi
     from sfumato.databases.postgresql_live_view import PostgresqlLiveView
 
     return PostgresqlLiveView(connection, definition)
+
+
+def refuse_readers(source: TableName, roles: Sequence[str], tables: Sequence[TableName], everybody: str) -> None:
+    """Refuse roles that may read the source of a view, or some of what its rows come from."""
+    if not roles:
+        return
+    names = ", ".join(map(str, tables))
+    what = f"{source} itself" if source in tables else f"{names}, from which rows of {source} come"
+    words = f"{', '.join(roles)} may read {what}, so that a masked view of it would hide nothing"
+    raise UsageError(words, code="live-view-role", hint=f"REVOKE SELECT ON {names}, {everybody}, or name other roles")
 
 
 def kept_column(column: TableColumn) -> ShownColumn:

@@ -1,12 +1,14 @@
-"""The table whose rows are deleted by way of a view of MySQL or MariaDB.
+"""What a view of MySQL or MariaDB reads: all tables and views beneath it, and the one table whose rows are deleted by way of it.
 
-The catalogue of MariaDB does not say which it is. But rows are deleted by way of a view only where it is made of one table, or of one such view, and
+The catalogue of MariaDB does not say which it is. Rows are deleted by way of a view only where it is made of one table, or of one such view, and
 the servers keep what a view is made by in a form of their own: what it reads stands behind the first ``from`` that is in no brackets.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 
 from sfumato.databases.mysql_asking import Session
 from sfumato.databases.mysql_types import text_of
@@ -16,7 +18,10 @@ from sfumato.errors import UnreachableError
 _KIND = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _MADE_BY = "SELECT view_definition FROM information_schema.views WHERE table_schema = %s AND table_name = %s"
 _WORDS = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|\w+|\S", re.DOTALL)
+# where a text ends that has a backslash hangs on the mode in which the view was made
+_WORDS_OTHERWISE = re.compile(r"`(?:[^`]|``)*`|'(?:[^']|'')*'|\w+|\S", re.DOTALL)
 _BEHIND = (None, "where", "order")
+_BEFORE = ("from", "join", "straight_join")
 
 
 def table_beneath(session: Session, table: TableName) -> TableName:
@@ -50,6 +55,46 @@ def read_by(text: str) -> TableName | None:
         if depth == 0 and word.lower() == "from":
             return _named(words[place + 1 :])
     return None
+
+
+def tables_beneath(session: Session, table: TableName) -> tuple[list[TableName], list[str]]:
+    """Return a table itself and, of a view, all that is beneath it; and what this user is not shown of that."""
+    found, unknown = [table], []
+    # those that are found on the way are looked at too
+    for each in found:
+        if _kind(session, each) != "VIEW":
+            continue
+        made = session.facts(_MADE_BY, [each.schema, each.name])
+        text = text_of(made[0][0] or "") if made else ""
+        if not text:
+            unknown.append(f"what {each} is made by")
+        placed = (TableName(read.name, read.schema or each.schema) for read in all_read_by(text))
+        found += [read for read in dict.fromkeys(placed) if read not in found]
+    return found, unknown
+
+
+def all_read_by(text: str) -> list[TableName]:
+    r"""Return all that a view reads, by what it is made by; also what might be one only where a text in it holds a backslash.
+
+    >>> all_read_by("select 1 AS `a` from ((`w`.`b` `x` join `w`.`c` on(1)) left join (select max(`d`.`n`) AS `n` from `w`.`d`) `y` on(1))")
+    [TableName(name='b', schema='w'), TableName(name='c', schema='w'), TableName(name='d', schema='w')]
+    >>> all_read_by("select ' from `w`.`b`' AS `a` from `c` union select 1 AS `1`")
+    [TableName(name='c', schema=None)]
+    >>> all_read_by(r"select '\' from `w`.`b` -- ' AS `a`")
+    [TableName(name='b', schema='w')]
+    """
+    readings = [words_of(text), *([_WORDS_OTHERWISE.findall(text)] if "\\" in text else [])]
+    return list(dict.fromkeys(table for words in readings for table in _all_named(words)))
+
+
+def _all_named(words: list[str]) -> Iterator[TableName]:
+    for place, word in enumerate(words):
+        if word.lower() not in _BEFORE:
+            continue
+        rest = list(itertools.dropwhile("(".__eq__, words[place + 1 :]))
+        names = [named(each) for each in rest[:3:2] if each.startswith("`")]
+        if names and rest[0].startswith("`"):
+            yield TableName(names[1], names[0]) if len(names) > 1 and rest[1] == "." else TableName(names[0])
 
 
 def words_of(text: str) -> list[str]:

@@ -14,11 +14,13 @@ from sfumato.databases.mysql import MysqlConnection
 from sfumato.databases.mysql_digest import row_digest
 from sfumato.databases.mysql_engines import engine_without_transactions
 from sfumato.databases.mysql_foreign_keys import unseen_keys
-from sfumato.databases.mysql_types import quoted, quoted_name, text_of
+from sfumato.databases.mysql_types import may_repeat, quoted, quoted_name, text_of
 from sfumato.databases.standing import Standing
 from sfumato.databases.table import TableColumn, TableName
 from sfumato.databases.unique_index import Part, UniqueIndex
+from sfumato.errors import DataError
 
+_DOUBLED = 1291
 _TEXTS = ("char", "varchar", "tinytext", "text", "mediumtext", "longtext")
 _TABLE = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _COLUMNS = "SELECT column_name, is_nullable, extra FROM information_schema.columns WHERE table_schema = %s AND table_name = %s"
@@ -121,7 +123,10 @@ class MysqlInPlace:
 
     def make_like(self, made: TableName, table: TableName) -> None:
         """Let the server copy the definition, which has no foreign keys and triggers then."""
-        self._connection.do(f"CREATE TABLE {quoted(made)} LIKE {quoted(table)}")
+        if self._connection.refused_with(f"CREATE TABLE {quoted(made)} LIKE {quoted(table)}", [_DOUBLED]):
+            names = [column.name for column in self._connection.columns(table) if may_repeat(column)]
+            words = f"{table} lists values in the type of {', '.join(names)} that the collation takes for equal, and no table like it can be made"
+            raise DataError(f"{words}; nothing has been changed", code="in-place-misfit", hint="a collation that tells them apart, or publish a copy")
 
     def settle(self, table: TableName) -> None:
         """Do nothing: the engine looks at tables itself."""

@@ -25,6 +25,7 @@ from sfumato.databases.mysql_types import (
     is_short,
     is_whole,
     longest,
+    may_repeat,
     quoted,
     quoted_name,
     selected,
@@ -111,7 +112,8 @@ class MysqlInside:
         for left in self._connection.left_behind(self._owned):
             self._connection.give_up(left)
         self._connection.reserve(self._rows, [])
-        copied = [f"{quoted_name(name)} AS {short}" for name, short in (self._counted | self._kept).items()]
+        names = {column.name: column for column in (*self._layout.counted, *self._layout.copied)}
+        copied = [f"{_copied(names[name])} AS {short}" for name, short in (self._counted | self._kept).items()]
         key = self._digest([self._part(column, quoted_name(column.name)) for column in self._layout.counted])
         chosen = listed([f"{key} AS {KEY}", f"{_by_chance()} AS {_PLACE}", *copied])
         select = f"SELECT {chosen} FROM {quoted(self._connection.placed(self._layout.table))}"
@@ -378,6 +380,11 @@ class MysqlInside:
             return name
         # types of a server's own would take any text for one of theirs
         return f"CONCAT({exact(column, name)})"
+
+
+def _copied(column: TableColumn) -> str:
+    """Return a column of the source as it is copied: as text in its own collation, where no copy could have its type."""
+    return f"CONCAT({quoted_name(column.name)})" if may_repeat(column) else quoted_name(column.name)
 
 
 def _is_mixed(collations: Collection[str], is_computed: bool) -> bool:

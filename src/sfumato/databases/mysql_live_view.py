@@ -13,22 +13,23 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from sfumato.databases.live_view import MARK, Definition, ShownColumn
+from sfumato.databases.failures import FAILED
+from sfumato.databases.live_view import MARK, Definition, ShownColumn, refuse_readers
 from sfumato.databases.mysql import MysqlConnection
-from sfumato.databases.mysql_readers import Readers, seen
+from sfumato.databases.mysql_readers import readers
 from sfumato.databases.mysql_stored_columns import stored_columns
 from sfumato.databases.mysql_types import exact, quoted, quoted_name, selected, text_of
 from sfumato.databases.table import TableColumn, TableName
+from sfumato.databases.view_holders import view_holders
 from sfumato.errors import PromiseError, SfumatoError, UsageError
 
 _OLD = "SELECT table_type FROM information_schema.tables WHERE table_schema = %s AND table_name = %s"
 _WRITTEN = "SELECT view_definition, security_type FROM information_schema.views WHERE table_schema = %s AND table_name = %s"
-_HOLDERS = "SELECT User, Host FROM mysql.tables_priv WHERE Db = %s AND Table_name = %s"
 _MODES = "STRICT_ALL_TABLES,ANSI_QUOTES"
 # what a reader may set, and what texts, patterns, dates and numbers are read by
 _OTHER_MODES = "PAD_CHAR_TO_FULL_LENGTH,HIGH_NOT_PRECEDENCE,NO_UNSIGNED_SUBTRACTION"
 _OTHER_MODES_OF_MARIADB = f"ORACLE,EMPTY_STRING_IS_NULL,{_OTHER_MODES}"
-_OTHER_SESSION = ("time_zone = '+05:30'", "lc_time_names = 'de_DE'", "div_precision_increment = 0")
+_OTHER_SESSION = ("collation_connection = 'utf8mb4_unicode_ci'", "time_zone = '+05:30'", "lc_time_names = 'de_DE'", "div_precision_increment = 0")
 _OTHER_SESSION_OF_MARIADB = ("default_regex_flags = 'EXTENDED,DOTALL,UNGREEDY'",)
 _DIGITS = 15
 _UNKNOWN_GRANTS = "who else has a right to read the view could not be looked up: the user of the run may not read mysql.tables_priv"
@@ -51,13 +52,6 @@ class MysqlLiveView:
 
     def check(self, roles: Sequence[str]) -> None:
         """Look at what has the name and at roles; a grant of nothing says whether there is one, and makes none."""
-        names = [self._target.schema, self._target.name]
-        old = self._connection.facts(_OLD, names)
-        if old and (text_of(old[0][0]) != "VIEW" or MARK not in self._written(self._target)):
-            words = f"{self._target} is there already, and is no live view that a run has made, or the user may not see how it is made"
-            raise UsageError(
-                words, code="live-view-name", hint="name the view otherwise, or remove it yourself; GRANT SHOW VIEW shows it to the user"
-            )
         self._make_no_users()
         for role in roles:
             try:
@@ -67,14 +61,17 @@ class MysqlLiveView:
                     raise
                 words = f"the server has no role or user {role}, or does not let this user grant anything to it"
                 raise UsageError(words, code="live-view-role", hint="CREATE ROLE, or name@host for a user of one host") from None
-        readers = Readers(self._connection, self._source, self._is_mariadb)
-        self._unknown, named = readers.unknown, [role for role in roles if readers.may_read(role)]
-        if named:
-            words = f"{', '.join(named)} may read {self._source} itself, so that a masked view of it would hide nothing"
+        named, tables, self._unknown = readers(self._connection, self._source, roles, self._is_mariadb)
+        refuse_readers(self._source, named, tables, everybody="or of its database, from PUBLIC and from roles of theirs too")
+        self._refuse_others()
+
+    def _refuse_others(self) -> None:
+        """Refuse a name that something else has than a view that a run has made."""
+        old = self._connection.facts(_OLD, [self._target.schema, self._target.name])
+        if old and (text_of(old[0][0]) != "VIEW" or MARK not in self._written(self._target)):
+            words = f"{self._target} is there already, and is no live view that a run has made, or the user may not see how it is made"
             raise UsageError(
-                words,
-                code="live-view-role",
-                hint=f"REVOKE SELECT ON {self._source}, or of its database, from PUBLIC and from roles of theirs too, or name other roles",
+                words, code="live-view-name", hint="name the view otherwise, or remove it yourself; GRANT SHOW VIEW shows it to the user"
             )
 
     def _make_no_users(self) -> None:
@@ -85,6 +82,10 @@ class MysqlLiveView:
     def stored_columns(self) -> Collection[str]:
         """Ask the catalogue."""
         return stored_columns(self._connection, self._source)
+
+    def invokers(self) -> Sequence[TableName]:
+        """There are none: beneath a view everything is read with the rights of its definer."""
+        return []
 
     def statements(self, roles: Sequence[str]) -> list[str]:
         """Return what publishes the view."""
@@ -125,7 +126,7 @@ class MysqlLiveView:
         return (int(view_rows), str(view_print)), (int(rows), str(made_print))
 
     def masked_prints(self, other_session: bool) -> str:
-        """Sum up what is masked, and have the settings of this session again afterwards."""
+        """Sum up what is masked, and have the settings of this session again afterwards; nothing where a reader with others would get an error."""
         shown = _print([(each.column, f"v.{quoted_name(each.column.name)}") for each in self._masked])
         query = f"SELECT {shown} FROM {quoted(self._hidden)} v"
         if not other_session:
@@ -137,6 +138,10 @@ class MysqlLiveView:
         try:
             self._connection.do(f"SET SESSION {', '.join(settings)}")
             return str(self._row(query, [_PRINT])[0])
+        except SfumatoError as error:
+            if error.code != FAILED.code:
+                raise
+            return ""
         finally:
             again = (
                 f"{name} = {value if name == 'div_precision_increment' else repr(text_of(value))}" for name, value in zip(names, before, strict=True)
@@ -151,11 +156,10 @@ class MysqlLiveView:
     def publish(self, roles: Sequence[str]) -> list[str]:
         """Take rights from those who are not named, put the view into its place by one statement, and grant."""
         self._connection.do("COMMIT")
-        holders = seen(self._connection, _HOLDERS, [self._target.schema, self._target.name])
-        for user, host in holders or ():
-            account = f"{user}@{host}" if host else str(user)
-            if account not in roles and not (user in roles and host in ("", "%")):
-                self._connection.do(f"REVOKE ALL PRIVILEGES ON {quoted(self._target)} FROM {_account(account)}")
+        holders = view_holders(self._connection, "mysql", self._target)
+        for names in holders or ():
+            if not set(names) & set(roles):
+                self._connection.do(f"REVOKE ALL PRIVILEGES ON {quoted(self._target)} FROM {_account(names[-1])}")
         self._connection.do(self._made(self._target))
         if self._written(self._target) != self._written(self._hidden):
             self._connection.do(f"DROP VIEW {quoted(self._target)}")

@@ -1,14 +1,16 @@
 """Who may read a table of MySQL or MariaDB: by rights to it, to its database or to all, of their own, of everybody's, or of roles that they have.
 
 A role may be taken by whoever has it, whether it is taken for them when they come or not, and has the roles that it was granted itself. Accounts are
-known by their names, wherever they come from: a role of a policy names no host mostly, and so stands for all of them.
+known by their names, wherever they come from: a role of a policy names no host mostly, and so stands for all of them. What a view reads counts as
+the view does; of what it joins nobody knows here which table holds what is to be hidden.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
 
+from sfumato.databases.mysql_asking import Session
+from sfumato.databases.mysql_beneath import tables_beneath
 from sfumato.databases.mysql_types import text_of
 from sfumato.databases.table import TableName
 from sfumato.errors import SfumatoError
@@ -24,18 +26,23 @@ _ROLES_OF_MYSQL = "SELECT TO_USER, FROM_USER FROM mysql.role_edges"
 _ROLES_OF_ANYBODY = "SELECT @@GLOBAL.mandatory_roles"
 
 
-class Catalogue(Protocol):
-    """What is needed of a connection."""
-
-    def facts(self, query: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return what the catalogue says."""
-        ...
+def readers(session: Session, table: TableName, roles: Sequence[str], is_mariadb: bool) -> tuple[list[str], list[TableName], list[str]]:
+    """Return those of some roles that may read what a table shows, what they may read, and what the user of the run may not look up."""
+    beneath, unknown = tables_beneath(session, table)
+    named, read = set[str](), []
+    for each in beneath:
+        known = Readers(session, each, is_mariadb)
+        found = {role for role in roles if known.may_read(role)}
+        named |= found
+        read += [each] if found else []
+        unknown += known.unknown
+    return [role for role in roles if role in named], read, list(dict.fromkeys(unknown))
 
 
 class Readers:
     """Who may read a table, as far as the user of a run may know it."""
 
-    def __init__(self, catalogue: Catalogue, table: TableName, is_mariadb: bool) -> None:
+    def __init__(self, catalogue: Session, table: TableName, is_mariadb: bool) -> None:
         self._catalogue, self._everybody = catalogue, {_ANYBODY, *([_PUBLIC] if is_mariadb else [])}
         rights = (
             seen(catalogue, _OF_TABLE, [table.schema, table.name]),
@@ -61,7 +68,7 @@ class Readers:
         return [(_ANYBODY, role.strip().partition("@")[0].strip("`'\"")) for role in text_of(roles or "").split(",") if role.strip()]
 
 
-def seen(catalogue: Catalogue, query: str, values: Sequence[str | None]) -> list[tuple[str, ...]] | None:
+def seen(catalogue: Session, query: str, values: Sequence[str | None]) -> list[tuple[str, ...]] | None:
     """Return what the tables of rights say; None where this user may not read them."""
     try:
         return [tuple(text_of(part) for part in row) for row in catalogue.facts(query, values)]

@@ -9,7 +9,7 @@ import hashlib
 import json
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from types import TracebackType
@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.databases.address import Address
-from sfumato.databases.failures import CHANGED, LOCKED, REFERRED_TO, busy
+from sfumato.databases.failures import CHANGED, LOCKED, REFERRED_TO, Failure, busy, computed_by
 from sfumato.databases.left_copy import Mark
 from sfumato.databases.needed_rights import Need
 from sfumato.databases.own_types import own_type
@@ -28,7 +28,7 @@ from sfumato.databases.postgresql_order import keeps_order
 from sfumato.databases.postgresql_replacing import granting_again, refuse_taken, refuse_used, replacing, state_of
 from sfumato.databases.postgresql_retaining import PostgresqlRetaining
 from sfumato.databases.postgresql_rights import kept_private, missing_rights
-from sfumato.databases.postgresql_session import stated, while_reading, working_session
+from sfumato.databases.postgresql_session import VALUES, stated, while_reading, working_session
 from sfumato.databases.postgresql_types import bytewise, called, is_padded, is_written, plain, quoted, quoted_name, range_of, selected, typed
 from sfumato.databases.postgresql_withheld import ROWS, withheld
 from sfumato.databases.private_names import is_copy
@@ -131,16 +131,17 @@ class PostgresqlConnection(PostgresqlCatalogue):
         names = ", ".join(selected(column) for column in columns) or "NULL"
         ordered = f" ORDER BY {quoted_name(order)}" if order else ""
         self.hold([table])
-        yield from self.select(f"SELECT {names} FROM {quoted(self.placed(table))}{ordered}{f' LIMIT {limit}' if limit is not None else ''}", columns)
+        limited = f" LIMIT {limit}" if limit is not None else ""
+        yield from self.select(f"SELECT {names} FROM {quoted(self.placed(table))}{ordered}{limited}", columns, reading=table)
 
-    def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
+    def select(self, query: str, columns: Sequence[TableColumn], reading: TableName | None = None) -> Iterator[pa.RecordBatch]:
         """Return what a query gives, as columns of these types."""
         wanted = pa.schema([(column.name, column.kind) for column in columns])
-        with self._errors(query), stated(self._connection) as cursor:
+        with self._errors(query, _computing(reading)), stated(self._connection) as cursor:
             cursor.execute(query)
-            yield from (typed(batch, wanted, columns) for batch in self._fetched(cursor))
+            yield from (typed(batch, wanted, columns) for batch in self._fetched(cursor, reading))
 
-    def _fetched(self, cursor: Any) -> Iterator[pa.RecordBatch]:
+    def _fetched(self, cursor: Any, reading: TableName | None) -> Iterator[pa.RecordBatch]:
         """Yield what a statement gives; the driver's own reader gives what goes wrong on the way a code, that of Arrow none."""
         reader = cursor.fetch_record_batch()
         reader = getattr(getattr(cursor, "_results", None), "reader", reader)
@@ -150,7 +151,7 @@ class PostgresqlConnection(PostgresqlCatalogue):
             except StopIteration:
                 return
             except (OSError, pa.ArrowException) as error:
-                raise while_reading(self._address.shown, error) from None
+                raise while_reading(self._address.shown, error, _computing(reading)) from None
             yield batch
 
     def staged_name(self, table: TableName) -> TableName:
@@ -394,14 +395,18 @@ class PostgresqlConnection(PostgresqlCatalogue):
             cursor.execute(statement)
             return str(cursor.fetchone()[0])
 
-    def do(self, statement: str) -> None:
-        """Let the server do something."""
-        with self._errors(statement), stated(self._connection) as cursor:
+    def do(self, statement: str, reading: TableName | None = None) -> None:
+        """Let the server do something; what it cannot compute meanwhile is told of the table that is read."""
+        with self._errors(statement, _computing(reading)), stated(self._connection) as cursor:
             cursor.execute(statement)
 
-    def put(self, statement: str) -> None:
+    def put(self, statement: str, reading: TableName | None = None) -> None:
         """Let the server write rows, or make what looks at them; where it refuses them its log is not told what is in them."""
-        self.do(withheld(statement))
+        self.do(withheld(statement), reading)
+
+
+def _computing(table: TableName | None) -> Mapping[str, Failure]:
+    return {} if table is None else {VALUES: computed_by(table)}
 
 
 def lock_of_work(name: str) -> int:

@@ -129,7 +129,8 @@ class PostgresqlInside:
             inner = f"SELECT i.*, row_number() OVER (PARTITION BY {KEY} ORDER BY {_PLACE}) AS {NUMBER} FROM ({inner}) i"
         with self._set("enable_sort = on", f"work_mem = '{_SORTED >> 20}MB'", "parallel_leader_participation = off"):
             # nobody else may look at it, so that a plan is carried out as it was explained
-            self._connection.do(f"CREATE UNLOGGED TABLE {quoted(self._rows)} WITH (autovacuum_enabled = off) AS {inner}")
+            made = f"CREATE UNLOGGED TABLE {quoted(self._rows)} WITH (autovacuum_enabled = off) AS {inner}"
+            self._connection.do(made, reading=self._layout.table)
         self._connection.do(f"ANALYZE {quoted(self._rows)} ({KEY})")
 
     def _read_once(self) -> TableName | None:
@@ -138,7 +139,10 @@ class PostgresqlInside:
             return None
         first = self._connection.staged_name(self._target)
         columns = dict.fromkeys(quoted_name(column.name) for column in (*self._layout.counted, *self._layout.copied))
-        self._connection.do(f"CREATE UNLOGGED TABLE {quoted(first)} AS SELECT {listed(columns)} FROM {quoted(self._source)}")
+        # what a view cannot compute is in the words of whoever computes it, and other processes would write them to the log on their own
+        with self._set("max_parallel_workers_per_gather = 0"):
+            made = f"CREATE UNLOGGED TABLE {quoted(first)} AS SELECT {listed(columns)} FROM {quoted(self._source)}"
+            self._connection.put(made, reading=self._layout.table)
         self._source, self._is_copied_first = first, True
         return first
 

@@ -11,8 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
-from sfumato.databases.live_view import MARK, Definition, ShownColumn
+from sfumato.databases.live_view import MARK, Definition, ShownColumn, refuse_readers
 from sfumato.databases.postgresql import PostgresqlConnection
+from sfumato.databases.postgresql_invokers import invokers
+from sfumato.databases.postgresql_readers import readers
 from sfumato.databases.postgresql_replacing import DEPENDENT
 from sfumato.databases.postgresql_stored_columns import stored_columns
 from sfumato.databases.postgresql_types import bytewise, called, is_text, quoted, quoted_name
@@ -22,18 +24,6 @@ from sfumato.errors import UnreachableError, UsageError, suggestion
 _OLD = """
 SELECT c.oid, c.relkind, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %s AND c.relname = %s
-"""
-# who has a role may become it, whether its rights are inherited or not; rows are read by way of parts of the table, and of what it is a part of, too
-_READERS = """
-WITH RECURSIVE above AS (
-    SELECT %(table)s::oid AS number UNION SELECT inhparent FROM pg_inherits JOIN above ON inhrelid = number
-), below AS (
-    SELECT %(table)s::oid AS number UNION SELECT inhrelid FROM pg_inherits JOIN below ON inhparent = number
-), reading AS (
-    SELECT DISTINCT r.oid FROM pg_roles r, (SELECT number FROM above UNION SELECT number FROM below) t
-    WHERE has_table_privilege(r.oid, t.number, 'SELECT') OR has_any_column_privilege(r.oid, t.number, 'SELECT')
-)
-SELECT rolname FROM pg_roles a WHERE rolname = ANY(%(roles)s) AND EXISTS (SELECT FROM reading r WHERE pg_has_role(a.oid, r.oid, 'MEMBER'))
 """
 # what a reader may set, and what dates, instants, numbers and bytes are written by
 _OTHER_SESSION = (
@@ -65,11 +55,7 @@ class PostgresqlLiveView:
         strange = [role for role in roles if role not in known]
         if strange:
             raise UsageError(f"the server has no role {', '.join(strange)}", code="live-view-role", hint=suggestion(strange[0], known))
-        number = self._connection.number_of(self._source)
-        reading = [name for (name,) in self._connection.facts(_READERS, {"roles": list(roles), "table": number})]
-        if reading:
-            words = f"{', '.join(sorted(reading))} may read {self._source} itself, so that a masked view of it would hide nothing"
-            raise UsageError(words, code="live-view-role", hint=f"REVOKE SELECT ON {self._source}, from PUBLIC too, or name other roles")
+        refuse_readers(self._source, *readers(self._connection, self._source, roles), everybody="from PUBLIC too")
         if self._connection.hides_rows(self._source):
             words = (
                 f"row-level security of {self._source} would decide in the view by rules for its owner and its readers, and nobody could verify that"
@@ -95,6 +81,10 @@ class PostgresqlLiveView:
     def stored_columns(self) -> Collection[str]:
         """Ask the catalogue."""
         return stored_columns(self._connection, self._source)
+
+    def invokers(self) -> Sequence[TableName]:
+        """Ask the catalogue."""
+        return invokers(self._connection, self._source)
 
     def statements(self, roles: Sequence[str]) -> list[str]:
         """Return what is done in the transaction, under the view's own name."""
@@ -125,7 +115,7 @@ class PostgresqlLiveView:
         expressions = [bytewise(column, f"({expression})") for column, expression in values]
         places = ", ".join(str(place + 1) for place in range(len(values)))
         query = f"SELECT {', '.join([*expressions, 'count(*)'])} FROM {quoted(self._source)} s GROUP BY {places}"
-        return self._connection.select(query, [*(column for column, _ in values), _ROWS])
+        return self._connection.select(query, [*(column for column, _ in values), _ROWS], reading=self._source)
 
     def prints(self) -> tuple[tuple[int, str], tuple[int, str]]:
         """Sum both up in one statement."""
@@ -173,7 +163,7 @@ class PostgresqlLiveView:
         return f"coalesce(sum({hashed}), 0)::text"
 
     def _row(self, query: str, columns: Sequence[TableColumn]) -> list[int | str]:
-        (batch,) = self._connection.select(query, columns)
+        (batch,) = self._connection.select(query, columns, reading=self._source)
         return [column[0].as_py() for column in batch.columns]
 
 

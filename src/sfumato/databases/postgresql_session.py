@@ -67,6 +67,8 @@ _UNCLEAR = ("SQL_ASCII", "EUC_JP", "EUC_TW", "MULE_INTERNAL")
 DENIED = re.compile("(permission denied for|must be owner of) (schema|table|view|database|materialized view|foreign table|sequence)")
 """What this user may not do, of which kind it is, in words of the server."""
 _DENIED_WHERE = re.compile(f"{DENIED.pattern}(?: (.+))?")
+VALUES = "22"
+"""How codes begin of values that the server cannot compute, or hold."""
 _FAILURES = {
     "3F000": NO_SCHEMA,
     "08": GONE,
@@ -90,7 +92,7 @@ _FAILURES = {
     "2201E": COMPUTED,
     "2201F": COMPUTED,
     "22P05": CHARACTER,
-    "22": VALUE,
+    VALUES: VALUE,
 }
 
 
@@ -206,11 +208,11 @@ def _names(said: str) -> Iterator[str]:
     yield from dict.fromkeys((line, line.partition(" ")[0], line.rstrip(".")))
 
 
-def while_reading(server: str, error: Exception) -> SfumatoError:
+def while_reading(server: str, error: Exception, meaning: Mapping[str, Failure]) -> SfumatoError:
     """Return our error for one that came while rows were read, which has its code within its words."""
     found = re.search(r"SQLSTATE:? ?([0-9A-Z]{5})", str(error))
     code = found[1] if found else None
-    return of_code(code, _FAILURES).error(server, f"SQLSTATE {code}" if code else "")
+    return of_code(code, {**_FAILURES, **meaning}).error(server, f"SQLSTATE {code}" if code else "")
 
 
 def _drivers() -> tuple[Any, Any]:

@@ -46,6 +46,10 @@ class Script:
         del values, reading
         self.statements.append(statement)
 
+    def put(self, statement: str, reading: TableName | None = None) -> None:
+        """Keep a statement; a run lets the server's log have no value of a failure of it."""
+        self.do(statement, reading=reading)
+
     def select(self, query: str, columns: Sequence[TableColumn]) -> Iterator[pa.RecordBatch]:
         """Note a query, which gives one row of missing values."""
         self.statements.append(query)

@@ -17,6 +17,7 @@ from sfumato.core.interfaces import Progress, Sink
 from sfumato.core.quiet import Quiet
 from sfumato.core.record import people
 from sfumato.core.workplace import Workplace
+from sfumato.engine.drift_of_live_view import drift_of_live_view
 from sfumato.engine.drift_of_release import Drifted, drift_of_release, not_compared, said
 from sfumato.engine.plan import AnyPolicy, Plan, Plans, make_plans, with_keys
 from sfumato.engine.run import Timings, counted_views
@@ -62,6 +63,8 @@ def _held(plans: Plans, loaded: Loaded, progress: Progress) -> Drift:
         found += _schema(part, last)
         if not _is_in_place(part):
             found += _source(part, progress, is_archive, notes)
+    name = next(iter(plans.views))
+    found += [Drifted("release", words, name) for words in drift_of_live_view(plans, last[name])]
     return _with_releases(plans, last, found, is_archive, notes)
 
 

@@ -17,6 +17,7 @@ from sfumato.databases.known_columns import known_columns
 from sfumato.databases.located import Located, LocatedSink
 from sfumato.databases.masks_there import MasksThere, needed
 from sfumato.databases.policy_texts import PolicyTexts
+from sfumato.databases.private_columns import MOST, private_columns
 from sfumato.databases.script import script, spark_steps
 from sfumato.databases.table import TableName
 from sfumato.engine.plan import Plan
@@ -110,6 +111,9 @@ def not_inside(plan: Plan, views: int = 1) -> str | None:
         return f"{', '.join(written)} {'is' if len(written) == 1 else 'are'} published in types of their own"
     if plan.nested:
         return "columns hold documents"
+    most, private = MOST.get(plan.sink.address.kind), _private_columns(plan)
+    if most is not None and private > most:
+        return f"a private table would have {private:,} columns, and the server has room for {most:,}"
     masks = _masks(plan, plan.sink.address)
     masked = _masked_here(plan, plan.source, plan.sink, masks)
     if not masked:
@@ -122,6 +126,16 @@ def not_inside(plan: Plan, views: int = 1) -> str | None:
     named = yaml_text({key: {"servers": [plan.sink.address.unowned]} for key in lacking})
     where = f"where the {'keys are' if len(lacking) > 1 else 'key is'}"
     return f"{words}, {where}; with keys: {named} the server would do it, and hold what is as good as a key"
+
+
+def _private_columns(plan: Plan) -> int:
+    """Return how many columns the widest private table of work inside a database would have, whatever it does of the masks."""
+    masks = [plan.resolved.masks[name] for name in plan.masked if name not in plan.quasi_identifiers]
+    subject = [] if plan.resolved.policy.subject is None else [plan.resolved.policy.subject]
+    counted = {*plan.quasi_identifiers, *plan.watched, *subject}
+    copied = {*plan.kept, *subject, *(name for mask in masks for name in (mask.column, *mask.reads))}
+    shown = sum(len(plan.shown_as(name)) for name in plan.quasi_identifiers)
+    return private_columns(len(counted), len(copied), shown, deals_out(plan.resolved.algorithm))
 
 
 def _masked_here(plan: Plan, source: Located, sink: LocatedSink, masks: MasksThere) -> list[str]:

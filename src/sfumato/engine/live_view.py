@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -28,9 +28,10 @@ from sfumato.core.record import Recoded, Rows, RunRecord, people
 from sfumato.core.staging import StagedFile
 from sfumato.databases.live_view import Definition, LiveViews, ShownColumn, live_views_of
 from sfumato.databases.located import Located
+from sfumato.databases.table import TableName
 from sfumato.databases.view_text import view_text
 from sfumato.engine.broken_release import broken
-from sfumato.engine.live_view_checks import definition_of, live_view_asked, refuse_computed
+from sfumato.engine.live_view_checks import definition_of, live_view_asked, refuse_computed, refuse_invokers
 from sfumato.engine.mask_effects import mask_notes
 from sfumato.engine.masks_inside import masked_again
 from sfumato.engine.plan import Plan, Plans
@@ -61,24 +62,30 @@ class LiveViewRun:
 
 
 @contextmanager
-def begun(plans: Plans) -> Iterator[LiveViewRun | None]:
-    """Check the policy of a live view against the database, and keep other runs away from the view; nothing where the sink is another."""
+def begun(plans: Plans, alone: bool = True) -> Iterator[LiveViewRun | None]:
+    """Check the policy of a live view against the database, and keep other runs away on request; nothing where the sink is another."""
     sink = live_view_asked(plans)
     plan = next(iter(plans.views.values()))
     if sink is None or not isinstance(plan.source, Located):
         yield None
         return
-    with sink.connected() as connection, connection.alone(f"live view {connection.placed(sink.table_name)}"):
+    with sink.connected() as connection, _alone(connection, sink.table_name) if alone else nullcontext():
         definition = definition_of(plan, plan.source, sink, connection)
         views = live_views_of(connection, sink.address.kind, definition)
+        refuse_invokers(plan, views.invokers())
         refuse_computed(plan, definition, views.stored_columns())
         views.check(sink.roles)
         yield LiveViewRun(plan, sink, definition, views)
 
 
+def _alone(connection: Any, view: TableName) -> AbstractContextManager[None]:
+    alone: AbstractContextManager[None] = connection.alone(f"live view {connection.placed(view)}")
+    return alone
+
+
 def refuse_live_view(plans: Plans) -> None:
-    """Refuse a live view that could not be made; nothing is made."""
-    with begun(plans):
+    """Refuse a live view that could not be made; nothing is made, and a run that makes it meanwhile is none of it."""
+    with begun(plans, alone=False):
         return
 
 

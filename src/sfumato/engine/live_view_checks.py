@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from sfumato.core.mask import WIDE
@@ -13,6 +13,7 @@ from sfumato.databases.engines import engine_of
 from sfumato.databases.known_columns import known_columns
 from sfumato.databases.live_view import Definition, ShownColumn, kept_column, masked_column
 from sfumato.databases.located import Located
+from sfumato.databases.table import TableName
 from sfumato.engine.plan import Plan, Plans
 from sfumato.errors import Mistake, PolicyError
 from sfumato.policy.checks import NO_PROMISE_OF_A_VIEW, PROMISE_OF_A_VIEW
@@ -106,6 +107,14 @@ def refuse_computed(plan: Plan, definition: Definition, stored: Collection[str])
     hint = f"a table itself as the source, or a view that only names its columns (which GRANT SHOW VIEW shows to the user); or {_COPY}"
     if read:
         raise PolicyError([_mistake(plan, ("columns", name, "mask"), words.format(of), hint) for name, of in read], name=plan.resolved.name)
+
+
+def refuse_invokers(plan: Plan, views: Sequence[TableName]) -> None:
+    """Refuse views that let their readers read nothing that these may not read themselves: roles of the live view could not read it."""
+    if views:
+        words = f"{', '.join(map(str, views))} has the option security_invoker, so that who reads the live view would need rights to what is beneath"
+        hint = f"name the table itself, or a view without the option (ALTER VIEW ... RESET (security_invoker)); or {_COPY}"
+        raise PolicyError([_mistake(plan, ("source",), words, hint)], name=plan.resolved.name)
 
 
 def _mistake(plan: Plan, path: tuple[str, ...], words: str, hint: str) -> Mistake:

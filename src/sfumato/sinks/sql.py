@@ -22,6 +22,7 @@ from sfumato.databases.in_place import refuse_half_masked
 from sfumato.databases.local_copy import LocalCopy
 from sfumato.databases.needed_rights import Need, Right, refuse_missing
 from sfumato.databases.password import Password
+from sfumato.databases.private_columns import MOST
 from sfumato.databases.private_names import refuse_private
 from sfumato.databases.table import TableName
 from sfumato.databases.together import Together
@@ -29,6 +30,7 @@ from sfumato.registry import find
 from sfumato.sinks._class_tables import ClassTablesWriter
 
 _ROW = "sfumato_row"
+_PLACE = "ctid"
 # a table that is renamed is altered and dropped in its old place
 _RENAMED: tuple[Right, ...] = ("ALTER", "DROP")
 
@@ -136,7 +138,7 @@ class Sql(Settings):
             rows, classes = self._tables
             return ClassTablesWriter(self.connected(), rows, classes, schema, self.places())
         connection = self.connected() if together is None else together.connection
-        writer = SqlWriter(connection, self.table_name, schema, self.places(), together)
+        writer = SqlWriter(connection, self.table_name, schema, self.places(), together, numbered=self._has_room(schema))
         try:
             connection.refuse_used(self.table_name, schema.names)
             Archive(connection, self.table_name).refuse_replacing()
@@ -175,23 +177,35 @@ class Sql(Settings):
         connection.one_state(self._tables)
         return classes, rows
 
+    def _has_room(self, schema: pa.Schema) -> bool:
+        """Return whether the server takes a column more; where it does not, it knows the places of rows that came one after the other."""
+        return len(schema) < MOST.get(self.address.kind, len(schema) + 1)
+
     def connected(self) -> Connection:
         """Open a connection to the database."""
         return connected(self.address, None if self.password is None else self.password.text())
 
 
 class SqlWriter:
-    """A table that nobody sees yet. Its rows are numbered as long, so that they can be read back in their order."""
+    """A table that nobody sees yet. Its rows are numbered as long, so that they can be read back in their order, or else have places that tell it."""
 
-    def __init__(self, connection: Connection, table: TableName, schema: pa.Schema, places: Sequence[str], together: Together | None = None) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        table: TableName,
+        schema: pa.Schema,
+        places: Sequence[str],
+        together: Together | None = None,
+        numbered: bool = True,
+    ) -> None:
         self._connection, self._table, self._places = connection, table, places
         self._together = together
-        self._schema = schema
+        self._schema, self._numbered = schema, numbered
         self._rows = 0
         try:
             refuse_half_masked(connection, table)
             self._staged = connection.staged_name(table)
-            connection.create(self._staged, pa.schema([pa.field(_ROW, pa.int64()), *schema]))
+            connection.create(self._staged, pa.schema([*([pa.field(_ROW, pa.int64())] if numbered else []), *schema]))
         except BaseException:
             self.abort()
             raise
@@ -203,18 +217,21 @@ class SqlWriter:
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Load further rows."""
-        numbers = pa.array(np.arange(self._rows, self._rows + batch.num_rows))
-        self._connection.load(self._staged, pa.RecordBatch.from_arrays([numbers, *batch.columns], names=[_ROW, *batch.schema.names]))
+        if self._numbered:
+            numbers = pa.array(np.arange(self._rows, self._rows + batch.num_rows))
+            batch = pa.RecordBatch.from_arrays([numbers, *batch.columns], names=[_ROW, *batch.schema.names])
+        self._connection.load(self._staged, batch)
         self._rows += batch.num_rows
 
     def finish(self) -> Source:
         """Return the source that reads back what the server has."""
         self._connection.loaded(self._staged)
-        return StagedTable(self._connection, self._staged, self._schema)
+        return StagedTable(self._connection, self._staged, self._schema, _ROW if self._numbered else _PLACE)
 
     def publish(self) -> Sequence[str]:
         """Let the table take its place; one of several is only made ready for it."""
-        self._connection.without(self._staged, _ROW)
+        if self._numbered:
+            self._connection.without(self._staged, _ROW)
         if self._together is not None:
             self._together.add(self._staged, self._table)
             return self._places
@@ -234,8 +251,8 @@ class SqlWriter:
 class StagedTable:
     """A staged table as a source: it is read back once into a private copy, in the order of its rows."""
 
-    def __init__(self, connection: Connection, table: TableName, schema: pa.Schema) -> None:
-        self._connection, self._table, self._schema = connection, table, schema
+    def __init__(self, connection: Connection, table: TableName, schema: pa.Schema, order: str) -> None:
+        self._connection, self._table, self._schema, self._order = connection, table, schema, order
         self._copy: LocalCopy | None = None
 
     def describe(self) -> pa.Schema:
@@ -261,7 +278,7 @@ class StagedTable:
     def _copied(self) -> Source:
         if self._copy is None:
             columns = self._connection.made_columns(self._schema)
-            batches = self._connection.read(self._table, columns, _ROW)
+            batches = self._connection.read(self._table, columns, self._order)
             self._copy = LocalCopy(pa.schema([column.field for column in columns]), batches)
         return self._copy.source
 
