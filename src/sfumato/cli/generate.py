@@ -12,6 +12,7 @@ from typing import BinaryIO, TextIO
 from sfumato.cli.answers import leave_output_to_the_release
 from sfumato.cli.new_file import refuse_existing
 from sfumato.core.files import file_errors
+from sfumato.core.standard_streams import refuse_closed_output
 from sfumato.engine.stream.whole_records import whole_records
 from sfumato.errors import UsageError, number_of
 
@@ -58,6 +59,7 @@ class _Whole:
     """Standard output, which an interrupt leaves at the end of a record: each piece is held whole, or not at all."""
 
     def __init__(self, quote: str | None) -> None:
+        refuse_closed_output()
         self._quote = quote
         # within Python standard output may be text alone
         self._bytes: BinaryIO | None = getattr(sys.stdout, "buffer", None)

@@ -62,7 +62,7 @@ def infer(values: pa.Array) -> ValueType:
     if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         kind = _of_arrow(values.type)
         # decimals that are too long to be numbers here are told apart as text
-        too_long = pa.types.is_decimal(values.type) and parse(values, kind).null_count > values.null_count
+        too_long = pa.types.is_decimal(values.type) and parse_exactly(values, kind).null_count > values.null_count
         return "text" if too_long else kind
     if len(values) == values.null_count:
         return "text"
@@ -164,8 +164,23 @@ def parse_exactly(values: pa.Array, kind: ValueType) -> pa.Array:
     [None, 1000.0, None, 0.0]
     """
     typed = parse(values, kind)
-    if not (pa.types.is_floating(typed.type) and pa.types.is_string(values.type)):
+    if not pa.types.is_floating(typed.type) or pa.types.is_floating(values.type):
         return typed
+    return _as_written(typed, as_text(values))
+
+
+def exact_fractions(values: pa.Array) -> pa.Array:
+    """Return decimals as binary fractions, null where those would be other numbers.
+
+    >>> exact_fractions(pa.array([Decimal("2.50"), Decimal("9007199254740993.00"), None])).to_pylist()
+    [2.5, None, None]
+    """
+    texts = as_text(values)
+    return _as_written(pc.cast(texts, pa.float64()), texts)
+
+
+def _as_written(typed: pa.Array, values: pa.Array) -> pa.Array:
+    """Return binary fractions, null where one is another number than its text says."""
     digits = pc.utf8_length(pc.replace_substring_regex(pc.replace_substring_regex(values, r"[eE].*$|[^0-9]", ""), r"^0+", ""))
     # so small a fraction holds fewer digits, or none
     is_small = pc.and_(pc.less(pc.abs(typed), np.finfo(np.float64).tiny), pc.greater(digits, 0))

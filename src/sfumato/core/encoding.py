@@ -14,6 +14,8 @@ from sfumato.core.hierarchy import Hierarchy
 from sfumato.core.interfaces import Encoding
 from sfumato.core.told_apart import told_apart
 
+_NO_FRACTION = "\0"
+
 
 def encode(hierarchy: Hierarchy, values: pa.Array, missing: Sequence[str] = ()) -> Encoding:
     """Return the leaf code of each distinct value; texts of ``missing`` become the missing value, unknown ones ``outside``.
@@ -39,6 +41,10 @@ def is_missing(values: pa.Array, missing: Sequence[str]) -> pa.Array:
 def _alike(typed: pa.Array, hierarchy: Hierarchy) -> tuple[pa.Array, pa.Array]:
     """Return values and leaves in texts that are the same where the values are: decimals with as many digits."""
     kinds = (typed.type, hierarchy.values.type)
+    if any(map(pa.types.is_floating, kinds)) and any(map(pa.types.is_decimal, kinds)):
+        first, second = (array if pa.types.is_floating(array.type) else canonical.exact_fractions(array) for array in (typed, hierarchy.values))
+        # a leaf that no fraction is stands for nothing else
+        return canonical.render(first), pc.fill_null(canonical.render(second), _NO_FRACTION)
     if typed.type == hierarchy.values.type or not all(map(pa.types.is_decimal, kinds)):
         return canonical.render(typed), hierarchy.leaves
     scale = max(kind.scale for kind in kinds)

@@ -56,7 +56,8 @@ class SearchedWindows:
         except PromiseError:
             return None
         class_of = recoding.class_of_rows(frequencies.combination[entry_of_row], lambda: entry_of_row)
-        return _clusters(points, ladders, recoding, class_of, frequencies)
+        on_lines = [ladder is None for ladder in problem.ladders]
+        return _clusters(points, ladders, on_lines, recoding, class_of, frequencies)
 
     def _coded(self, points: Points, problem: StreamProblem) -> tuple[list[Hierarchy], list[NDArray[np.int32]]]:
         """Return the ladder of each column and the leaf code of each record."""
@@ -119,12 +120,20 @@ def _frequencies(
     return frequencies, entry
 
 
-def _clusters(points: Points, ladders: Sequence[Hierarchy], recoding: Recoding, class_of: NDArray[np.int32], frequencies: Frequencies) -> Clusters:
+def _clusters(
+    points: Points,
+    ladders: Sequence[Hierarchy],
+    on_lines: Sequence[bool],
+    recoding: Recoding,
+    class_of: NDArray[np.int32],
+    frequencies: Frequencies,
+) -> Clusters:
+    """Return the classes as clusters of coordinates: places on a line, leaves of a ladder."""
     lows, highs = np.empty(recoding.lows.shape), np.empty(recoding.highs.shape)
-    for place, ladder in enumerate(ladders):
+    for place, (ladder, is_line) in enumerate(zip(ladders, on_lines, strict=True)):
         low, high = recoding.lows[:, place], recoding.highs[:, place]
         inner = np.minimum(low, ladder.size - 1), np.minimum(high, ladder.size - 1)
-        ends = [ladder.positions[own] if ladder.size else own.astype(np.float64) for own in inner]
+        ends = [ladder.positions[own] if is_line and ladder.size else own.astype(np.float64) for own in inner]
         special, missing = high >= ladder.size, low == ladder.missing
         missing &= high == ladder.missing
         lows[:, place] = np.where(missing, np.nan, np.where(special, -np.inf, ends[0]))

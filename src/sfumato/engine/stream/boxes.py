@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core import canonical
-from sfumato.core.hierarchy import Hierarchy
+from sfumato.core.hierarchy import ROOT, Hierarchy
 from sfumato.core.publication import Publication
 from sfumato.core.stream import Clusters
 from sfumato.engine.plan import Plan
@@ -84,6 +84,9 @@ def _typed(texts: pa.Array, kind: pa.DataType, scale: Scale) -> pa.Array:
     """Return ends of intervals in the type in which they are published; what stands for any value is missing there."""
     if pa.types.is_string(kind):
         return texts
+    if pa.types.is_floating(kind):
+        # by way of text: Arrow's own cast of decimals is another number now and then
+        return pc.cast(pc.if_else(pc.equal(texts, ROOT), pa.scalar(None, pa.string()), texts), kind)
     return canonical.parse(texts, scale.kind).cast(kind)
 
 
@@ -113,7 +116,10 @@ def _with_means(texts: pa.Array, scale: Scale, centres: NDArray[np.float64], low
     if not told.any():
         return texts
     if scale.kind in ("integer", "decimal"):
-        rounded = np.round(np.where(told, centres, 0.0), max(scale.digits or 0, _MEAN_DIGITS))
+        with np.errstate(over="ignore"):
+            rounded = np.round(np.where(told, centres, 0.0), max(scale.digits or 0, _MEAN_DIGITS))
+        # of the largest numbers there is nothing to round, and trying leaves none
+        rounded = np.where(np.isfinite(rounded), rounded, centres)
         means = canonical.render(pa.array(np.where(told, np.clip(rounded, lows, highs), 0.0), pa.float64()))
     else:
         means = canonical.render(scale.typed(np.where(told, centres, 0.0)))

@@ -68,6 +68,8 @@ class StreamProgress:
         self._times.append((now, records))
         while len(self._times) > 2 and now - self._times[1][0] > _RATE_OVER:
             self._times.popleft()
+        if self._set_aside and self._set_aside[-1][0] == records:
+            self._set_aside.pop()
         self._set_aside.append((records, {name: view.accounts.get("dead", 0) for name, view in self.views.items()}))
         while len(self._set_aside) > 2 and records - self._set_aside[1][0] >= _LATELY:
             self._set_aside.popleft()

@@ -44,7 +44,7 @@ class Scale:
     """How one quasi-identifier is placed: on a line where there is neither a ladder nor what builds one; one with both grows.
 
     ``bounds`` are the smallest and the largest place that the policy allows on a line, ``digits`` how many decimals its numbers have been seen to
-    have, None where they are binary fractions.
+    have, None where they are binary fractions, or where each is written by itself.
     """
 
     name: str
@@ -181,7 +181,8 @@ def learnt(plan: Plan, name: str, values: pa.Array, anew: bool) -> Scale:
     """
     column, kind = _column(plan, name, values)
     on_unknown: OnUnknown = column.on_unknown
-    plain = Scale(name, kind, tuple(column.missing), on_unknown)
+    # what clusters that are used again show must not change with the numbers that come later
+    plain = Scale(name, kind, tuple(column.missing), on_unknown, digits=0 if anew else None)
     written = plan.resolved.ladders.get(name)
     if written is not None:
         return replace(plain, kind=written.kind, ladder=written)
