@@ -48,8 +48,9 @@ class SearchedWindows:
             problem.promises,
             _weights(problem, ladders),
             int(self.suppression_limit * len(points)),
-            self.minimum_levels,
-            self.maximum_levels,
+            # a window of few values has a low ladder
+            [min(level, ladder.height) for level, ladder in zip(self.minimum_levels, ladders, strict=False)],
+            [min(level, ladder.height) for level, ladder in zip(self.maximum_levels, ladders, strict=False)],
         )
         try:
             recoding = self.search.search(asked, frequencies, Quiet())

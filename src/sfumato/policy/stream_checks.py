@@ -242,6 +242,11 @@ class StreamChecks:
                 words = f"a promise looks at the column, and {name} must know what becomes of a value before it is published"
                 yield self._wrong(("columns", column, "mask"), words, "policy-stream", "a mask that is a function of the value, or none")
         for column, entry in self.policy.columns.items():
+            if entry.publish == "set" and not _is_written(entry.hierarchy):
+                words = f"publishes all that is below a node, and {name}, which uses clusters again, goes on to put values there"
+                yield self._wrong(
+                    ("columns", column, "publish"), words, "policy-stream", "publish: label, or a taxonomy or table that is written down"
+                )
             if entry.on_unknown == "generalise":
                 words = f"{name} uses clusters again, in which unknown values could not be told from missing ones"
                 yield self._wrong(("columns", column, "on_unknown"), words, "policy-stream", "on_unknown: suppress")

@@ -80,6 +80,7 @@ def test_a_policy_of_a_stream_is_read(tmp_path: Path, text: str) -> None:
         (TIME.replace("type: integer}", "type: integer, publish: range}"), ("columns.age.publish", "policy-stream", 5)),
         (TIME.replace("{role: sensitive}", "{role: sensitive, mask: uuid_mask, unique: true}"), ("columns.illness.unique", "policy-stream", 7)),
         (TIME + "algorithm: {castle: {}}\n", ("window", "policy-window", 10)),
+        (GOOD.replace("type: integer}", "type: integer, publish: set}") + "algorithm: castle\n", ("columns.age.publish", "policy-stream", 5)),
         (GOOD + "algorithm: {castle: {delta: 1}}\n", ("algorithm", "policy-stream", 10)),
         (GOOD.replace("k_anonymity: {k: 3}", "l_diversity: {column: illness, l: 2}") + "algorithm: castle\n", ("promises", "policy-stream", 8)),
         (GOOD.replace("{role: sensitive}", "{role: sensitive, mask: swap}") + "stream: {}\n", ("columns.illness.mask", "policy-window-missing", 7)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,9 @@ def written(plan: Plan, placed: Sequence[Placed], clusters: Clusters) -> list[Wr
 def publication_of(plan: Plan, scale: Scale, ladder: Hierarchy) -> Publication:
     """Return how the column of a scale is published on a ladder."""
     column = plan.resolved.policy.columns[scale.name]
-    return Publication(scale.name, ladder, column.publish, column.level.minimum if not scale.ordered else 0, plan.schema.field(scale.name).type)
+    # the ladder of a window may have fewer levels than that of the first one: its highest is the root, which shows the least
+    least = 0 if scale.ordered else min(column.level.minimum, ladder.height)
+    return Publication(scale.name, ladder, column.publish, least, plan.schema.field(scale.name).type)
 
 
 def published_fields(plan: Plan, name: str) -> list[pa.Field]:
@@ -87,6 +90,8 @@ def _typed(texts: pa.Array, kind: pa.DataType, scale: Scale) -> pa.Array:
     if pa.types.is_floating(kind):
         # by way of text: Arrow's own cast of decimals is another number now and then
         return pc.cast(pc.if_else(pc.equal(texts, ROOT), pa.scalar(None, pa.string()), texts), kind)
+    if pa.types.is_decimal(kind):
+        return pa.array([None if text in (None, ROOT) else Decimal(text) for text in texts.to_pylist()], kind)
     return canonical.parse(texts, scale.kind).cast(kind)
 
 

@@ -79,3 +79,33 @@ def test_looks_at_a_stream_in_which_nothing_comes_take_no_room() -> None:
         progress.add(5, {"": ViewProgress({"dead": 5})})
 
     assert len(progress._set_aside) <= 3
+
+
+@pytest.mark.parametrize("algorithm", ["mondrian", "datafly", "microaggregation"])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ({"type": "integer", "hierarchy": {"interval": {"width": 5}}, "level": {"minimum": 3}}, [3, 80, 41, 17, 30, 31, 32, 33]),
+        ({"type": "text", "hierarchy": {"prefix": {}}, "level": {"minimum": 2}}, ["1234", "1235", "1236", "1244", None, None, None, None]),
+        ({"type": "text", "hierarchy": {"prefix": {}}, "level": {"minimum": 3}}, ["1234", "1235", "1236", "1244", "1", "2", "1", "2"]),
+        ({"type": "decimal", "hierarchy": {"interval": {"quantiles": 3}}, "level": {"minimum": 2}}, [3, 80, 41, 17, 30, 30, 30, 30]),
+    ],
+)
+def test_a_window_of_few_values_shows_the_root_where_its_ladder_is_too_low(column: dict[str, Any], values: list[Any], algorithm: str) -> None:
+    rows = released(policy(column, 4, algorithm=algorithm), values)
+
+    assert len(rows) == 8
+    assert {row["dose"] for row in rows[4:]} <= {"*", None}
+
+
+@pytest.mark.parametrize("numbers", [["87556050756590.78", "87739852784537.60"], ["9.25", "10.50"]])
+def test_typed_bounds_of_decimals_of_arrow_are_these_decimals(numbers: list[str]) -> None:
+    doses = [Decimal(number) for number in numbers for _ in range(2)]
+    asked = policy({"type": "decimal", "publish": "typed_bounds"}, 4, algorithm={"castle": {"delta": 3}}, stream={"learn": 2})
+    session = sfumato.stream({name: value for name, value in asked.items() if name != "window"}, secret=bytes(32))
+    table = pa.table({"person": range(4), "dose": pa.array(doses, pa.decimal128(38, 2))})
+
+    rows = [row for pushed in (session.push(table), session.flush()) for release in pushed for row in release.batch.to_pylist()]
+
+    assert len(rows) == 4
+    assert {row[name] for row in rows for name in ("dose_from", "dose_to")} <= {*doses}
