@@ -16,3 +16,8 @@ def answers() -> TextIO:
 def leave_output_to_the_release() -> None:
     """Answer on standard error from now on."""
     _ELSEWHERE.append(sys.stderr)
+
+
+def take_output_back() -> None:
+    """Answer where it was done before."""
+    _ELSEWHERE.pop()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from sfumato.cli.answers import leave_output_to_the_release
+from sfumato.cli.answers import leave_output_to_the_release, take_output_back
 from sfumato.cli.new_file import refuse_existing
 from sfumato.core.files import file_errors
 from sfumato.core.standard_streams import refuse_closed_output
@@ -43,6 +43,7 @@ def generate(
         leave_output_to_the_release()
         texts = generator.json_lines(rows, seed, times) if format == "json" else generator.csv(rows, seed, times)
         _write(texts, _Whole(None if format == "json" else '"'), rows, rate)
+        take_output_back()
         return
     _look_at_ending(output)
     if output.is_file():
